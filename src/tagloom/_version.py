@@ -1,0 +1,3 @@
+"""The version, in one place (SemVer; see CHANGELOG.md for the deprecation rule)."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,89 @@
+"""Every error a user of tagloom can meet, as one tree.
+
+::
+
+    TagloomError
+    ├── InvalidInputError (also ValueError)   arrays, parameters, vocabularies
+    │   ├── InvalidLabelsError                a label matrix that is not (n, c) in {1, 0, -1}
+    │   └── NothingToScoreError               a metric or a fold with no known entry left
+    ├── LabelsFileError (also ValueError)     a labels file that cannot be read as such
+    ├── PhotosError                           the photo folder is missing, empty or unreadable
+    ├── ModelError                            a network's weights or description cannot be used
+    ├── SettingsError (also ValueError)       tagloom.toml, an environment variable or a flag
+    ├── StoreError                            what tagloom keeps on disk
+    │   ├── NewerFormatError                  written by a newer tagloom
+    │   ├── DamagedStoreError                 counts or checksums do not agree
+    │   └── StoreBusyError                    another tagloom process is at work there
+    └── WriteError (also OSError)             a file could not be written (disk full, read-only …)
+
+A message says what was expected, what came, and what to do. The command line prints that one line; ``--debug``
+shows the traceback. ``ConvergenceWarning`` is scikit-learn's own, so that existing filters keep working.
+"""
+
+__all__ = [
+    "DamagedStoreError",
+    "InvalidInputError",
+    "InvalidLabelsError",
+    "LabelsFileError",
+    "ModelError",
+    "NewerFormatError",
+    "NothingToScoreError",
+    "PhotosError",
+    "SettingsError",
+    "StoreBusyError",
+    "StoreError",
+    "TagloomError",
+    "WriteError",
+]
+
+
+class TagloomError(Exception):
+    """Base of all errors that tagloom raises on purpose."""
+
+
+class InvalidInputError(TagloomError, ValueError):
+    """An argument is not what the function can work with."""
+
+
+class InvalidLabelsError(InvalidInputError):
+    """A label matrix is not two-dimensional with entries 1, 0 and -1."""
+
+
+class NothingToScoreError(InvalidInputError):
+    """No known entry is left to score or to split."""
+
+
+class LabelsFileError(TagloomError, ValueError):
+    """A labels file cannot be understood; the message names file, line and remedy."""
+
+
+class PhotosError(TagloomError):
+    """The photo folder is missing, empty or unreadable."""
+
+
+class ModelError(TagloomError):
+    """A network's weights or description cannot be used."""
+
+
+class SettingsError(TagloomError, ValueError):
+    """A setting has a value that tagloom does not know; the message says where it was set."""
+
+
+class StoreError(TagloomError):
+    """What tagloom keeps on disk cannot be used as asked."""
+
+
+class NewerFormatError(StoreError):
+    """The folder was written by a newer tagloom."""
+
+
+class DamagedStoreError(StoreError):
+    """Counts or checksums of stored features do not agree with the files."""
+
+
+class StoreBusyError(StoreError):
+    """Another tagloom process holds the lock of this folder."""
+
+
+class WriteError(TagloomError, OSError):
+    """A file could not be written; nothing that was there before is lost."""

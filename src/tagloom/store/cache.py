@@ -1,0 +1,351 @@
+"""The folder ``.tagloom``: records, features and thumbnails of photos, found again by content.
+
+::
+
+    .tagloom/
+      README.txt           what this folder is
+      lock                 held by the process that is writing
+      tagloom.sqlite       records of photos, register of shards (format number in user_version)
+      thumbnails.sqlite    WebP thumbnails by content hash
+      features/KEY/*.safetensors
+      logs/tagloom.log
+"""
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.files import sweep_temporary_files, write_text
+from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
+from tagloom.core.system import lock_file
+from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreBusyError, WriteError
+from tagloom.store.database import connect, transaction, translate_errors
+from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS, THUMBNAIL_MIGRATIONS
+from tagloom.store.shards import SUFFIX, ShardInfo, read_shard, write_shard
+
+__all__ = ["FolderCache"]
+
+logger = logging.getLogger(__name__)
+
+README = """This folder was made by tagloom. It holds features and thumbnails of your photos, so that they
+need not be read again. Your photos are not in it. If you delete it, tagloom makes it anew, which takes a while.
+"""
+CHUNK = 500
+
+
+class FolderCache:
+    """A `tagloom.core.photos.FeatureCache` in a folder, for the photos below one root.
+
+    Parameters
+    ----------
+    folder : path
+        The ``.tagloom`` folder; made if it does not exist.
+    root : path
+        The folder that photo paths are relative to.
+
+    Raises
+    ------
+    StoreBusyError
+        If another process is writing here.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], root: str | os.PathLike[str] = "") -> None:
+        self.folder = Path(folder)
+        self._lock: IO[bytes] | None = None
+        try:
+            (self.folder / "features").mkdir(parents=True, exist_ok=True)
+            if not (self.folder / "README.txt").exists():
+                write_text(self.folder / "README.txt", README)
+            self._take_lock()
+        except WriteError:
+            raise
+        except OSError as error:
+            raise WriteError(
+                error.errno or 0,
+                f"cannot make or write {self.folder.name!r} ({error.strerror}); choose another output folder",
+                str(self.folder),
+            ) from error
+        self._path = self.folder / "tagloom.sqlite"
+        try:
+            self._main = connect(self._path, MAIN_MIGRATIONS, APPLICATION_ID)
+            self._thumbnails = connect(self.folder / "thumbnails.sqlite", THUMBNAIL_MIGRATIONS, APPLICATION_ID)
+            self._root = self._root_id(os.fsencode(os.path.abspath(root)) if root else b"")
+            self._sweep()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the databases and give the lock back."""
+        for name in ("_main", "_thumbnails"):
+            connection = getattr(self, name, None)
+            if connection is not None:
+                connection.close()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    # records ---------------------------------------------------------------------------------------------------
+
+    def known(self, paths: Sequence[bytes]) -> dict[bytes, PhotoRecord]:
+        """Return the stored records of these paths, where there are any."""
+        found = {}
+        for chunk in _chunks(paths):
+            marks = ",".join("?" * len(chunk))
+            sql = f"{_SELECT_PHOTO} WHERE root = ? AND path IN ({marks})"
+            for row in self._execute(sql, (self._root, *chunk)):
+                found[row[0]] = _record(row)
+        return found
+
+    def known_contents(self, hashes: Sequence[str]) -> dict[str, PhotoRecord]:
+        """Return for each content hash a stored record of a file with that content, where there is any."""
+        found = {}
+        for chunk in _chunks(hashes):
+            marks = ",".join("?" * len(chunk))
+            sql = f"{_SELECT_PHOTO} WHERE content_hash IN ({marks})"
+            for row in self._execute(sql, tuple(bytes.fromhex(item) for item in chunk)):
+                record = _record(row)
+                found[record.content_hash] = record
+        return found
+
+    def known_sizes(self, sizes: Sequence[int]) -> set[int]:
+        """Return which of these file sizes occur among the stored records."""
+        found: set[int] = set()
+        for chunk in _chunks(sizes):
+            marks = ",".join("?" * len(chunk))
+            rows = self._execute(f"SELECT DISTINCT size FROM photos WHERE size IN ({marks})", chunk)  # noqa: S608
+            found.update(size for (size,) in rows)
+        return found
+
+    def suspects(self) -> dict[bytes, int]:
+        """Return paths whose reading began but never ended, with how often."""
+        return dict(self._execute("SELECT path, n FROM attempts WHERE root = ?", (self._root,)))
+
+    def begin(self, paths: Sequence[bytes]) -> None:
+        """Note that reading these paths begins (before they are opened)."""
+        sql = "INSERT INTO attempts(root, path, n) VALUES (?, ?, 1) ON CONFLICT(root, path) DO UPDATE SET n = n + 1"
+        with translate_errors(self._path), transaction(self._main):
+            self._main.executemany(sql, [(self._root, path) for path in paths])
+
+    def release(self, paths: Sequence[bytes]) -> None:
+        """Forget that reading these paths began: it was cut off in good order, by no fault of theirs."""
+        with translate_errors(self._path), transaction(self._main):
+            self._main.executemany(_DELETE_ATTEMPT, [(self._root, path) for path in paths])
+
+    def record(self, records: Iterable[PhotoRecord]) -> None:
+        """Store records and forget that their reading had begun."""
+        records = list(records)
+        with translate_errors(self._path), transaction(self._main):
+            self._main.executemany(_INSERT_PHOTO, [self._photo_row(record) for record in records])
+            self._main.executemany(_DELETE_ATTEMPT, [(self._root, item.path) for item in records])
+
+    # features --------------------------------------------------------------------------------------------------
+
+    def has(self, key: str, hashes: Sequence[str]) -> NDArray[np.bool_]:
+        """Tell for each content hash whether a feature row is stored under this key."""
+        where = self._locate(key, hashes)
+        return np.fromiter((name in where for name in hashes), dtype=bool, count=len(hashes))
+
+    def put(self, key: str, hashes: Sequence[str], rows: NDArray[np.float32]) -> None:
+        """Store feature rows durably: the shard first, its registration afterwards."""
+        if not len(hashes):
+            return
+        _check_key(key)
+        folder = self.folder / "features" / key
+        folder.mkdir(exist_ok=True)
+        info = write_shard(folder, key, hashes, rows)
+        with translate_errors(self._path), transaction(self._main):
+            self._main.execute(
+                "INSERT OR IGNORE INTO feature_sets(key, n_columns) VALUES (?, ?)", (key, info.n_columns)
+            )
+            ((set_id, n_columns),) = self._main.execute(
+                "SELECT id, n_columns FROM feature_sets WHERE key = ?", (key,)
+            ).fetchall()
+            if n_columns != info.n_columns:
+                raise InvalidInputError(f"{key} has rows of {n_columns} columns, got {info.n_columns}")
+            self._main.execute(
+                "INSERT INTO shards(set_id, file, n_rows, n_columns, n_bytes, checksum) VALUES (?, ?, ?, ?, ?, ?)",
+                (set_id, info.file, info.n_rows, info.n_columns, info.n_bytes, info.checksum),
+            )
+            shard = self._main.last_insert_rowid()
+            self._main.executemany(
+                "INSERT OR REPLACE INTO feature_rows(set_id, content_hash, shard, position) VALUES (?, ?, ?, ?)",
+                [(set_id, bytes.fromhex(name), shard, position) for position, name in enumerate(hashes)],
+            )
+
+    def get(self, key: str, hashes: Sequence[str]) -> NDArray[np.float32]:
+        """Return feature rows in the order of the hashes.
+
+        Raises
+        ------
+        DamagedStoreError
+            If a shard is not what was written. It is set aside, so that the next run reads its photos again.
+        """
+        where = self._locate(key, hashes)
+        missing = [name for name in hashes if name not in where]
+        if missing:
+            raise InvalidInputError(f"{len(missing)} of {len(hashes)} photos have no features {key!r} in this cache")
+        located = np.array([where[name] for name in hashes], dtype=np.int64).reshape(-1, 2)
+        infos = self._shard_infos(key)
+        n_columns = next(iter(infos.values())).n_columns if infos else 0
+        out = np.empty((len(hashes), n_columns), dtype=np.float32)
+        for shard in np.unique(located[:, 0]):
+            rows = self._read(key, int(shard), infos[int(shard)])
+            mine = located[:, 0] == shard
+            out[mine] = rows[located[mine, 1]]
+        return out
+
+    def _read(self, key: str, shard: int, info: ShardInfo) -> NDArray[np.float32]:
+        path = self.folder / "features" / key / info.file
+        try:
+            return read_shard(path, info)
+        except DamagedStoreError as error:
+            logger.error("%s", error)
+            self._forget_shard(shard)
+            raise DamagedStoreError(
+                f"{error}. It was set aside: run the same command again, and its {info.n_rows} photos are read anew"
+            ) from error
+
+    def _forget_shard(self, shard: int) -> None:
+        with translate_errors(self._path), transaction(self._main):
+            self._main.execute("DELETE FROM feature_rows WHERE shard = ?", (shard,))
+            self._main.execute("DELETE FROM shards WHERE id = ?", (shard,))
+
+    def _shard_infos(self, key: str) -> dict[int, ShardInfo]:
+        sql = (
+            "SELECT s.id, s.file, s.n_rows, s.n_columns, s.n_bytes, s.checksum FROM shards s "
+            "JOIN feature_sets f ON f.id = s.set_id WHERE f.key = ?"
+        )
+        return {row[0]: ShardInfo(*row[1:]) for row in self._execute(sql, (key,))}
+
+    def _locate(self, key: str, hashes: Sequence[str]) -> dict[str, tuple[int, int]]:
+        found = {}
+        ids = self._execute("SELECT id FROM feature_sets WHERE key = ?", (key,))
+        if not ids:
+            return {}
+        for chunk in _chunks(hashes):
+            marks = ",".join("?" * len(chunk))
+            sql = (
+                "SELECT content_hash, shard, position FROM feature_rows "  # noqa: S608
+                f"WHERE set_id = ? AND content_hash IN ({marks})"
+            )
+            values = (ids[0][0], *(bytes.fromhex(item) for item in chunk))
+            for content_hash, shard, position in self._execute(sql, values):
+                found[content_hash.hex()] = (shard, position)
+        return found
+
+    # thumbnails ------------------------------------------------------------------------------------------------
+
+    def put_thumbnails(self, items: Iterable[tuple[str, bytes]]) -> None:
+        """Store encoded thumbnails by content hash."""
+        rows = [(bytes.fromhex(name), image) for name, image in items]
+        with translate_errors(self.folder / "thumbnails.sqlite"), transaction(self._thumbnails):
+            self._thumbnails.executemany("INSERT OR REPLACE INTO thumbnails(content_hash, image) VALUES (?, ?)", rows)
+
+    def thumbnails(self, hashes: Sequence[str]) -> dict[str, bytes]:
+        """Return the stored thumbnails of these hashes."""
+        found = {}
+        for chunk in _chunks(hashes):
+            marks = ",".join("?" * len(chunk))
+            sql = f"SELECT content_hash, image FROM thumbnails WHERE content_hash IN ({marks})"  # noqa: S608
+            with translate_errors(self.folder / "thumbnails.sqlite"):
+                for name, image in self._thumbnails.execute(sql, tuple(bytes.fromhex(item) for item in chunk)):
+                    found[name.hex()] = image
+        return found
+
+    # the folder itself -----------------------------------------------------------------------------------------
+
+    def _take_lock(self) -> None:
+        self._lock = open(self.folder / "lock", "ab")  # noqa: SIM115
+        if not lock_file(self._lock):
+            self._lock.close()
+            self._lock = None
+            raise StoreBusyError(
+                f"another tagloom is at work in {self.folder}; wait until it has ended, or choose another output folder"
+            )
+
+    def _root_id(self, root: bytes) -> int:
+        with translate_errors(self._path), transaction(self._main):
+            self._main.execute("INSERT OR IGNORE INTO roots(path) VALUES (?)", (root,))
+        ((root_id,),) = self._execute("SELECT id FROM roots WHERE path = ?", (root,))
+        return int(root_id)
+
+    def _sweep(self) -> None:
+        """Forget shards whose file is gone or cut short, and remove files that were never registered."""
+        registered = {
+            (key, file): (shard, n_bytes)
+            for shard, key, file, n_bytes in self._execute(
+                "SELECT s.id, f.key, s.file, s.n_bytes FROM shards s JOIN feature_sets f ON f.id = s.set_id"
+            )
+        }
+        on_disk = set()
+        sweep_temporary_files(self.folder, older_than=0)
+        for folder in sorted((self.folder / "features").iterdir()):
+            sweep_temporary_files(folder, older_than=0)
+            for path in folder.glob(f"*{SUFFIX}"):
+                shard, n_bytes = registered.get((folder.name, path.name), (None, -1))
+                if shard is None:
+                    path.unlink(missing_ok=True)
+                elif path.stat().st_size == n_bytes:
+                    on_disk.add((folder.name, path.name))
+        for name, (shard, _) in registered.items():
+            if name not in on_disk:
+                logger.warning("feature shard %s is missing or cut short: its photos will be read again", name[1])
+                self._forget_shard(shard)
+
+    def _execute(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with translate_errors(self._path):
+            return self._main.execute(sql, values).fetchall()
+
+    def _photo_row(self, record: PhotoRecord) -> tuple[Any, ...]:
+        stamp = record.stamp or FileStamp(-1, -1)
+        return (
+            self._root,
+            record.path,
+            bytes.fromhex(record.content_hash),
+            str(record.verdict),
+            record.detail,
+            stamp.size,
+            stamp.mtime_ns,
+            stamp.inode,
+            record.width,
+            record.height,
+        )
+
+
+_SELECT_PHOTO = "SELECT path, content_hash, verdict, detail, size, mtime_ns, inode, width, height FROM photos"
+_DELETE_ATTEMPT = "DELETE FROM attempts WHERE root = ? AND path = ?"
+_INSERT_PHOTO = (
+    "INSERT OR REPLACE INTO photos(root, path, content_hash, verdict, detail, size, mtime_ns, inode, width, height) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def _record(row: tuple[Any, ...]) -> PhotoRecord:
+    path, content_hash, verdict, detail, size, mtime_ns, inode, width, height = row
+    stamp = FileStamp(size, mtime_ns, inode) if size >= 0 else None
+    return PhotoRecord(path, Verdict(verdict), detail, content_hash.hex(), stamp, width, height)
+
+
+def _check_key(key: str) -> None:
+    if not key or any(not (character.isalnum() or character in "-_.") for character in key) or key.startswith("."):
+        raise InvalidInputError(f"a feature key must be letters, digits, '-', '_' and '.', got {key!r}")
+
+
+def _chunks(items: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    for start in range(0, len(items), CHUNK):
+        yield tuple(items[start : start + CHUNK])
