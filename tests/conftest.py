@@ -34,6 +34,15 @@ def exiftool() -> str:
 
 
 @pytest.fixture(scope="session")
+def chromium() -> str:
+    """Return the path of a Chromium browser."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("chromium not found; install it to test pages in a browser")
+    return found
+
+
+@pytest.fixture(scope="session")
 def unprivileged_uid() -> int:
     """Return a user id without permissions to run a child under, where this process may change users."""
     if not hasattr(os, "geteuid") or os.geteuid() != 0:

@@ -1,0 +1,59 @@
+"""``tagloom annotate``: keywords for a folder of photos."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tagloom.cli.options import Method, NeighborsOption, OutFolder, Quiet, ThreadsOption, WorkersOption
+
+__all__ = ["annotate"]
+
+
+def annotate(
+    photos: Annotated[Path, typer.Argument(help="Folder of photos, subfolders included. They are only read.")],
+    labels: Annotated[Path, typer.Option("--labels", help="CSV file with the columns file,tags (tags split by ;).")],
+    out: OutFolder,
+    method: Method = None,
+    keywords: Annotated[int | None, typer.Option("--keywords", help="Suggestions per photo; 0 means all tags.")] = None,
+    absent_means: Annotated[
+        str | None, typer.Option("--absent-means", help="What a tag not named on a listed photo means: no or unknown.")
+    ] = None,
+    truth: Annotated[
+        Path | None,
+        typer.Option("--truth", help="Labels file with the true tags: prints how good the suggestions are."),
+    ] = None,
+    neighbors: NeighborsOption = None,
+    encoder: Annotated[
+        Path | None, typer.Option("--encoder", help="TOML file that describes another ONNX image network.")
+    ] = None,
+    workers: WorkersOption = None,
+    threads: ThreadsOption = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Try files again that crashed the decoder before.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn from the photos listed in a labels file, and suggest keywords for all the others.
+
+    Example: tagloom annotate ~/Pictures --labels labels.csv --out results
+
+    Writes keywords.csv (file, tag, score, rank), scores.npz and report.html to the output folder. Interrupt it at any
+    time: run again, it goes on where it was.
+    """
+    from tagloom.cli.console import RichProgress
+    from tagloom.cli.summary import print_summary
+    from tagloom.workflow.annotate import annotate as run
+    from tagloom.workflow.settings import PROJECT_FILE_NAME, load_settings
+
+    flags = {
+        "method": method,
+        "n_keywords": keywords,
+        "absent_means": absent_means,
+        "n_neighbors": neighbors,
+        "encoder": encoder,
+        "n_workers": workers,
+        "n_threads": threads,
+    }
+    settings = load_settings(flags, os.environ, out / PROJECT_FILE_NAME)
+    progress = RichProgress(quiet=quiet)
+    print_summary(run(photos, labels, out, settings, truth=truth, retry=retry, progress=progress))

@@ -1,0 +1,15 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["Method", "NeighborsOption", "Quiet", "ThreadsOption", "WorkersOption"]
+
+Method = Annotated[str | None, typer.Option("--method", help="How to learn; see `tagloom doctor` for the names.")]
+NeighborsOption = Annotated[int | None, typer.Option("--neighbors", help="Neighbours of each photo in the graph.")]
+WorkersOption = Annotated[int | None, typer.Option("--workers", help="Processes that decode photos.")]
+ThreadsOption = Annotated[int | None, typer.Option("--threads", help="Threads of numerical work.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only results.")]
+OutFolder = Annotated[Path, typer.Option("--out", help="Folder for the results; made if needed.")]

@@ -1,0 +1,60 @@
+"""What a person sees at the end of a run."""
+
+from tagloom.cli.console import print_line, print_table
+from tagloom.metadata import name_to_text
+from tagloom.workflow.evaluate import Comparison
+from tagloom.workflow.results import AnnotateResult
+
+__all__ = ["print_comparison", "print_summary"]
+
+N_NAMED = 5
+
+
+def print_summary(result: AnnotateResult) -> None:
+    """Print counts, files that could not be read, the comparison if there is one, and where the results are."""
+    counts, seconds = result.counts, result.seconds
+    n_photos = len(result.photos)
+    rows = [
+        ("photos read", f"{n_photos}"),
+        ("of these decoded now", f"{counts.n_decoded}"),
+        ("labelled", f"{result.n_labeled}"),
+        ("tags", f"{len(result.tags)}"),
+        ("photos with suggestions", f"{int((result.Y == -1).any(axis=1).sum())}"),
+        ("files that could not be read", f"{len(result.failed)}"),
+        ("method", result.method),
+        ("reading and features", _duration(seconds["features"], counts.n_decoded)),
+        ("learning", f"{seconds['learning']:.1f} s"),
+    ]
+    print_table("Summary", ("", ""), rows)
+    _print_problems(result)
+    if result.comparison is not None:
+        print_comparison(result.comparison)
+    print_line(f"keywords: {result.files['keywords']}")
+    print_line(f"report:   {result.files['report']}")
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Print the mean average precision of each method against the truth."""
+    rows = [(name, f"{value:.3f}") for name, value in comparison.rows]
+    print_table(
+        f"Mean average precision over {comparison.n_tags} tags on {comparison.n_photos} photos that were not labelled",
+        ("method", "MAP"),
+        rows,
+    )
+
+
+def _duration(seconds: float, n_decoded: int) -> str:
+    each = f" ({1000 * seconds / n_decoded:.0f} ms a photo)" if n_decoded else ""
+    return f"{seconds:.1f} s{each}"
+
+
+def _print_problems(result: AnnotateResult) -> None:
+    for record in result.failed[:N_NAMED]:
+        print_line(f"not read: {name_to_text(record.path)} ({record.verdict}: {record.detail})")
+    if len(result.failed) > N_NAMED:
+        print_line(f"… and {len(result.failed) - N_NAMED} more; report.html lists all of them")
+    unmatched = result.labels.unmatched
+    for item in unmatched[:N_NAMED]:
+        print_line(f"labels file, line {item.line}: no photo {item.name!r} in the folder")
+    if len(unmatched) > N_NAMED:
+        print_line(f"… and {len(unmatched) - N_NAMED} more names without a photo")

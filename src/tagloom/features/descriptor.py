@@ -1,0 +1,127 @@
+"""What a descriptor is: photos in, named feature columns out, and a key that changes whenever the columns would."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.exceptions import InvalidInputError
+from tagloom.images import DecodedPhoto, Rendition
+
+__all__ = ["BaseDescriptor", "Descriptor", "PixelDescriptor"]
+
+
+@runtime_checkable
+class Descriptor(Protocol):
+    """What `tagloom.features.extract` asks of a descriptor; any object with these attributes will do."""
+
+    @property
+    def name(self) -> str:
+        """The name in the registry."""
+
+    @property
+    def version(self) -> int:
+        """Raised whenever the same parameters would give other numbers than before."""
+
+    @property
+    def outputs(self) -> Mapping[str, int]:
+        """Feature groups and their number of columns, in the order of the columns."""
+
+    @property
+    def renditions(self) -> tuple[Rendition, ...]:
+        """The picture sizes that `compute` reads from ``photo.pixels``."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Everything the numbers depend on, JSON-able."""
+
+    @property
+    def key(self) -> str:
+        """Name, version and a digest of the parameters; feature rows are cached under it."""
+
+    def compute(self, photos: Sequence[DecodedPhoto]) -> NDArray[np.float32]:
+        """Return one float32 row per photo, ``sum(outputs.values())`` columns."""
+
+
+class BaseDescriptor(ABC):
+    """Base with the key worked out; a subclass sets the rest of `Descriptor`.
+
+    Attributes
+    ----------
+    name : str
+        The name in the registry.
+    version : int
+        Raised whenever the same parameters would give other numbers than before.
+    """
+
+    name: str
+    version: int = 1
+
+    @property
+    @abstractmethod
+    def outputs(self) -> Mapping[str, int]:
+        """Feature groups and their number of columns, in the order of the columns."""
+
+    @property
+    @abstractmethod
+    def renditions(self) -> tuple[Rendition, ...]:
+        """The picture sizes that `compute` reads."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> Mapping[str, Any]:
+        """Everything the numbers depend on, JSON-able."""
+
+    @abstractmethod
+    def compute(self, photos: Sequence[DecodedPhoto]) -> NDArray[np.float32]:
+        """Return one float32 row per photo."""
+
+    @property
+    def key(self) -> str:
+        """Name, version and a digest of parameters and renditions."""
+        renditions = [[r.name, r.kind, r.size, r.filter] for r in self.renditions]
+        text = json.dumps([dict(self.parameters), renditions], sort_keys=True, separators=(",", ":"))
+        return f"{self.name}-v{self.version}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+    @property
+    def n_columns(self) -> int:
+        """Total number of columns."""
+        return sum(self.outputs.values())
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{type(self).__name__}({inside})"
+
+
+class PixelDescriptor(BaseDescriptor):
+    """Base of a descriptor that looks at one photo and one rendition at a time: a subclass writes `describe`."""
+
+    @abstractmethod
+    def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.floating[Any]]:
+        """Return the row of one photo.
+
+        Parameters
+        ----------
+        pixels : uint8 array of shape (height, width, 3)
+            RGB, at least one pixel.
+        """
+
+    def compute(self, photos: Sequence[DecodedPhoto]) -> NDArray[np.float32]:
+        """Return one float32 row per photo."""
+        (rendition,) = self.renditions
+        rows = np.empty((len(photos), self.n_columns), dtype=np.float32)
+        for row, photo in zip(rows, photos, strict=True):
+            row[:] = self.describe(_check_pixels(photo.pixels[rendition.name]))
+        return rows
+
+
+def _check_pixels(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.size == 0:
+        raise InvalidInputError(
+            f"expected 8-bit RGB pixels of shape (height, width, 3), got {pixels.dtype} of shape {pixels.shape}"
+        )
+    return pixels

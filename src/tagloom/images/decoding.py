@@ -1,0 +1,263 @@
+"""A file's bytes to renditions, thumbnail and EXIF: Pillow behind a format allow-list. Runs in a decode worker."""
+
+import contextlib
+import io
+import re
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from PIL import (
+    AvifImagePlugin,
+    BmpImagePlugin,
+    GifImagePlugin,
+    Image,
+    ImageFile,
+    Jpeg2KImagePlugin,
+    JpegImagePlugin,
+    MpoImagePlugin,
+    PngImagePlugin,
+    PpmImagePlugin,
+    TiffImagePlugin,
+    UnidentifiedImageError,
+    WebPImagePlugin,
+)
+
+from tagloom.images.colour import shrink_to_rgb
+from tagloom.images.renditions import WORKING_SIDE, Rendition
+from tagloom.images.settings import LARGEST_EXIF, RESERVED_MEMORY, DecodeSettings
+from tagloom.images.verdicts import DAMAGED, NOT_AN_IMAGE, TOO_LARGE, UNREADABLE, Refused
+
+__all__ = ["Decoded", "decode_bytes", "prepare"]
+
+PLUGINS = (
+    AvifImagePlugin,
+    BmpImagePlugin,
+    GifImagePlugin,
+    Jpeg2KImagePlugin,
+    JpegImagePlugin,
+    MpoImagePlugin,
+    PngImagePlugin,
+    PpmImagePlugin,
+    TiffImagePlugin,
+    WebPImagePlugin,
+)
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "MPO", "PPM", "JPEG2000", "AVIF", "HEIF")
+
+# What a photo in these formats begins with: such a file is damaged rather than something else.
+BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"II*\0", b"MM\0*", b"\0\0\0\x0cjP  ")
+HEIC_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
+
+ORIENTATION = 0x0112
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+THUMBNAIL_QUALITY = 80
+# Of the seven efforts of WebP: half the time of the default for a fortieth more bytes (measured on photos).
+THUMBNAIL_EFFORT = 2
+
+BYTES_PER_PIXEL = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2, "I;16N": 2}
+# What decoders hold per pixel beside Pillow's own image.
+WORKSPACE_PER_PIXEL = {"WEBP": 12, "AVIF": 12, "HEIF": 12, "JPEG2000": 20, "GIF": 2}
+ROWS_PER_STRIP, TILE_WIDTH, TILE_LENGTH, BITS_PER_SAMPLE = 278, 322, 323, 258
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What a worker makes of one photo.
+
+    Parameters
+    ----------
+    width, height : int
+        Pixels after orientation.
+    pictures : list of (width, height, bytes)
+        One per rendition, in order: rows of RGB.
+    thumbnail : bytes
+        WebP, or empty.
+    exif : bytes
+        The EXIF block from its TIFF header on, or empty.
+    """
+
+    width: int
+    height: int
+    pictures: list[tuple[int, int, bytes]]
+    thumbnail: bytes
+    exif: bytes
+
+
+def prepare(settings: DecodeSettings) -> None:
+    """Set Pillow up in this process: limits, silence, optional formats.
+
+    Parameters
+    ----------
+    settings : DecodeSettings
+        Of the pool.
+    """
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("error", Image.DecompressionBombWarning)
+    Image.MAX_IMAGE_PIXELS = settings.max_pixels
+    ImageFile.LOAD_TRUNCATED_IMAGES = False
+    AvifImagePlugin.DEFAULT_MAX_THREADS = 1
+    with contextlib.suppress(ImportError):
+        import pi_heif  # type: ignore[import-not-found]  # optional: HEIC
+
+        pi_heif.register_heif_opener()
+
+
+def decode_bytes(data: bytes, settings: DecodeSettings) -> Decoded:
+    """Decode one photo.
+
+    Parameters
+    ----------
+    data : bytes
+        The file's content.
+    settings : DecodeSettings
+        What to make of it, and limits.
+
+    Raises
+    ------
+    Refused
+        With the verdict on a photo that cannot be decoded. Nothing else is raised.
+    """
+    try:
+        return _decode(data, settings)
+    except Refused:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise _bomb(error, settings) from error
+    except MemoryError as error:
+        raise _out_of_memory(settings) from error
+    except UnidentifiedImageError as error:
+        raise _unidentified(data) from error
+    except Exception as error:
+        # Decoders raise OSError, SyntaxError, RuntimeError, EOFError, struct.error, ValueError, KeyError … on
+        # malformed files: whatever it is, it is this file's verdict and nobody else's.
+        if "out of memory" in str(error):
+            raise _out_of_memory(settings) from error
+        raise Refused(DAMAGED, f"the photo is damaged: {error or type(error).__name__}") from error
+
+
+def _decode(data: bytes, settings: DecodeSettings) -> Decoded:
+    formats = [name for name in FORMATS if name in Image.OPEN]
+    with Image.open(io.BytesIO(data), formats=formats) as image:
+        width, height = image.size
+        # JPEG alone can decode at 1/2, 1/4 or 1/8 of its size; for other formats this does nothing.
+        image.draft(image.mode, (WORKING_SIDE, WORKING_SIDE))
+        _check_memory(image, (width, height), len(data), settings)
+        image.load()
+        turn = TURNS.get(_orientation(image))
+        exif = _exif(image)
+        upright = shrink_to_rgb(image)
+    if turn is not None:
+        upright = upright.transpose(turn)
+        if turn in (TURNS[5], TURNS[6], TURNS[7], TURNS[8]):
+            width, height = height, width
+    pictures = [_render(upright, rendition, width, height) for rendition in settings.renditions]
+    return Decoded(
+        width=width,
+        height=height,
+        pictures=[(picture.width, picture.height, picture.tobytes()) for picture in pictures],
+        thumbnail=_thumbnail(upright, settings.thumbnail_size, width, height),
+        exif=exif,
+    )
+
+
+def _check_memory(image: Image.Image, full_size: tuple[int, int], n_file: int, settings: DecodeSettings) -> None:
+    """Refuse by its header what cannot be decoded within the memory limit, rather than try."""
+    full = full_size[0] * full_size[1]
+    need = image.width * image.height * BYTES_PER_PIXEL.get(image.mode, 4)
+    need += full * WORKSPACE_PER_PIXEL.get(image.format or "", 0)
+    if image.info.get("progressive"):
+        # A progressive JPEG keeps all coefficients, two bytes each, whatever size it is decoded at.
+        need += full * 2 * len(image.getbands())
+    if isinstance(image, TiffImagePlugin.TiffImageFile):
+        need += _tiff_block(image)
+    allowed = settings.memory_limit - RESERVED_MEMORY - n_file
+    if need > allowed:
+        raise Refused(
+            TOO_LARGE,
+            f"{full_size[0]} × {full_size[1]} pixels as {image.format} need about {need >> 20} MiB to decode, more "
+            f"than the {allowed >> 20} MiB allowed; raise memory_limit, or save the photo as a baseline JPEG",
+        )
+
+
+def _tiff_block(image: TiffImagePlugin.TiffImageFile) -> int:
+    """Return the bytes of one strip or tile, which libtiff decodes in one piece."""
+    tags: Any = image.tag_v2
+    bits = int(sum(tags.get(BITS_PER_SAMPLE, (1,))))
+    if TILE_WIDTH in tags:
+        return int(tags[TILE_WIDTH]) * int(tags[TILE_LENGTH]) * bits // 8
+    # Pillow has turned the size already where the orientation says so, but strips lie along the stored rows.
+    rows = int(tags.get(ROWS_PER_STRIP, max(image.size)))
+    return min(image.width * image.height, rows * max(image.size)) * bits // 8
+
+
+def _orientation(image: Image.Image) -> int:
+    """Return the EXIF orientation, 1 where it is missing or cannot be understood."""
+    with contextlib.suppress(Exception):
+        return int(image.getexif().get(ORIENTATION, 1))
+    return 1
+
+
+def _exif(image: Image.Image) -> bytes:
+    """Return the EXIF block as it is in the file (rebuilt for TIFF, which has none), from its TIFF header on."""
+    raw = image.info.get("exif", b"")
+    if isinstance(image, TiffImagePlugin.TiffImageFile):
+        with contextlib.suppress(Exception):
+            raw = image.getexif().tobytes()
+    if not isinstance(raw, bytes):
+        return b""
+    raw = raw.removeprefix(b"Exif\0\0")
+    return raw if len(raw) <= LARGEST_EXIF else b""
+
+
+def _render(upright: Image.Image, rendition: Rendition, width: int, height: int) -> Image.Image:
+    target = rendition.target(width, height)
+    resample = Image.Resampling[rendition.filter.upper()]
+    if rendition.kind == "fit":
+        return upright.resize(target, resample)
+    side = min(upright.size)
+    left, top = (upright.width - side) / 2, (upright.height - side) / 2
+    # A box of the source instead of a crop afterwards: the pixels that would be cut off are never computed.
+    return upright.resize(target, resample, box=(left, top, left + side, top + side))
+
+
+def _thumbnail(upright: Image.Image, size: int | None, width: int, height: int) -> bytes:
+    if size is None:
+        return b""
+    small = _render(upright, Rendition("thumbnail", "fit", size), width, height)
+    buffer = io.BytesIO()
+    small.save(buffer, "WEBP", quality=THUMBNAIL_QUALITY, method=THUMBNAIL_EFFORT)
+    return buffer.getvalue()
+
+
+def _bomb(error: Exception, settings: DecodeSettings) -> Refused:
+    found = re.search(r"\((\d+) pixels\)", str(error))
+    claimed = f"{int(found.group(1)):,}" if found else "too many"
+    return Refused(
+        TOO_LARGE,
+        f"the header claims {claimed} pixels, more than the {settings.max_pixels:,} allowed: not decoded, as it may "
+        f"be a decompression bomb; raise max_pixels if the photo is genuine",
+    )
+
+
+def _out_of_memory(settings: DecodeSettings) -> Refused:
+    return Refused(
+        TOO_LARGE,
+        f"decoding needs more than the {settings.memory_limit >> 20} MiB allowed; raise memory_limit",
+        out_of_memory=True,
+    )
+
+
+def _unidentified(data: bytes) -> Refused:
+    if data[4:8] == b"ftyp" and data[8:12] in HEIC_BRANDS and "HEIF" not in Image.OPEN:
+        return Refused(UNREADABLE, "a HEIC photo: install the optional package pi-heif to read it")
+    if data.startswith(BEGINNINGS) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
+        return Refused(DAMAGED, "the photo is damaged: its header cannot be read")
+    return Refused(NOT_AN_IMAGE, "not in a format that is read")

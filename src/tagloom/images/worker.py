@@ -1,0 +1,127 @@
+"""The decode worker: a process that can be limited, killed and replaced. Started by `tagloom.images.pool`.
+
+It imports Pillow and the standard library, no numerical library, so that it starts fast and its memory is the
+photo's. The first frame on standard input holds the settings; then each frame asks for one file; the end of the input
+ends the process. Run as ``python -m tagloom.images.worker``.
+"""
+
+import faulthandler
+import os
+import signal
+import sys
+from typing import IO, Any
+
+from tagloom.core import system
+from tagloom.images import decoding, source, wire
+from tagloom.images.settings import DecodeSettings
+from tagloom.images.verdicts import OK, TOO_LARGE, Refused
+
+__all__ = ["answer", "main", "serve"]
+
+LONGEST_PATH = 1 << 20
+ORPHAN_FACTOR = 1.5
+ORPHAN_GRACE = 10.0
+
+Answer = tuple[dict[str, Any], list[bytes]]
+
+
+def answer(task: str, path: bytes, settings: DecodeSettings) -> Answer:
+    """Do one task on one file.
+
+    Parameters
+    ----------
+    task : {"decode", "fingerprint", "report"}
+        "report" tells about this process instead of a file.
+    path : bytes
+        The file.
+    settings : DecodeSettings
+        Of the pool.
+
+    Returns
+    -------
+    dict
+        Header of the reply.
+    list of bytes
+        Its body: renditions, thumbnail, EXIF.
+    """
+    if task == "report":
+        return {"modules": sorted(sys.modules), "pid": os.getpid()}, []
+    header: dict[str, Any] = {"verdict": OK}
+    try:
+        if task == "fingerprint":
+            header |= _identity(source.fingerprint_file(path))
+            return header, []
+        content = source.read_file(path, longest=settings.longest_file)
+        header |= _identity(content)
+        return _decoded(header, decoding.decode_bytes(content.data, settings))
+    except Refused as refused:
+        header |= {"verdict": refused.verdict, "detail": refused.detail, "again": refused.out_of_memory}
+    except MemoryError:
+        header |= {"verdict": TOO_LARGE, "detail": "not enough memory to read the file", "again": True}
+    return header, []
+
+
+def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
+    """Answer requests until there are no more.
+
+    Parameters
+    ----------
+    requests, replies : binary files
+        The pipes from and to the parent.
+    """
+    first = wire.read_frame(requests, longest_body=0)
+    if first is None:
+        return
+    settings = DecodeSettings.from_json(first[0])
+    decoding.prepare(settings)
+    limited = system.limit_memory(settings.memory_limit)
+    wire.write_frame(replies, {"ready": True, "memory_limited": limited})
+    patience = settings.deadline * ORPHAN_FACTOR + ORPHAN_GRACE
+    while (frame := wire.read_frame(requests, longest_body=LONGEST_PATH)) is not None:
+        # The parent keeps the deadline; this one is for a parent that died while a decoder hangs.
+        faulthandler.dump_traceback_later(patience, exit=True)
+        header, parts = answer(frame[0]["task"], bytes(frame[1]), settings)
+        faulthandler.cancel_dump_traceback_later()
+        wire.write_frame(replies, header, parts)
+
+
+def main() -> None:
+    """Run a worker on standard input and output."""
+    # Ctrl-C reaches the whole group of processes; ending workers is the parent's task.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.enable()
+    requests, replies = _private_pipes()
+    try:
+        serve(requests, replies)
+    except (BrokenPipeError, ConnectionError, wire.ProtocolError):
+        os._exit(1)  # the parent is gone: nobody to tell, and a flush at exit would fail again
+
+
+def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Take standard input and output for the frames; what a library prints goes to standard error."""
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    return requests, replies
+
+
+def _identity(content: source.Source) -> dict[str, Any]:
+    stamp = [content.size, content.mtime_ns, content.inode]
+    return {"hash": content.content_hash, "stamp": stamp}
+
+
+def _decoded(header: dict[str, Any], photo: decoding.Decoded) -> Answer:
+    header |= {
+        "width": photo.width,
+        "height": photo.height,
+        "pictures": [(width, height) for width, height, _ in photo.pictures],
+        "thumbnail": len(photo.thumbnail),
+        "exif": len(photo.exif),
+    }
+    return header, [*(pixels for _, _, pixels in photo.pictures), photo.thumbnail, photo.exif]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""How good scores are: pure functions of a label matrix and a score matrix.
+
+Every function takes ``(Y, scores)``, leaves entries equal to -1 out, and raises `NothingToScoreError` where
+nothing can be scored. Ties and 0/0 have one stated rule each; see the docstrings.
+"""
+
+from tagloom.metrics.evaluation import Evaluation, evaluate
+from tagloom.metrics.keywords import (
+    annotation_accuracy,
+    assign_keywords,
+    complete_length,
+    keyword_precision,
+    keyword_recall,
+    n_recalled_keywords,
+    precision,
+)
+from tagloom.metrics.ranking import (
+    auc,
+    average_precision,
+    break_even_point,
+    break_even_points,
+    macro_auc,
+    mean_average_precision,
+    micro_auc,
+)
+
+__all__ = [
+    "Evaluation",
+    "annotation_accuracy",
+    "assign_keywords",
+    "auc",
+    "average_precision",
+    "break_even_point",
+    "break_even_points",
+    "complete_length",
+    "evaluate",
+    "keyword_precision",
+    "keyword_recall",
+    "macro_auc",
+    "mean_average_precision",
+    "micro_auc",
+    "n_recalled_keywords",
+    "precision",
+]

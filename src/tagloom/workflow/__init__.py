@@ -1,0 +1,1 @@
+"""The verbs: what commands and pages do, joined from the packages below."""

@@ -1,0 +1,93 @@
+"""The report of one annotation: from scores and thumbnails to the page."""
+
+import datetime
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tagloom._version import __version__
+from tagloom.core.labels import UNKNOWN, labeled_rows
+from tagloom.core.photos import FeatureCache
+from tagloom.workflow.report import ReportData, ReportPhoto, UnreadablePhoto, write_report
+from tagloom.workflow.results import AnnotateResult, top_suggestions
+from tagloom.workflow.settings import Settings
+
+__all__ = ["write_annotation_report"]
+
+SHOWN_KEYWORDS = 10
+
+
+def write_annotation_report(
+    path: str | os.PathLike[str],
+    result: AnnotateResult,
+    hashes: Sequence[str],
+    cache: FeatureCache,
+    settings: Settings,
+) -> None:
+    """Write report.html.
+
+    Parameters
+    ----------
+    path : path
+        The file to make or replace.
+    result : AnnotateResult
+        The run.
+    hashes : sequence of str
+        Content hash of each photo of the result, under which its thumbnail is kept.
+    cache : FeatureCache
+        Holds the thumbnails.
+    settings : Settings
+        Shown, with where each value came from.
+    """
+    photos = _photos(result, settings.n_keywords)
+    order = sorted(range(len(photos)), key=lambda row: photos[row].is_labeled)  # suggestions first
+    shown = order[: settings.report_photos]
+    thumbnails = cache.thumbnails([hashes[row] for row in shown])
+    for row in shown:
+        photos[row] = replace(photos[row], thumbnail=thumbnails.get(hashes[row], b""))
+    comparison = result.comparison
+    write_report(
+        path,
+        ReportData(
+            photos=[photos[row] for row in order],
+            unreadable=[UnreadablePhoto(item.path, str(item.verdict), item.detail) for item in result.failed],
+            method=result.method,
+            features=", ".join(result.groups),
+            seconds=sum(result.seconds.values()),
+            created=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+            version=__version__,
+            settings=settings.rows(),
+            notes=_notes(result),
+            evaluation=[(f"MAP, {name}", f"{value:.3f}") for name, value in comparison.rows] if comparison else (),
+            max_photos=settings.report_photos,
+        ),
+    )
+
+
+def _photos(result: AnnotateResult, n_keywords: int) -> list[ReportPhoto]:
+    n_shown = min(n_keywords or SHOWN_KEYWORDS, SHOWN_KEYWORDS)
+    columns, counts = top_suggestions(result.Y, result.scores, n_shown)
+    names, labeled = result.tags.names, labeled_rows(result.Y)
+    return [
+        ReportPhoto(
+            name,
+            given=[names[tag] for tag in (result.Y[row] == 1).nonzero()[0]],
+            suggestions=[(names[tag], float(result.scores[row, tag])) for tag in columns[row, : counts[row]]],
+            labeled=bool(labeled[row]),
+        )
+        for row, name in enumerate(result.photos)
+    ]
+
+
+def _notes(result: AnnotateResult) -> list[str]:
+    notes = [f"Labels file, line {item.line}: no photo {item.name!r}." for item in result.labels.unmatched[:20]]
+    if len(result.labels.unmatched) > 20:
+        notes.append(f"… and {len(result.labels.unmatched) - 20} more names without a photo.")
+    n_positive = (result.Y == 1).sum(axis=0)
+    rare = [tag for tag, n in zip(result.tags, n_positive, strict=True) if n < 2]
+    if rare:
+        shown = ", ".join(rare[:10]) + (" …" if len(rare) > 10 else "")
+        notes.append(f"{len(rare)} tags have fewer than two labelled photos, so expect little of them: {shown}")
+    if not (result.Y == UNKNOWN).any():
+        notes.append("Every photo is labelled for every tag; there is nothing to suggest.")
+    return notes

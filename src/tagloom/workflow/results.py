@@ -1,0 +1,101 @@
+"""What an annotation gives, and the ranking of its suggestions."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.groups import FeatureGroups
+from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.photos import PhotoRecord
+from tagloom.core.vocabulary import TagVocabulary
+from tagloom.features import ExtractionCounts
+from tagloom.metadata import PhotoLabels
+from tagloom.workflow.evaluate import Comparison
+
+__all__ = ["AnnotateResult", "top_suggestions"]
+
+
+@dataclass(slots=True)
+class AnnotateResult:
+    """What `annotate` did.
+
+    Attributes
+    ----------
+    photos : list of bytes
+        Readable photos, relative to the folder; the rows of ``Y`` and ``scores``.
+    tags : TagVocabulary
+        The columns.
+    Y : label matrix
+        What the labels file said.
+    scores : ndarray of shape (n, c)
+        The learner's scores.
+    X, groups
+        The features, as extracted.
+    failed : list of PhotoRecord
+        Files that could not be read, with the reason.
+    labels : PhotoLabels
+        The labels file as read, its unmatched names included.
+    counts : ExtractionCounts
+        How many files were known, hashed, decoded.
+    method : str
+        The learner's name.
+    comparison : Comparison or None
+        How good the scores are, where the truth was given.
+    seconds : dict
+        Wall time of each stage.
+    files : dict
+        Paths of what was written: ``keywords``, ``scores``, ``report``.
+    """
+
+    photos: list[bytes]
+    tags: TagVocabulary
+    Y: LabelMatrix
+    scores: NDArray[Any]
+    X: NDArray[np.float32]
+    groups: FeatureGroups
+    failed: list[PhotoRecord]
+    labels: PhotoLabels
+    counts: ExtractionCounts
+    method: str
+    comparison: Comparison | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def n_labeled(self) -> int:
+        """How many readable photos have a label."""
+        return int(labeled_rows(self.Y).sum())
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How many files could not be read, by verdict."""
+        return dict(Counter(str(record.verdict) for record in self.failed))
+
+
+def top_suggestions(Y: LabelMatrix, scores: NDArray[Any], n_keywords: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rank the tags nobody has spoken about.
+
+    Parameters
+    ----------
+    Y : label matrix of shape (n, c)
+        Only entries -1 are suggested.
+    scores : array of shape (n, c)
+        Higher is better; equal scores rank in column order.
+    n_keywords : int
+        How many per photo at most; 0 means all.
+
+    Returns
+    -------
+    columns : ndarray of shape (n, k)
+        Tags by falling score.
+    counts : ndarray of shape (n,)
+        How many of them are suggestions; the rest of the row is to be ignored.
+    """
+    unknown = Y == UNKNOWN
+    k = Y.shape[1] if n_keywords == 0 else min(n_keywords, Y.shape[1])
+    order = np.argsort(np.where(unknown, -scores, np.inf), axis=1, kind="stable")[:, :k]
+    return order, np.minimum(unknown.sum(axis=1), k)

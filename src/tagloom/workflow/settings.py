@@ -1,0 +1,208 @@
+"""Settings: a flag wins over an environment variable, that over ``tagloom.toml``, that over the default.
+
+Every setting is one field of `Settings`; its kind and range stand beside it, its meaning in the docstring.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, get_origin, get_type_hints
+
+from tagloom.core.labels import AbsentMeans
+from tagloom.exceptions import SettingsError
+from tagloom.workflow.setting_kinds import Choice, Integer, Kind, Names, Number, OptionalPath, Word
+
+__all__ = ["ENVIRONMENT_PREFIX", "PROJECT_FILE_NAME", "Settings", "load_settings", "setting_names"]
+
+PROJECT_FILE_NAME = "tagloom.toml"
+ENVIRONMENT_PREFIX = "TAGLOOM_"
+DEFAULT_ORIGIN = "default"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """All that can be set, validated.
+
+    Made by hand, ``Settings(n_keywords=7)`` validates too. `load_settings` makes one from flags, environment and
+    project file, and records where each value came from.
+
+    Parameters
+    ----------
+    method : str, default="default"
+        The annotator that learns from the labels.
+    n_keywords : int, default=5
+        How many tags at most are suggested for a photo; 0 means all.
+    n_neighbors : int, default=15
+        Neighbours of each photo in the graph.
+    descriptors : tuple of str, default=("default",)
+        Which features are computed.
+    encoder : Path or None, default=None
+        An ONNX network to use in place of the one that comes with tagloom.
+    absent_means : {"no", "unknown"}, default="no"
+        What it means that a labelled photo lacks a tag.
+    n_workers : int or None, default=None
+        Processes that decode photos; None is one per core.
+    n_threads : int or None, default=None
+        Threads of numerical work; None is one per core.
+    batch_size : int, default=64
+        Photos in memory at a time on their way from decoding to features.
+    deadline_seconds : float, default=30
+        Time after which a photo that is still decoding is given up.
+    memory_limit_mb : int, default=2048
+        Memory that a decoding process may use, in MiB.
+    max_megapixels : int, default=500
+        Size above which a photo is not decoded.
+    report_photos : int, default=2000
+        Photos shown in report.html.
+    log_level : {"DEBUG", "INFO", "WARNING", "ERROR"}, default="INFO"
+        How much is written to the log file.
+    origins : mapping, default={}
+        For each setting that is not at its default, where it was set.
+    """
+
+    method: Annotated[str, Word()] = "default"
+    n_keywords: Annotated[int, Integer(0, 100000)] = 5
+    n_neighbors: Annotated[int, Integer(1, 1000)] = 15
+    descriptors: Annotated[tuple[str, ...], Names()] = ("default",)
+    encoder: Annotated[Path | None, OptionalPath()] = None
+    absent_means: Annotated[AbsentMeans, Choice(("no", "unknown"))] = "no"
+    n_workers: Annotated[int | None, Integer(1, 1024, optional=True)] = None
+    n_threads: Annotated[int | None, Integer(1, 1024, optional=True)] = None
+    batch_size: Annotated[int, Integer(1, 65536)] = 64
+    deadline_seconds: Annotated[float, Number(0, 86400)] = 30.0
+    memory_limit_mb: Annotated[int, Integer(512, 2**20)] = 2048
+    max_megapixels: Annotated[int, Integer(1, 100000)] = 500
+    report_photos: Annotated[int, Integer(0, 100000)] = 2000
+    log_level: Annotated[str, Choice(("DEBUG", "INFO", "WARNING", "ERROR"))] = "INFO"
+    origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "origins", MappingProxyType(dict(self.origins)))
+        for name, kind in _KINDS.items():
+            value = getattr(self, name)
+            try:
+                parsed = kind.parse(value)
+            except (ValueError, TypeError, OverflowError) as error:
+                place = f" ({self.origins[name]})" if name in self.origins else ""
+                raise SettingsError(f"{name}{place} must be {kind.expected}, got {value!r}") from error
+            object.__setattr__(self, name, parsed)
+
+    def origin(self, name: str) -> str:
+        """Return where a setting's value came from: "default", or the flag, variable or file in words.
+
+        Parameters
+        ----------
+        name : str
+            The setting.
+        """
+        _check_name(name, "settings")
+        return self.origins.get(name, DEFAULT_ORIGIN)
+
+    def rows(self) -> tuple[tuple[str, str, str], ...]:
+        """Return (name, value as text, origin) of every setting, for a report."""
+        return tuple((name, _value_text(getattr(self, name), kind), self.origin(name)) for name, kind in _KINDS.items())
+
+
+_KINDS: dict[str, Kind] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(Settings, include_extras=True).items()
+    if get_origin(hint) is Annotated
+}
+
+
+def setting_names() -> tuple[str, ...]:
+    """Return the names of all settings."""
+    return tuple(_KINDS)
+
+
+def load_settings(
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    project_file: str | Path | None = None,
+) -> Settings:
+    """Put settings together: flag > environment > project file > default.
+
+    Parameters
+    ----------
+    flags : mapping, optional
+        ``{setting: value}`` from the command line, typed or as text; None is a flag that was not given.
+    environ : mapping, optional
+        Environment variables, such as ``os.environ``. ``TAGLOOM_N_KEYWORDS`` sets ``n_keywords``; an empty value
+        counts as not set. Other variables are left alone.
+    project_file : path, optional
+        ``tagloom.toml``; that it does not exist is no error. A relative path in it is relative to its folder.
+
+    Returns
+    -------
+    Settings
+        Validated; ``.origin(name)`` tells where a value came from.
+
+    Raises
+    ------
+    SettingsError
+        If a value does not fit, a name is not known, or the file cannot be read. The message says where it was set.
+    """
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    if project_file is not None:
+        path = Path(project_file)
+        place = f"in {_printable(str(path))}"
+        for name, value in _read_project_file(path, place).items():
+            _check_name(name, place)
+            is_relative_path = isinstance(_KINDS[name], OptionalPath) and isinstance(value, str)
+            values[name] = _below(path.parent, value) if is_relative_path else value
+            origins[name] = place
+    for name in _KINDS:
+        variable = ENVIRONMENT_PREFIX + name.upper()
+        if environ is not None and environ.get(variable, "").strip():
+            values[name], origins[name] = environ[variable], f"environment variable {variable}"
+    for name, value in (flags or {}).items():
+        _check_name(name, "flags")
+        if value is not None:
+            values[name], origins[name] = value, f"flag --{name.replace('_', '-')}"
+    return Settings(**values, origins=origins)
+
+
+def _below(folder: Path, text: str) -> Path | None:
+    path = OptionalPath().parse(text) if text.strip() else None
+    return None if path is None else folder / path
+
+
+def _read_project_file(path: Path, place: str) -> dict[str, Any]:
+    try:
+        if not path.exists():
+            return {}
+        if not path.is_file():
+            raise SettingsError(f"settings {place}: expected a file, got something else; move it away")
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"settings {place}: expected UTF-8 text, got {error.reason}; save it as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(
+            f"settings {place}: not valid TOML ({error}); write one setting per line, such as n_keywords = 5"
+        ) from error
+    except OSError as error:
+        raise SettingsError(f"settings {place}: cannot be read ({error.strerror or error})") from error
+
+
+def _check_name(name: str, place: str) -> None:
+    if name in _KINDS:
+        return
+    close = difflib.get_close_matches(name.replace("-", "_").lower(), list(_KINDS), n=1)
+    remedy = f"did you mean {close[0]}?" if close else f"known are {', '.join(_KINDS)}"
+    raise SettingsError(f"no setting {name!r} ({place}); {remedy}")
+
+
+def _value_text(value: Any, kind: Kind) -> str:
+    if value is None:
+        return "none" if isinstance(kind, OptionalPath) else "auto"
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return f"{value:g}" if isinstance(value, float) else _printable(str(value))
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", errors="backslashreplace").decode("utf-8")

@@ -1,0 +1,108 @@
+import logging
+import os
+import sys
+
+import pytest
+
+from tagloom.exceptions import SettingsError, WriteError
+from tagloom.workflow.logs import configure_logging, stop_logging
+
+LOGGER = logging.getLogger("tagloom.somewhere")
+
+
+@pytest.fixture(autouse=True)
+def _stop():
+    yield
+    stop_logging()
+
+
+def test_records_reach_the_file_once_however_often_it_is_configured(tmp_path):
+    for _ in range(3):
+        path = configure_logging(tmp_path / "new" / "folder", "info")
+    LOGGER.info("read %d photos", 3)
+    LOGGER.debug("not kept")
+    text = path.read_text(encoding="utf-8")
+    assert text.count("read 3 photos") == 1
+    assert "not kept" not in text
+    assert len(text.splitlines()) == 1
+
+
+def test_the_folder_and_level_can_change(tmp_path):
+    first = configure_logging(tmp_path / "one", "ERROR")
+    second = configure_logging(tmp_path / "two", "DEBUG")
+    LOGGER.debug("only here")
+    assert first.read_text() == ""
+    assert "only here" in second.read_text()
+
+
+def test_nothing_goes_to_the_terminal_and_the_root_logger_is_left_alone(tmp_path, capfd):
+    root = logging.getLogger()
+    handler = logging.StreamHandler(sys.stdout)
+    root.addHandler(handler)
+    before = (list(root.handlers), root.level)
+    try:
+        configure_logging(tmp_path, "DEBUG")
+        LOGGER.error("quiet")
+        assert (list(root.handlers), root.level) == before
+    finally:
+        root.removeHandler(handler)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_names_that_are_not_utf8_or_hold_line_ends(tmp_path):
+    path = configure_logging(tmp_path)
+    LOGGER.warning("cannot read %s", os.fsdecode(b"caf\xe9\n2026 INFO forged.jpg"))
+    (line,) = path.read_bytes().splitlines()
+    assert rb"caf\udce9\n2026 INFO forged.jpg" in line
+
+
+def test_a_traceback_keeps_its_lines(tmp_path):
+    path = configure_logging(tmp_path)
+    try:
+        raise ValueError("inside")
+    except ValueError:
+        LOGGER.exception("failed")
+    lines = path.read_text().splitlines()
+    assert lines[0].endswith("failed")
+    assert lines[-1] == "ValueError: inside"
+
+
+def test_a_long_message_is_cut(tmp_path):
+    path = configure_logging(tmp_path)
+    LOGGER.info("pixels %s", "x" * 100_000)
+    assert path.stat().st_size < 5000
+    assert "(100007 characters)" in path.read_text(encoding="utf-8")
+
+
+def test_files_rotate_and_stay_bounded(tmp_path):
+    configure_logging(tmp_path)
+    for number in range(1000):
+        LOGGER.info("%d %s", number, "y" * 3900)
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == ["tagloom.log", "tagloom.log.1", "tagloom.log.2"]
+    assert all(file.stat().st_size <= 1_000_000 for file in files)
+    assert "999 yyy" in files[0].read_text()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_stops_nothing(tmp_path, capfd):
+    (tmp_path / "tagloom.log").symlink_to("/dev/full")
+    configure_logging(tmp_path)
+    LOGGER.info("lost")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_errors(tmp_path):
+    with pytest.raises(SettingsError, match="log_level"):
+        configure_logging(tmp_path, "LOUD")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WriteError, match="log file"):
+        configure_logging(tmp_path / "file")
+    assert logging.getLogger("tagloom").propagate
+
+
+def test_stopping_leaves_the_logger_as_it_was(tmp_path):
+    configure_logging(tmp_path, "DEBUG")
+    stop_logging()
+    logger = logging.getLogger("tagloom")
+    assert (logger.handlers, logger.level, logger.propagate) == ([], logging.NOTSET, True)
