@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
+from sklearn.utils import ClassifierTags, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
@@ -92,8 +92,10 @@ class Annotator(BaseEstimator):
                 f"Label a few photos first"
             )
         self.n_tags_ = Y.shape[1]
+        # Those of an earlier fit must not pass for set by this one.
+        self.__dict__.pop("thresholds_", None)
         self._fit(X, Y)
-        if "thresholds_" not in vars(self) or len(self.thresholds_) != self.n_tags_:
+        if "thresholds_" not in vars(self):
             self.thresholds_ = fit_thresholds(self.transduction_, Y)
         return self
 
@@ -128,6 +130,8 @@ class Annotator(BaseEstimator):
         tags.target_tags.two_d_labels = True
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
+        # Each tag is a question of yes or no.
+        tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
         tags.input_tags.sparse = self._accepts_sparse
         return tags
 

@@ -117,6 +117,11 @@ class OnnxEncoder(BaseDescriptor):
                 f"input {name!r} of {self._runner.label} takes {kind} of shape {list(shape)}, but the settings give "
                 f"shape {expected} of {', '.join(_INPUT_TYPES)}; correct size or layout"
             )
+        if kind == "tensor(uint8)" and not self.settings.keeps_bytes:
+            raise ModelError(
+                f"input {name!r} of {self._runner.label} takes bytes, so that scale, mean and std cannot be applied; "
+                f"leave them out"
+            )
         return name, _INPUT_TYPES[kind]
 
     @property

@@ -65,6 +65,11 @@ class EncoderSettings:
     input_name: str = ""
     output_name: str = ""
 
+    @property
+    def keeps_bytes(self) -> bool:
+        """Whether scale, mean and std are the defaults, so that a model that takes bytes may be fed."""
+        return (self.scale, self.mean, self.std) == (1.0 / 255.0, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> "EncoderSettings":
         """Read and check a TOML file; the model's path is relative to the file.

@@ -335,8 +335,9 @@ class ExtractionEngine:
         return full
 
     def _own(self, record: PhotoRecord) -> PhotoRecord:
-        """Name a record by the path the caller gave."""
-        return replace(record, path=self._given[record.path])
+        """Name a record by the path the caller gave, and stamp files that were not even read."""
+        path = self._given[record.path]
+        return replace(record, path=path, stamp=record.stamp or self._stamp(path))
 
     def _stamp(self, path: bytes) -> FileStamp | None:
         try:

@@ -34,11 +34,12 @@ def available_descriptors() -> tuple[str, ...]:
 def available_groups() -> dict[str, str]:
     """Return ``{feature group: descriptor}`` of all descriptors with their default parameters.
 
-    A group that two descriptors give belongs to the first in the order of `available_descriptors`.
+    A group that two descriptors give belongs to the first in the order of `available_descriptors`. An installed
+    descriptor that cannot be made without parameters, or not at all, is left out; `get_descriptor` says why.
     """
     found: dict[str, str] = {}
     for name in available_descriptors():
-        for group in get_descriptor(name).outputs:
+        for group in _groups_of(name):
             found.setdefault(group, name)
     return found
 
@@ -115,6 +116,15 @@ def _look_up(name: str) -> tuple[Descriptor, list[str]]:
         f"no feature group or descriptor {name!r}; groups: {', '.join(groups)}; "
         f"descriptors: {', '.join(available_descriptors())}"
     )
+
+
+def _groups_of(name: str) -> tuple[str, ...]:
+    try:
+        return tuple(get_descriptor(name).outputs)
+    except Exception:
+        if name in _BUILT_IN:
+            raise
+        return ()  # one broken package must not keep the others from being found
 
 
 def _factory(name: str) -> Callable[..., Any]:

@@ -1,0 +1,10 @@
+"""Annotators: one file per paper, baselines in a room of their own. Nothing here reads a file."""
+
+from tagloom.methods.baselines import (
+    HarmonicPropagation,
+    LocalGlobalConsistency,
+    NeighborTransfer,
+    RegularizedLeastSquares,
+)
+
+__all__ = ["HarmonicPropagation", "LocalGlobalConsistency", "NeighborTransfer", "RegularizedLeastSquares"]

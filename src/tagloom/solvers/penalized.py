@@ -1,0 +1,267 @@
+"""Minimise a smooth function of a matrix plus a penalty on groups of its rows."""
+
+import itertools
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from tagloom.exceptions import InvalidInputError
+from tagloom.solvers.datafits import Datafit
+from tagloom.solvers.penalties import Penalty
+
+__all__ = ["PenalizedResult", "solve_penalized"]
+
+Matrix = NDArray[np.floating[Any]]
+
+# Rows that one step changes together: enough for the matrix products to be efficient, few enough for long steps.
+BLOCK_ROWS = 32
+# Steps on a block while its share of the matrix is at hand.
+INNER_STEPS = 4
+# Epochs between two looks at objective and optimality, and the memory of the extrapolation.
+PERIOD = 5
+# Relative difference of two objectives that float64 cannot tell.
+ROUNDING = 1e-14
+# Groups of the first working set.
+FIRST_GROUPS = 16
+# How much better than the whole problem's present optimality a working set's own is made.
+SUBPROBLEM = 0.2
+
+
+@dataclass(frozen=True)
+class PenalizedResult:
+    """What `solve_penalized` found.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (d, c)
+        The minimiser (a stationary point where the penalty is not convex); groups that are not needed are exactly zero.
+    objective : list of float
+        Datafit plus penalty, never rising.
+    optimality : float
+        Largest distance, over groups, of minus the gradient from the penalty's subdifferential, divided by the largest
+        norm of a group's gradient at W = 0. Zero at a solution.
+    n_iter : int
+        Passes over the rows in use.
+    converged : bool
+        Whether ``optimality`` is at most ``tol``.
+    """
+
+    coef: Matrix
+    objective: list[float] = field(repr=False)
+    optimality: float
+    n_iter: int
+    converged: bool
+
+
+def solve_penalized(
+    datafit: Datafit,
+    penalty: Penalty,
+    *,
+    W0: ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 2000,
+    working_set: bool = True,
+) -> PenalizedResult:
+    """Minimise ``datafit(W) + penalty(W)``.
+
+    Block-coordinate proximal descent with Anderson extrapolation, on a growing working set of groups.
+
+    Parameters
+    ----------
+    datafit : Datafit
+        The smooth part, `QuadraticGram` for instance.
+    penalty : Penalty
+        The penalty on groups of rows, `L21` for instance.
+    W0 : array of shape (d, c), optional
+        Start, such as the solution for a larger penalty. Default: zero.
+    tol : float, default=1e-6
+        Stop when the optimality residual is this small.
+    max_iter : int, default=2000
+        Most passes over the rows in use.
+    working_set : bool, default=True
+        Whether to solve on few groups first and add those that violate optimality; else on all from the beginning.
+
+    Returns
+    -------
+    PenalizedResult
+        ``coef``, ``objective``, ``optimality``, ``n_iter``, ``converged``.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If ``max_iter`` passes end above ``tol``.
+
+    Notes
+    -----
+    A block of rows takes steps ``W_b ← prox(W_b - ∇_b/L_b, 1/L_b)`` with L_b the Lipschitz constant of the block alone,
+    which never raise the objective. Every few passes the last iterates are combined to cancel their differences as far
+    as possible; the combination is kept only if its objective is lower.
+    """
+    if not (np.isfinite(tol) and tol > 0) or max_iter < 0:
+        raise InvalidInputError(f"tol must be positive and max_iter not negative, got {tol!r} and {max_iter!r}")
+    W = _start(W0, datafit.shape)
+    search = _Search(datafit, penalty, W, tol, max_iter)
+    search.run(working_set=working_set)
+    result = search.result()
+    if not result.converged:
+        warnings.warn(
+            f"the penalised problem was left at an optimality residual of {result.optimality:.2g} after "
+            f"{result.n_iter} of at most {max_iter} passes, above tol={tol:g}. Raise max_iter or tol, or scale the "
+            f"features",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return result
+
+
+class _Search:
+    """The loop over working sets."""
+
+    def __init__(self, datafit: Datafit, penalty: Penalty, W: Matrix, tol: float, max_iter: int) -> None:
+        self.datafit, self.penalty, self.W, self.tol, self.max_iter = datafit, penalty, W, tol, max_iter
+        self.labels = penalty.groups(len(W))
+        at_zero = datafit.full_gradient(W[:0], np.arange(0))
+        norms = np.sqrt(np.bincount(self.labels, weights=np.einsum("ij,ij->i", at_zero, at_zero)))
+        self.scale = float(norms.max(initial=0.0)) or 1.0
+        self.n_iter = 0
+        self.objective = [self._objective(W)]
+        self.distances = self._distances()
+
+    def run(self, *, working_set: bool) -> None:
+        """Solve on working sets until no group violates optimality."""
+        while self._optimality() > self.tol and self.n_iter < self.max_iter:
+            rows = self._choose_rows() if working_set else np.argsort(self.labels, kind="stable")
+            aim = self.tol if rows.size == len(self.W) else max(self.tol, SUBPROBLEM * self._optimality())
+            descent = _Descent(
+                self.datafit.restrict(rows), self.penalty.restrict(rows), self.W[rows], self.labels[rows]
+            )
+            for objective in descent.run(aim * self.scale, self.max_iter - self.n_iter):
+                self.objective.append(min(objective, self.objective[-1]))
+            self.n_iter += descent.n_iter
+            self.W[rows] = descent.W
+            self.distances = self._distances()
+
+    def result(self) -> PenalizedResult:
+        """Return what was found."""
+        optimality = self._optimality()
+        return PenalizedResult(self.W, self.objective, optimality, self.n_iter, optimality <= self.tol)
+
+    def _choose_rows(self) -> NDArray[np.intp]:
+        """Return the rows of all groups in use and of those that violate optimality most."""
+        in_use = np.zeros(self.distances.size, dtype=bool)
+        in_use[self.labels[self.W.any(axis=1)]] = True
+        size = max(FIRST_GROUPS, 2 * int(in_use.sum()))
+        priority = np.where(in_use, np.inf, self.distances)
+        chosen = np.argsort(-priority, kind="stable")[:size]
+        chosen = chosen[priority[chosen] > 0]
+        rows = np.flatnonzero(np.isin(self.labels, chosen))
+        return rows[np.argsort(self.labels[rows], kind="stable")]
+
+    def _distances(self) -> NDArray[np.float64]:
+        rows = np.flatnonzero(self.W.any(axis=1))
+        return self.penalty.subdifferential_distance(self.W, self.datafit.full_gradient(self.W[rows], rows))
+
+    def _optimality(self) -> float:
+        return float(self.distances.max(initial=0.0)) / self.scale
+
+    def _objective(self, W: Matrix) -> float:
+        rows = np.flatnonzero(W.any(axis=1))
+        part = W[rows]
+        return self.datafit.restrict(rows).value(part) + self.penalty.value(W)
+
+
+class _Descent:
+    """Block-coordinate proximal descent on a fixed set of rows."""
+
+    def __init__(self, datafit: Datafit, penalty: Penalty, W: Matrix, labels: NDArray[np.intp]) -> None:
+        self.datafit, self.penalty, self.W, self.n_iter = datafit, penalty, W.copy(), 0
+        blocks = _row_blocks(labels)
+        constants = [datafit.lipschitz(rows) for rows in blocks]
+        floor = np.finfo(np.float64).eps * max(constants, default=0.0)
+        self.blocks = [
+            (rows, penalty.restrict(np.arange(rows.start, rows.stop)), constant)
+            for rows, constant in zip(blocks, constants, strict=True)
+            if constant > floor
+        ]
+        for rows, constant in zip(blocks, constants, strict=True):
+            if constant <= floor:  # the datafit does not depend on these rows, so the penalty alone decides
+                self.W[rows] = 0
+
+    def run(self, aim: float, max_iter: int) -> Iterator[float]:
+        """Descend until the optimality residual is at most ``aim``; yield the objective from time to time."""
+        memory = [self.W.copy()]
+        while self.n_iter < max_iter:
+            for _ in range(min(PERIOD, max_iter - self.n_iter)):
+                self._epoch()
+                memory.append(self.W.copy())
+            yield self._extrapolate(memory)
+            memory = [self.W.copy()]
+            if self._distance(self.W) <= aim:
+                break
+
+    def _epoch(self) -> None:
+        """Step on every block once."""
+        for rows, penalty, constant in self.blocks:
+            gradient = self.datafit.gradient(self.W, rows)
+            for last in range(INNER_STEPS - 1, -1, -1):
+                before = self.W[rows]
+                after = penalty.prox(before - gradient / constant, 1 / constant)
+                change = after - before
+                self.W[rows] = after
+                if last == 0 or not change.any():
+                    break
+                gradient += self.datafit.curvature(rows, change)
+        self.n_iter += 1
+
+    def _extrapolate(self, memory: list[Matrix]) -> float:
+        """Combine the last iterates if that is an improvement, and return the objective."""
+        objective = self._objective(self.W)
+        differences = np.array([(late - early).ravel() for early, late in itertools.pairwise(memory)])
+        gram = differences @ differences.T
+        size = np.trace(gram)
+        if size == 0:
+            return objective
+        weights = np.linalg.solve(gram / size + 1e-12 * np.eye(len(gram)), np.ones(len(gram)))
+        candidate = np.tensordot(weights / weights.sum(), np.array(memory[1:]), axes=1)
+        candidate[self.W == 0] = 0
+        value = self._objective(candidate)
+        # Near the solution objectives agree to the last digit; the optimality residual still tells them apart.
+        level = value <= objective + ROUNDING * abs(objective)
+        if value < objective or (level and self._distance(candidate) < self._distance(self.W)):
+            self.W, objective = candidate, min(value, objective)
+        return objective
+
+    def _distance(self, W: Matrix) -> float:
+        """Return the largest violation of optimality at W."""
+        return float(self.penalty.subdifferential_distance(W, self.datafit.gradient(W)).max(initial=0.0))
+
+    def _objective(self, W: Matrix) -> float:
+        return self.datafit.value(W) + self.penalty.value(W)
+
+
+def _row_blocks(labels: NDArray[np.intp]) -> list[slice]:
+    """Cut rows into eight or more runs of whole groups, of at most ``BLOCK_ROWS`` rows but where a group has more."""
+    most = max(1, min(BLOCK_ROWS, labels.size // 8))
+    edges = np.flatnonzero(np.diff(labels, prepend=-1, append=-1))
+    blocks, start = [], 0
+    for first, last in itertools.pairwise(edges):
+        if last - start > most and first > start:
+            blocks.append(slice(start, int(first)))
+            start = int(first)
+    if labels.size:
+        blocks.append(slice(start, labels.size))
+    return blocks
+
+
+def _start(W0: ArrayLike | None, shape: tuple[int, int]) -> Matrix:
+    if W0 is None:
+        return np.zeros(shape)
+    W: Matrix = np.array(W0, dtype=np.float64)
+    if W.shape != shape or not np.isfinite(W).all():
+        raise InvalidInputError(f"W0 must be finite and of shape {shape}, got shape {W.shape}")
+    return W

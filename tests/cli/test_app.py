@@ -1,0 +1,119 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tagloom import __version__
+from tagloom.datasets import write_scenes
+
+PROGRAM = [sys.executable, "-c", "from tagloom.cli import main; main()"]
+
+
+def _run(*arguments, **options):
+    return subprocess.run([*PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False, **options)
+
+
+def test_bare_says_what_to_do_next():
+    done = _run()
+    assert done.returncode == 0
+    assert "tagloom demo" in done.stdout
+    assert "tagloom annotate" in done.stdout
+
+
+def test_help_and_version_import_nothing_heavy():
+    script = (
+        "import sys\nfrom tagloom.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'PIL', 'faiss', 'onnxruntime', 'apsw', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "annotate" in done.stdout
+    assert "Exit codes" in done.stdout
+    assert _run("--version").stdout.strip() == f"tagloom {__version__}"
+
+
+@pytest.mark.parametrize("command", ["annotate", "demo", "doctor"])
+def test_every_command_explains_itself(command):
+    done = _run(command, "--help")
+    assert done.returncode == 0
+    assert "Usage: tagloom" in done.stdout
+
+
+def test_an_error_is_one_line_and_a_traceback_only_on_request(tmp_path):
+    arguments = ["annotate", tmp_path / "nowhere", "--labels", "x.csv", "--out", tmp_path / "out"]
+    done = _run(*arguments)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("tagloom: expected a folder of photos")
+    for debug in (["--debug", *arguments], [*arguments, "--debug"]):
+        assert "Traceback" in _run(*debug).stderr
+
+
+def test_wrong_usage_has_its_own_code():
+    assert _run("annotate").returncode == 2
+    assert _run("sing").returncode == 2
+
+
+def test_doctor_lists_what_there_is():
+    done = _run("doctor")
+    assert done.returncode == 0
+    for word in ("numpy", "onnxruntime", "SQLite", "EfficientNet-Lite0", "smoothed-ridge", "exiftool"):
+        assert word in done.stdout
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli") / "photos"
+    write_scenes(folder, 40, size=(96, 64), labeled=0.4, random_state=1)
+    return folder
+
+
+def test_annotate_prints_a_summary_and_reads_settings_in_order(photos, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "tagloom.toml").write_text('descriptors = ["color"]\nmethod = "ridge"\nn_keywords = 2\nn_workers = 1\n')
+    environment = os.environ | {"TAGLOOM_N_KEYWORDS": "3"}
+    arguments = ("annotate", photos, "--labels", photos / "labels.csv", "--out", out, "--truth", photos / "truth.csv")
+    done = _run(*arguments, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "Mean average precision" in done.stdout
+    assert "report.html" in done.stdout
+    assert (out / "keywords.csv").read_text().count("\n") == 1 + 3 * 24
+    again = _run(*arguments, "--keywords", 1, "--method", "neighbors", "-q", env=environment)
+    assert again.returncode == 0, again.stderr
+    assert again.stderr == ""
+    assert "neighbors" in again.stdout
+    assert (out / "keywords.csv").read_text().count("\n") == 1 + 24
+
+
+@pytest.mark.medium
+def test_interrupting_is_clean_and_the_next_run_goes_on(tmp_path):
+    folder = tmp_path / "photos"
+    write_scenes(folder, 150, size=(480, 320), labeled=0.2, random_state=2)
+    environment = os.environ | {"TAGLOOM_DESCRIPTORS": "color", "TAGLOOM_N_WORKERS": "1", "TAGLOOM_BATCH_SIZE": "4"}
+    arguments = ["annotate", str(folder), "--labels", str(folder / "labels.csv"), "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert "reading photos" in process.stderr.readline()
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.count("\n") == 1
+    assert "Run the same command again" in errors
+    done = _run(*arguments, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.medium
+def test_demo_ends_with_the_table_and_the_report(tmp_path):
+    done = _run("demo", "--out", tmp_path / "demo", "--photos", 80, "--labeled", 0.2, "-q")
+    assert done.returncode == 0, done.stderr
+    assert "tag-frequency prior" in done.stdout
+    assert done.stdout.strip().endswith("report.html")
+    assert (tmp_path / "demo" / "report.html").stat().st_size > 100_000

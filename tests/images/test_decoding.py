@@ -1,0 +1,202 @@
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image, ImageOps
+
+from tagloom.images import Rendition
+from tagloom.images.decoding import decode_bytes
+from tagloom.images.renditions import WORKING_SIDE
+from tagloom.images.verdicts import Refused
+
+FIT = Rendition("fit", "fit", 96)
+
+
+def pixels(decoded, index=0):
+    width, height, data = decoded.pictures[index]
+    return np.frombuffer(data, dtype=np.uint8).reshape(height, width, 3)
+
+
+def refused(data, settings):
+    with pytest.raises(Refused) as caught:
+        decode_bytes(data, settings)
+    assert caught.value.detail.isprintable()
+    return caught.value
+
+
+def png_header(width, height):
+    chunk = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    header = struct.pack(">I", 13) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    body = b"IDAT" + zlib.compress(bytes(1000))
+    return b"\x89PNG\r\n\x1a\n" + header + struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_orientation(kind, orientation, make_settings, encoded, scene):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    data = encoded(scene(), kind, exif=exif, **({} if kind == "TIFF" else {"quality": 95}))
+    with Image.open(io.BytesIO(data)) as image:
+        upright = np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
+    decoded = decode_bytes(data, make_settings(FIT))
+    assert np.array_equal(pixels(decoded), upright)
+    assert (decoded.height, decoded.width) == upright.shape[:2]
+    assert (decoded.width > decoded.height) == (orientation < 5)
+
+
+@pytest.mark.parametrize("size", [(96, 64), (64, 96), (97, 61), (1, 50), (50, 1), (1, 1)])
+def test_renditions_against_plain_resizing(size, make_settings, encoded, scene):
+    image = scene(*size)
+    settings = make_settings(
+        Rendition("square", "square", 20), Rendition("fit", "fit", 30, "lanczos"), Rendition("up", "square", 200)
+    )
+    decoded = decode_bytes(encoded(image, "PNG"), settings)
+    assert [picture[:2] for picture in decoded.pictures] == [(20, 20), settings.renditions[1].target(*size), (200, 200)]
+    fit = image.resize(settings.renditions[1].target(*size), Image.Resampling.LANCZOS)
+    assert np.array_equal(pixels(decoded, 1), np.asarray(fit))
+    left, top = ((side - min(size)) / 2 for side in size)
+    if left == int(left) and top == int(top):
+        # crop first, then resize: equal but for what the filter sees beyond the edges of the crop
+        cropped = image.crop((int(left), int(top), int(left) + min(size), int(top) + min(size)))
+        expected = np.asarray(cropped.resize((20, 20), Image.Resampling.BICUBIC)).astype(int)
+        assert np.abs(pixels(decoded) - expected)[2:-2, 2:-2].max(initial=0) <= 1
+
+
+def test_a_rendition_does_not_depend_on_the_others(make_settings, encoded, scene):
+    data = encoded(scene(3000, 2000), quality=90)
+    alone = decode_bytes(data, make_settings(FIT))
+    together = decode_bytes(
+        data, make_settings(Rendition("a", "square", WORKING_SIDE), FIT, Rendition("b", "fit", 8), thumbnail_size=700)
+    )
+    assert np.array_equal(pixels(alone), pixels(together, 1))
+    assert (alone.width, alone.height) == (3000, 2000)
+
+
+def test_reduced_decoding_stays_close_to_full_decoding(make_settings, encoded, scene):
+    data = encoded(scene(4032, 3024, seed=3), quality=92)
+    with Image.open(io.BytesIO(data)) as image:
+        full = np.asarray(image.convert("RGB").resize((96, 72), Image.Resampling.BICUBIC)).astype(int)
+    assert np.abs(pixels(decode_bytes(data, make_settings(FIT))) - full).max() <= 3
+
+
+@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"subsampling": 0}])
+@pytest.mark.parametrize("size", [(96, 64), (2900, 2900)])
+def test_a_truncated_jpeg_is_damaged_never_grey(options, size, make_settings, encoded, scene):
+    data = encoded(scene(*size), quality=90, **options)
+    settings = make_settings(FIT)
+    decode_bytes(data, settings)
+    for part in (0.2, 0.5, 0.8, 0.95):
+        assert refused(data[: int(len(data) * part)], settings).verdict == "damaged"
+
+
+@pytest.mark.parametrize("kind", ["PNG", "GIF", "WEBP", "TIFF", "BMP", "PPM"])
+def test_other_truncated_formats(kind, make_settings, encoded, scene):
+    data = encoded(scene(), kind)
+    assert refused(data[: len(data) // 2], make_settings(FIT)).verdict == "damaged"
+
+
+@pytest.mark.parametrize(
+    "data", [b"just some text", b"<svg xmlns='x'/>", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", b"\0" * 64]
+)
+def test_what_is_no_photo(data, make_settings):
+    assert refused(data, make_settings(FIT)).verdict == "not_an_image"
+
+
+def test_formats_outside_the_allow_list_are_not_tried(make_settings, encoded, scene):
+    for kind in ("TGA", "PCX", "ICO", "SGI"):
+        assert refused(encoded(scene(), kind), make_settings(FIT)).verdict == "not_an_image"
+
+
+def test_heic_without_its_package_says_what_to_install(make_settings, monkeypatch):
+    monkeypatch.delitem(Image.OPEN, "HEIF", raising=False)
+    answer = refused(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(100), make_settings(FIT))
+    assert (answer.verdict, "pi-heif" in answer.detail) == ("unreadable", True)
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "TIFF", "AVIF"])
+def test_of_an_animation_the_first_frame(kind, make_settings, encoded):
+    frames = [Image.new("RGB", (32, 32), name) for name in ("red", "lime", "blue")]
+    data = encoded(frames[0], kind, save_all=True, append_images=frames[1:])
+    middle = pixels(decode_bytes(data, make_settings(FIT)))[16, 16]
+    assert np.abs(middle.astype(int) - [255, 0, 0]).max() <= 4
+
+
+def test_mpo_and_cmyk_and_16_bit_files(make_settings, encoded, scene):
+    settings = make_settings(FIT)
+    stereo = encoded(scene(2000, 1500), "MPO", save_all=True, append_images=[scene(2000, 1500, seed=1)])
+    assert decode_bytes(stereo, settings).width == 2000
+    cmyk = Image.new("CMYK", (2000, 1600), (0, 255, 255, 0))
+    assert np.abs(pixels(decode_bytes(encoded(cmyk), settings))[9, 9].astype(int) - [255, 0, 0]).max() <= 4
+    deep = Image.fromarray(np.full((8, 8), 25700, dtype=np.uint16))
+    for kind in ("PNG", "TIFF", "PPM"):
+        assert pixels(decode_bytes(encoded(deep, kind), settings))[4, 4].tolist() == [100, 100, 100]
+
+
+def test_bombs_are_refused_by_their_header(make_settings):
+    answer = refused(png_header(100_000, 100_000), make_settings(FIT))
+    assert answer.verdict == "too_large"
+    assert "10,000,000,000 pixels" in answer.detail
+    # just above the limit, where Pillow by itself would only warn
+    assert refused(png_header(30_000, 20_000), make_settings(FIT)).verdict == "too_large"
+
+
+def test_what_needs_more_memory_than_allowed_is_refused_by_its_header(make_settings, encoded, scene):
+    settings = make_settings(FIT, memory_limit=512 << 20)
+    answer = refused(png_header(10_000, 10_000), settings)
+    assert (answer.verdict, answer.out_of_memory) == ("too_large", False)
+    assert "memory_limit" in answer.detail
+    small = encoded(Image.new("L", (8, 8)), progressive=True)
+    position = small.index(b"\xff\xc2") + 5
+    giant = small[:position] + struct.pack(">HH", 20_000, 20_000) + small[position + 4 :]
+    assert "as JPEG need about" in refused(giant, settings).detail
+
+
+def test_running_out_of_memory_is_told(make_settings, encoded, scene, monkeypatch):
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("tagloom.images.decoding.shrink_to_rgb", fail)
+    answer = refused(encoded(scene()), make_settings(FIT))
+    assert (answer.verdict, answer.out_of_memory) == ("too_large", True)
+
+
+@pytest.mark.parametrize(
+    "error", [SyntaxError, RuntimeError, EOFError, struct.error, ValueError, KeyError, RecursionError]
+)
+def test_whatever_a_decoder_raises_is_this_files_verdict(error, make_settings, encoded, scene, monkeypatch):
+    def fail(*_):
+        raise error("odd\nthings")
+
+    monkeypatch.setattr("tagloom.images.decoding.shrink_to_rgb", fail)
+    assert refused(encoded(scene()), make_settings(FIT)).verdict == "damaged"
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
+def test_exif_comes_from_its_tiff_header_on(kind, make_settings, encoded, scene):
+    exif = Image.Exif()
+    exif[0x010F] = "Maker"
+    decoded = decode_bytes(encoded(scene(), kind, exif=exif), make_settings(FIT))
+    assert decoded.exif[:2] in (b"II", b"MM")
+    again = Image.Exif()
+    again.load(decoded.exif)
+    assert again[0x010F] == "Maker"
+
+
+def test_malformed_exif_does_not_matter(make_settings, encoded, scene):
+    for junk in (b"Exif\0\0II*\0\xff\xff\xff\xff", b"Exif\0\0junk", b"Exif\0\0"):
+        decoded = decode_bytes(encoded(scene(), exif=junk), make_settings(FIT))
+        assert (decoded.width, decoded.height) == (96, 64)
+
+
+def test_thumbnails_are_small_webp_without_metadata(make_settings, encoded, scene):
+    exif = Image.Exif()
+    exif[0x010F] = "Maker"
+    decoded = decode_bytes(encoded(scene(300, 200), exif=exif), make_settings(thumbnail_size=100))
+    assert decoded.pictures == []
+    with Image.open(io.BytesIO(decoded.thumbnail)) as thumbnail:
+        assert (thumbnail.format, thumbnail.size) == ("WEBP", (100, 67))
+        assert not thumbnail.getexif()
+    assert decode_bytes(encoded(scene()), make_settings(FIT)).thumbnail == b""

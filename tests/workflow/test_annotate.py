@@ -1,0 +1,217 @@
+import csv
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from tagloom.datasets import write_scenes
+from tagloom.exceptions import InvalidInputError, LabelsFileError, PhotosError, SettingsError, StoreBusyError
+from tagloom.store import FolderCache
+from tagloom.workflow.annotate import annotate
+from tagloom.workflow.logs import stop_logging
+from tagloom.workflow.results import top_suggestions
+from tagloom.workflow.settings import Settings
+
+LIGHT = Settings(descriptors=("color", "edges"), n_workers=1)
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scenes") / "photos"
+    write_scenes(folder, 60, size=(96, 64), labeled=0.3, random_state=0)
+    return folder
+
+
+@pytest.fixture
+def photos(scenes, tmp_path):
+    copy = tmp_path / "photos"
+    shutil.copytree(scenes, copy)
+    return copy
+
+
+@pytest.fixture(autouse=True)
+def _quiet_logs():
+    yield
+    stop_logging()
+
+
+def _keywords(out):
+    with open(out / "keywords.csv", newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def test_from_folder_and_labels_to_keywords(photos, tmp_path):
+    out = tmp_path / "out"
+    result = annotate(photos, photos / "labels.csv", out, LIGHT, truth=photos / "truth.csv")
+    rows = _keywords(out)
+    assert list(rows[0]) == ["file", "tag", "score", "rank"]
+    with open(photos / "labels.csv", newline="", encoding="utf-8") as handle:
+        labelled = {row["file"] for row in csv.DictReader(handle)}
+    assert {row["file"] for row in rows} == {name for name in os.listdir(photos) if name.endswith(".jpg")} - labelled
+    for name in {row["file"] for row in rows}:
+        mine = [row for row in rows if row["file"] == name]
+        assert [int(row["rank"]) for row in mine] == [1, 2, 3, 4, 5]
+        scores = [float(row["score"]) for row in mine]
+        assert scores == sorted(scores, reverse=True)
+    with np.load(out / "scores.npz", allow_pickle=False) as stored:
+        assert stored["scores"].shape == (60, len(result.tags))
+        np.testing.assert_allclose(stored["scores"], result.scores, rtol=1e-6)
+    report = (out / "report.html").read_text(encoding="utf-8")
+    assert "scene_00000.jpg" in report
+    assert "MAP, tagloom" in report
+    prior, supervised, ours = (value for _, value in result.comparison.rows)
+    assert prior < min(supervised, ours)
+    assert (out / ".tagloom" / "logs" / "tagloom.log").exists()
+
+
+def test_the_second_run_decodes_nothing_and_says_the_same(photos, tmp_path):
+    first = annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT)
+    keywords = (tmp_path / "out" / "keywords.csv").read_bytes()
+    again = annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT)
+    assert (first.counts.n_decoded, again.counts.n_decoded) == (60, 0)
+    assert (tmp_path / "out" / "keywords.csv").read_bytes() == keywords
+    os.utime(photos / "scene_00007.jpg", (5, 5))
+    touched = annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT)
+    assert (touched.counts.n_unchanged, touched.counts.n_hashed, touched.counts.n_decoded) == (59, 1, 0)
+    (photos / "scene_00008.jpg").write_bytes((photos / "scene_00008.jpg").read_bytes() + b"\0")
+    assert annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT).counts.n_decoded == 1
+
+
+def test_odd_files_are_reported_by_name_and_the_rest_is_annotated(photos, tmp_path):
+    os.mkfifo(photos / "pipe.jpg")
+    os.symlink(photos, photos / "loop")
+    os.symlink("circle.jpg", photos / "circle.jpg")
+    (photos / "zero.jpg").write_bytes(b"")
+    (photos / "text.png").write_bytes(b"hello")
+    shutil.copy(photos / "scene_00001.jpg", os.fsencode(photos) + b"/caf\xe9 \n-.jpg")
+    result = annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT)
+    names = {os.path.basename(record.path) for record in result.failed}
+    assert {b"pipe.jpg", b"circle.jpg", b"zero.jpg", b"text.png"} <= names
+    assert len(result.photos) == 61
+    assert any(b"\xe9" in name for name in result.photos)
+    assert any("caf%E9" in row["file"] for row in _keywords(tmp_path / "out"))
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "zero.jpg" in report
+
+
+@pytest.mark.medium
+def test_a_file_without_permission_is_reported_by_name(photos, tmp_path, unprivileged_uid):
+    os.chmod(photos / "scene_00002.jpg", 0)
+    out = tmp_path / "out"
+    out.mkdir()
+    for folder in (out, *tmp_path.parents[:2], tmp_path):
+        os.chmod(folder, 0o777)
+    script = """
+        import os, sys
+        import tagloom.workflow.annotate as job
+        from tagloom.workflow.settings import Settings
+        os.setgid(int(sys.argv[3])); os.setuid(int(sys.argv[3]))
+        result = job.annotate(sys.argv[1], sys.argv[1] + "/labels.csv", sys.argv[2],
+                              Settings(descriptors=("color",), n_workers=1))
+        print([(record.path, str(record.verdict)) for record in result.failed], len(result.photos))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), str(photos), str(out), str(unprivileged_uid)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "[(b'scene_00002.jpg', 'no_permission')] 59", done.stderr
+
+
+def test_no_connection_is_ever_opened(photos, tmp_path, monkeypatch):
+    def refuse(*unused, **also_unused):
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    assert annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT).scores.shape[0] == 60
+
+
+def test_photos_are_not_touched(photos, tmp_path):
+    before = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in photos.iterdir()}
+    annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT)
+    assert {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in photos.iterdir()} == before
+
+
+def test_results_may_lie_among_the_photos(photos):
+    result = annotate(photos, photos / "labels.csv", photos / "results", LIGHT)
+    again = annotate(photos, photos / "labels.csv", photos / "results", LIGHT)
+    assert result.photos == again.photos
+    assert len(again.photos) == 60
+
+
+@pytest.mark.parametrize("method", ["ridge", "harmonic", "consistency", "neighbors", "smoothed-ridge"])
+def test_every_method_runs(photos, tmp_path, method):
+    settings = Settings(descriptors=("color",), n_workers=1, method=method, n_keywords=0)
+    result = annotate(photos, photos / "labels.csv", tmp_path / "out", settings)
+    assert result.method == method
+    assert np.isfinite(result.scores).all()
+    assert len(_keywords(tmp_path / "out")) == (result.Y == -1).sum()
+
+
+def test_absence_as_unknown_is_suggested_too(photos, tmp_path):
+    settings = Settings(descriptors=("color",), n_workers=1, absent_means="unknown")
+    result = annotate(photos, photos / "labels.csv", tmp_path / "out", settings)
+    assert len({row["file"] for row in _keywords(tmp_path / "out")}) == 60
+    assert not ((result.Y == 0).any())
+
+
+def test_a_wrong_start_says_what_to_do(photos, tmp_path):
+    with pytest.raises(PhotosError, match="not a folder"):
+        annotate(tmp_path / "nowhere", photos / "labels.csv", tmp_path / "out", LIGHT)
+    (tmp_path / "bare").mkdir()
+    with pytest.raises(PhotosError, match="no photo files"):
+        annotate(tmp_path / "bare", photos / "labels.csv", tmp_path / "out", LIGHT)
+    with pytest.raises(LabelsFileError):
+        annotate(photos, photos / "missing.csv", tmp_path / "out", LIGHT)
+    with pytest.raises(SettingsError, match="choose one of smoothed-ridge"):
+        annotate(photos, photos / "labels.csv", tmp_path / "out", Settings(method="magic"))
+    with pytest.raises(InvalidInputError, match="no feature group or descriptor 'smell'"):
+        annotate(photos, photos / "labels.csv", tmp_path / "out", Settings(descriptors=("smell",)))
+    with FolderCache(tmp_path / "out" / ".tagloom"), pytest.raises(StoreBusyError):
+        annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT)
+
+
+def test_only_unreadable_photos_are_labelled(photos, tmp_path):
+    (photos / "zero.jpg").write_bytes(b"")
+    (tmp_path / "labels.csv").write_text("file,tags\nzero.jpg,sky\n")
+    with pytest.raises(LabelsFileError, match="none of them could be read"):
+        annotate(photos, tmp_path / "labels.csv", tmp_path / "out", LIGHT)
+
+
+def test_ranking_of_unknown_entries():
+    Y = np.array([[-1, -1, 0, -1], [1, 0, 0, 1], [-1, 1, -1, 0]], dtype=np.int8)
+    scores = np.array([[0.1, 0.5, 0.9, 0.5], [1, 1, 1, 1], [0.2, 0.9, 0.3, 0.8]])
+    columns, counts = top_suggestions(Y, scores, 3)
+    assert [row[:count].tolist() for row, count in zip(columns, counts, strict=True)] == [[1, 3, 0], [], [2, 0]]
+    assert top_suggestions(Y, scores, 0)[1].tolist() == [3, 0, 2]
+
+
+@pytest.mark.medium
+def test_deep_features_with_a_network_of_the_users_own(photos, tmp_path):
+    from onnx import TensorProto, helper, save
+
+    graph = helper.make_graph(
+        [helper.make_node("GlobalAveragePool", ["image"], ["pooled"]), helper.make_node("Flatten", ["pooled"], ["out"])],
+        "tiny",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, 32, 32])],
+        [helper.make_tensor_value_info("out", TensorProto.FLOAT, ["n", 3])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    save(model, tmp_path / "tiny.onnx")
+    (tmp_path / "tiny.toml").write_text(
+        f"name = 'tiny'\nmodel = {json.dumps('tiny.onnx')}\nsize = 32\nmean = [0.5, 0.5, 0.5]\nstd = [0.5, 0.5, 0.5]\n"
+    )
+    result = annotate(
+        photos, photos / "labels.csv", tmp_path / "out", Settings(encoder=tmp_path / "tiny.toml", n_workers=1)
+    )
+    assert "tiny" in result.groups
+    assert "deep" not in result.groups
