@@ -61,6 +61,18 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
+@pytest.fixture(scope="session")
+def session_cache(tmp_path_factory) -> Path:
+    """Return one cache folder for all tests, so that the network is built once."""
+    return tmp_path_factory.mktemp("tagloom-cache")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(session_cache, monkeypatch):
+    """Keep tests out of the user's cache folder."""
+    monkeypatch.setenv("TAGLOOM_CACHE", str(session_cache))
+
+
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch):
     """Refuse every connection that leaves this machine."""

@@ -9,8 +9,13 @@ from typing import Any
 from tagloom._version import __version__
 
 _HOMES = {
+    "Annotator": "tagloom.core.annotator",
     "FeatureGroups": "tagloom.core.groups",
+    "HarmonicPropagation": "tagloom.methods",
     "LabeledKFold": "tagloom.core.folds",
+    "LocalGlobalConsistency": "tagloom.methods",
+    "NeighborTransfer": "tagloom.methods",
+    "RegularizedLeastSquares": "tagloom.methods",
     "TagVocabulary": "tagloom.core.vocabulary",
     "label_budget": "tagloom.core.folds",
 }

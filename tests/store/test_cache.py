@@ -106,7 +106,7 @@ def test_a_newer_format_is_refused(tmp_path):
     connection = apsw.Connection(str(tmp_path / "t" / "tagloom.sqlite"))
     connection.pragma("user_version", 99)
     connection.close()
-    with pytest.raises(NewerFormatError, match="format 99.*newer tagloom"):
+    with pytest.raises(NewerFormatError, match=r"format 99.*newer tagloom"):
         FolderCache(tmp_path / "t")
 
 

@@ -200,7 +200,10 @@ def test_deep_features_with_a_network_of_the_users_own(photos, tmp_path):
     from onnx import TensorProto, helper, save
 
     graph = helper.make_graph(
-        [helper.make_node("GlobalAveragePool", ["image"], ["pooled"]), helper.make_node("Flatten", ["pooled"], ["out"])],
+        [
+            helper.make_node("GlobalAveragePool", ["image"], ["pooled"]),
+            helper.make_node("Flatten", ["pooled"], ["out"]),
+        ],
         "tiny",
         [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, 32, 32])],
         [helper.make_tensor_value_info("out", TensorProto.FLOAT, ["n", 3])],

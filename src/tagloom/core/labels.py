@@ -53,9 +53,7 @@ def check_labels(Y: ArrayLike, *, n_rows: int | None = None, n_tags: int | None 
     array = np.asarray(Y)
     if array.ndim != 2:
         hint = " Use Y.reshape(-1, 1) for a single tag." if array.ndim == 1 else ""
-        raise InvalidLabelsError(
-            f"expected a label matrix of shape (photos, tags), got shape {array.shape}.{hint}"
-        )
+        raise InvalidLabelsError(f"expected a label matrix of shape (photos, tags), got shape {array.shape}.{hint}")
     if array.shape[1] == 0:
         raise InvalidLabelsError("expected at least one tag (column), got a label matrix with none")
     if n_rows is not None and array.shape[0] != n_rows:

@@ -2,8 +2,9 @@
 
 A *key* is what neighbours are ranked by, smaller is nearer: the squared Euclidean distance, minus the inner product,
 the L1 or the χ² distance. `Space.between` evaluates it in float64 without cancellation, row by row, in an order of
-summation that does not depend on blocks or threads; `Space.combine` evaluates it for all pairs of two blocks, fast, and
-wrong by at most `Space.slack`. The search ranks by the second and settles with the first whatever lies within the bound.
+summation that does not depend on blocks or threads; `Space.combine` evaluates it for all pairs of two blocks, fast,
+and wrong by at most `Space.slack`. The search ranks by the second and settles with the first whatever lies within the
+bound.
 """
 
 from abc import ABC, abstractmethod

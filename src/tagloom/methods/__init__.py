@@ -6,5 +6,12 @@ from tagloom.methods.baselines import (
     NeighborTransfer,
     RegularizedLeastSquares,
 )
+from tagloom.methods.checks import check_annotator
 
-__all__ = ["HarmonicPropagation", "LocalGlobalConsistency", "NeighborTransfer", "RegularizedLeastSquares"]
+__all__ = [
+    "HarmonicPropagation",
+    "LocalGlobalConsistency",
+    "NeighborTransfer",
+    "RegularizedLeastSquares",
+    "check_annotator",
+]

@@ -136,7 +136,8 @@ def _expect_same(first: Any, second: Any, promise: str, tolerance: float = SAME)
 @_register
 def _check_parameters(annotator: Annotator) -> None:
     signature = inspect.signature(type(annotator).__init__).parameters.values()
-    words = [parameter for parameter in signature if parameter.name != "self"]
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)  # a class without __init__
+    words = [parameter for parameter in signature if parameter.name != "self" and parameter.kind not in variadic]
     _expect(
         all(parameter.default is not inspect.Parameter.empty for parameter in words),
         "a constructor parameter has no default",

@@ -72,9 +72,7 @@ class Evaluation:
         return asdict(self)
 
 
-def evaluate(
-    Y: ArrayLike, scores: ArrayLike, n_keywords: int = 5, *, thresholds: ArrayLike = 0.5
-) -> Evaluation:
+def evaluate(Y: ArrayLike, scores: ArrayLike, n_keywords: int = 5, *, thresholds: ArrayLike = 0.5) -> Evaluation:
     """Compute every metric of a score matrix.
 
     Parameters

@@ -26,16 +26,13 @@ def check_scored(Y: ArrayLike, scores: ArrayLike) -> tuple[LabelMatrix, Floats]:
     if values.dtype.kind not in "biuf":
         raise InvalidInputError(f"expected numeric scores, got dtype {values.dtype}")
     if values.shape != labels.shape:
-        raise InvalidInputError(
-            f"expected scores of the shape of Y, {labels.shape} (photos, tags), got {values.shape}"
-        )
+        raise InvalidInputError(f"expected scores of the shape of Y, {labels.shape} (photos, tags), got {values.shape}")
     known = labels != UNKNOWN
     require(bool(known.any()), "every entry of Y is -1 (unknown): give the labels of at least one photo")
     values = values.astype(np.float64, copy=False)
     if not np.isfinite(values[known]).all():
         raise InvalidInputError(
-            "expected finite scores at every known entry, got NaN or infinity: "
-            "the annotator that made them failed"
+            "expected finite scores at every known entry, got NaN or infinity: the annotator that made them failed"
         )
     return labels, values
 

@@ -208,9 +208,7 @@ def precision(
     labels, values = check_scored(Y, scores)
     limits = np.asarray(thresholds, dtype=np.float64)
     if limits.shape not in ((), (labels.shape[1],)) or np.isnan(limits).any():
-        raise InvalidInputError(
-            f"thresholds must be one number or one per tag ({labels.shape[1]}), got {limits!r}"
-        )
+        raise InvalidInputError(f"thresholds must be one number or one per tag ({labels.shape[1]}), got {limits!r}")
     predicted = (labels != UNKNOWN) & (values > limits)
     return _precision_of(labels, predicted, average)
 

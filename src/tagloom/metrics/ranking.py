@@ -25,7 +25,7 @@ class _RankedLists:
 
     def __init__(self, Y: LabelMatrix, scores: Floats) -> None:
         key = np.where(Y != UNKNOWN, -scores, np.inf)
-        order = np.argsort(key, axis=1, kind="stable")
+        order = np.argsort(key, axis=1)
         key = np.take_along_axis(key, order, axis=1)
         labels = np.take_along_axis(Y, order, axis=1)
         length = key.shape[1]

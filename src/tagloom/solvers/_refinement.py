@@ -94,8 +94,8 @@ class BlockSolve:
         wanted = MARGIN * self._ratio(np.full(before.shape, self.plan.tol), before)
         aim = np.maximum(wanted, SMALLEST_GAIN[working])
         block = ColumnBlock(
-            self.systems.take(columns).astype(working),
-            self._ratio(self.left[:, columns], scale).astype(working),
+            (self.systems if columns.size == self.names.size else self.systems.take(columns)).astype(working),
+            self._unit(columns, scale, working),
             self._inverse(columns, working),
             aim,
             budget,
@@ -113,17 +113,25 @@ class BlockSolve:
         A float32 step that raises the residual is dropped; a float64 one is kept, as it lowers the error in the norm of
         A even where the residual rises.
         """
-        x = self.x[:, columns] + step
-        left = self.systems.take(columns).residual(self.target[:, columns], np.ascontiguousarray(x))
-        relative = self._ratio(column_norms(left), self.size[columns])
-        taken = np.ones(columns.size, dtype=bool) if keep_worse else relative < self.relative[columns]
-        chosen = columns[taken]
-        self.x[:, chosen], self.left[:, chosen], self.relative[chosen] = (
-            x[:, taken],
-            left[:, taken],
-            relative[taken],
-        )
+        everything = columns.size == self.names.size
+        part: Any = slice(None) if everything else columns
+        systems = self.systems if everything else self.systems.take(columns)
+        step += self.x[:, part]
+        left = systems.residual(self.target[:, part], step)
+        relative = self._ratio(column_norms(left), self.size[part])
+        taken = np.ones(columns.size, dtype=bool) if keep_worse else relative < self.relative[part]
+        if everything and taken.all():
+            self.x, self.left, self.relative = step, left, relative
+        else:
+            chosen = columns[taken]
+            self.x[:, chosen], self.left[:, chosen] = step[:, taken], left[:, taken]
+            self.relative[chosen] = relative[taken]
         return relative
+
+    def _unit(self, columns: NDArray[np.intp], scale: FloatArray, working: np.dtype[Any]) -> FloatArray:
+        """Return what is left of some columns, brought to unit norm."""
+        left = self.left if columns.size == self.names.size else self.left[:, columns]
+        return (left * self._ratio(np.ones_like(scale), scale)).astype(working)
 
     def _inverse(self, columns: NDArray[np.intp], working: np.dtype[Any]) -> FloatArray | None:
         inverse = self.plan.inverse

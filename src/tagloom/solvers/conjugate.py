@@ -105,7 +105,7 @@ def block_cg(
         Threads over blocks of columns. Default: one per core (or ``OMP_NUM_THREADS`` where lower), one for small
         problems. The solution does not depend on it.
     block_size : int, optional
-        Most columns of a block. Default: two cache lines per row.
+        Most columns of a block. Default: three cache lines per row.
     scales : array of shape (c,), optional
         Non-negative factors of A, one per column.
     shifts : array of shape (c,) or (n, c), optional

@@ -11,7 +11,7 @@ import apsw
 from tagloom._version import __version__
 from tagloom.core import system
 from tagloom.exceptions import TagloomError
-from tagloom.workflow.learners import LEARNERS
+from tagloom.workflow.learners import all_learners
 
 __all__ = ["Section", "examine"]
 
@@ -55,7 +55,7 @@ def examine() -> list[Section]:
         Section("Packages", [(name, _version(name)) for name in PACKAGES]),
         Section("Network", [("EfficientNet-Lite0", _attempt(_describe_network))]),
         Section("Numerical threads", _threads()),
-        Section("Methods", [(name, learner.summary) for name, learner in LEARNERS.items()]),
+        Section("Methods", [(name, learner.summary) for name, learner in all_learners().items()]),
         Section(
             "Optional",
             [(name, f"{_version(name)}: {use}") for name, use in OPTIONAL_PACKAGES.items()]

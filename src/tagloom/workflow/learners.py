@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from tagloom.methods import (
     RegularizedLeastSquares,
 )
 
-__all__ = ["LEARNERS", "Learner", "get_learner", "prepare"]
+__all__ = ["ENTRY_POINT_GROUP", "LEARNERS", "Learner", "all_learners", "get_learner", "prepare"]
+
+ENTRY_POINT_GROUP = "tagloom.annotators"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +73,38 @@ def get_learner(name: str) -> Learner:
     SettingsError
         If there is none; lists what there is.
     """
+    learners = all_learners()
     if name == "default":
-        name = next(iter(LEARNERS))
+        name = next(iter(learners))
     try:
-        return LEARNERS[name]
+        return learners[name]
     except KeyError:
-        raise SettingsError(f"no method {name!r}; choose one of {', '.join(LEARNERS)}") from None
+        raise SettingsError(f"no method {name!r}; choose one of {', '.join(learners)}") from None
+
+
+def all_learners() -> dict[str, Learner]:
+    """Return the built-in learners and those that other packages offer, by name.
+
+    An entry point of the group ``tagloom.annotators`` names an `Annotator` class; a class with a parameter
+    ``n_neighbors`` gets the setting of that name. A name that is taken stays with the built-in learner.
+    """
+    offered = {point.name: _from_entry_point(point) for point in metadata.entry_points(group=ENTRY_POINT_GROUP)}
+    return LEARNERS | {name: learner for name, learner in offered.items() if name not in LEARNERS}
+
+
+def _from_entry_point(point: metadata.EntryPoint) -> Learner:
+    def make(n_neighbors: int) -> Annotator:
+        try:
+            annotator = point.load()()
+        except Exception as error:  # whatever another package does when it is imported
+            raise SettingsError(
+                f"method {point.name!r} ({point.value}) cannot be loaded: {type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(annotator, Annotator):
+            raise SettingsError(f"method {point.name!r} ({point.value}) is not a tagloom Annotator")
+        return annotator.set_params(n_neighbors=n_neighbors) if "n_neighbors" in annotator.get_params() else annotator
+
+    return Learner(point.name, f"offered by {point.value}", make)
 
 
 def prepare(X: NDArray[np.float32], groups: FeatureGroups) -> NDArray[Any]:

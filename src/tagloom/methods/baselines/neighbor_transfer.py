@@ -1,6 +1,6 @@
 """Tags of the nearest labelled photos."""
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,9 @@ from scipy import sparse
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    from tagloom.graph.spaces import Metric
 
 __all__ = ["NeighborTransfer"]
 
@@ -26,7 +29,8 @@ class NeighborTransfer(Annotator):
         k; all labelled photos where there are fewer.
     weights : {"rank", "uniform", "heat"}, default="rank"
         Weight of a neighbour. "uniform": 1. "rank": falls linearly from 1 for the nearest to 1/k for the last.
-        "heat": ``exp(-(distance/radius)²)``, radius the distance of the last neighbour.
+        "heat": ``exp(-(distance/radius)²)``, radius the distance of the last neighbour (not for
+        "inner_product", which is no distance).
     shrinkage : float, default=1.0
         Weight of the tag's frequency among its known photos, in units of a nearest neighbour.
     metric : str, default="euclidean"
@@ -52,7 +56,7 @@ class NeighborTransfer(Annotator):
         *,
         weights: Literal["rank", "uniform", "heat"] = "rank",
         shrinkage: float = 1.0,
-        metric: str = "euclidean",
+        metric: "Metric" = "euclidean",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.weights = weights
@@ -80,6 +84,8 @@ class NeighborTransfer(Annotator):
             raise InvalidInputError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}")
         if self.weights not in WEIGHTS:
             raise InvalidInputError(f"weights must be one of {WEIGHTS}, got {self.weights!r}")
+        if self.weights == "heat" and self.metric == "inner_product":
+            raise InvalidInputError("weights 'heat' needs a distance, and metric 'inner_product' is none; use 'rank'")
         if not isinstance(self.shrinkage, int | float | np.number) or not 0.0 <= self.shrinkage < np.inf:
             raise InvalidInputError(f"shrinkage must be a finite number of at least 0, got {self.shrinkage!r}")
 

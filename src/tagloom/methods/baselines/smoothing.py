@@ -8,6 +8,7 @@ from scipy import sparse
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.graph import knn_graph
+from tagloom.graph.spaces import Metric
 from tagloom.solvers import block_cg
 
 __all__ = ["smooth_scores"]
@@ -23,7 +24,7 @@ def smooth_scores(
     strength: float,
     clamp: bool = False,
     n_neighbors: int = 15,
-    metric: str = "euclidean",
+    metric: Metric = "euclidean",
     tol: float = 1e-8,
 ) -> Floats:
     """Return ``F = argmin ‖F - scores‖² + strength·tr(FᵀLF)``, L the symmetric normalised Laplacian.

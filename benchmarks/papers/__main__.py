@@ -1,0 +1,81 @@
+"""``python -m benchmarks.papers list | run NAME | report NAME``."""
+
+import argparse
+import sys
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.experiment import PAPERS, names, read_expected, read_experiment
+from benchmarks.figures import draw_figure
+from benchmarks.report import DOCS, paper_page
+from benchmarks.results import CellStore
+from benchmarks.runner import cells_of, finished, run
+from benchmarks.summary import Summary, statuses
+from tagloom.core.files import write_text
+
+
+def main(argv: list[str] | None = None) -> int:
+    arguments = _parser().parse_args(argv)
+    try:
+        if arguments.command == "list":
+            _list()
+        elif arguments.command == "run":
+            _run(arguments)
+            _report(arguments.name)
+        else:
+            _report(arguments.name)
+    except BenchmarkError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted; finished cells are kept, run the same command again to go on", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="benchmarks.papers", description="Reproduce the papers' experiments.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="say which reproductions there are and how many cells are done")
+    command = commands.add_parser("run", help="run the cells that are missing, then write tables, figures and page")
+    command.add_argument("name")
+    command.add_argument("--method", action="append", default=[], help="only this method (may be repeated)")
+    command.add_argument("--fresh", action="store_true", help="run also the cells that are there")
+    command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    commands.add_parser("report", help="write statuses, figures and page from what is there").add_argument("name")
+    return parser
+
+
+def _list() -> None:
+    for name in names():
+        experiment = read_experiment(PAPERS / name)
+        known = CellStore(experiment.folder).load()
+        wanted = list(cells_of(experiment))
+        done = sum(cell.key in known and not known[cell.key].error for cell in wanted)
+        print(f"{name}: {experiment.title} ({done} of {len(wanted)} cells)")
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    experiment = read_experiment(PAPERS / arguments.name)
+    unknown = set(arguments.method) - {method.name for method in experiment.methods}
+    if unknown:
+        raise BenchmarkError(f"no method {sorted(unknown)}; there are {[method.name for method in experiment.methods]}")
+    cells = run(experiment, methods=tuple(arguments.method), fresh=arguments.fresh, jobs=arguments.jobs)
+    CellStore(experiment.folder).commit(cells, [])
+
+
+def _report(name: str) -> None:
+    experiment = read_experiment(PAPERS / name)
+    store = CellStore(experiment.folder)
+    cells = finished(experiment, store.load())
+    summary = Summary(experiment, cells)
+    store.commit(cells, statuses(summary, read_expected(experiment.folder)))
+    path = DOCS / "benchmarks" / f"{name}.md"
+    if not draw_figure(experiment, summary, path.with_suffix(".svg")):
+        print("no figure: matplotlib is not installed (pip install tagloom[plot])")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, paper_page(experiment, figure=path.with_suffix(".svg").is_file()))
+    print(f"written: {path.relative_to(DOCS.parent).as_posix()}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,205 @@
+"""Pages from results: a page depends on the committed files alone, so that a test can compare the two.
+
+``python -m benchmarks.report`` writes every page; ``--check`` only says which ones differ.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import experiment as experiments
+from benchmarks.datasets import ROOT
+from benchmarks.experiment import CHOICES, ExpectedTable, Experiment, read_expected, read_experiment
+from benchmarks.results import digest, read_cells
+from benchmarks.runner import finished
+from benchmarks.speed.report import speed_page
+from benchmarks.splits import conditions
+from benchmarks.summary import DATA_MISSING, Column, Summary, statuses
+from tagloom.core.files import write_text
+
+DOCS = ROOT / "docs"
+SPEED_RESULTS = ROOT / "benchmarks" / "speed" / "results"
+
+
+def markdown_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """Return the lines of a Markdown table."""
+    names = list(header)
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def paper_page(experiment: Experiment, figure: bool = False) -> str:
+    """Return the page of one reproduction."""
+    known = {cell.key: cell for cell in read_cells(experiment.folder / "results.json")}
+    summary = Summary(experiment, finished(experiment, known))
+    tables = read_expected(experiment.folder)
+    told = statuses(summary, tables)
+    lines = [f"# {experiment.title}", "", experiment.about, ""]
+    lines += [
+        f"Made by `python -m benchmarks.papers report {experiment.name}` from",
+        f"`benchmarks/papers/{experiment.name}/`; edit the files there, not this page.",
+        "",
+        f"**{_counts(told)}**",
+        "",
+        *_protocol(experiment),
+    ]
+    if figure:
+        lines += [f"![{experiment.title}]({experiment.name}.svg)", ""]
+    for table in tables:
+        lines += _published(experiment, table, summary, told)
+    if summary.cells:
+        lines += [*_honest(experiment, summary), *_effort(experiment, summary), *_environments(summary)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _counts(told: list[dict[str, Any]]) -> str:
+    counts = Counter(row["status"] for row in told)
+    return f"{len(told)} published values: " + ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
+
+
+def _protocol(experiment: Experiment) -> list[str]:
+    selection = experiment.selection
+    lines = ["## How it was run", ""]
+    for data in experiment.data:
+        sweep = ", ".join(name for name, _ in conditions(data.split))
+        lines.append(
+            f"- Data `{data.name}`: dataset `{data.dataset}`, split `{data.scheme}` ({sweep}), draws: {data.draws}."
+        )
+    lines += [
+        f"- *Paper's protocol*: {CHOICES[selection.paper]}.",
+        f"- *Honest*: in every draw the grid point with the best {selection.metric} by {selection.n_splits}-fold",
+        "  `LabeledKFold` inside the labelled part. Only this column is quoted elsewhere.",
+        "",
+    ]
+    rows = []
+    for method in experiment.methods:
+        fixed = ", ".join(f"{key} = {value}" for key, value in method.fixed.items())
+        grid = "; ".join(f"{key}: {', '.join(map(str, values))}" for key, values in method.grid.items())
+        rows.append([method.title, f"`{method.path}`", fixed or "–", grid or "–"])
+    return [*lines, *markdown_table(["method", "class", "fixed", "grid"], rows), ""]
+
+
+def _published(experiment: Experiment, table: ExpectedTable, summary: Summary, told: list[dict[str, Any]]) -> list[str]:
+    titles = {method.name: method.title for method in experiment.methods}
+    rows = []
+    for row in (row for row in told if row["table"] == table.title):
+        place = row["data"], row["condition"], row["method"], table.metric
+        status = row["status"] + (f" ({row['reason']})" if row["status"] == DATA_MISSING else "")
+        rows.append(
+            [
+                row["data"],
+                titles.get(row["method"], row["method"]),
+                row["condition"],
+                f"{row['published']:g}",
+                _spell(summary.paper(*place)),
+                _spell(summary.honest(*place)),
+                status,
+            ]
+        )
+    label = experiment.selection.paper.replace("_", " ")
+    header = ["data", "method", "condition", "published", f"paper's protocol ({label})", "honest", "status"]
+    return [
+        f"## {table.title}",
+        "",
+        f"Source: {table.source}. Metric: {table.metric}. Reproduced means within {table.tolerance:g} of the",
+        "published value under the paper's protocol.",
+        "",
+        *markdown_table(header, rows),
+        "",
+    ]
+
+
+def _honest(experiment: Experiment, summary: Summary) -> list[str]:
+    lines = ["## Honest results", ""]
+    for data in experiment.data:
+        columns = [name for name, _ in conditions(data.split)]
+        metrics = sorted({metric for cell in summary.cells if cell.data == data.name for metric in cell.test})
+        for metric in metrics:
+            rows = [
+                [method.title, *(_spell(summary.honest(data.name, name, method.name, metric)) for name in columns)]
+                for method in experiment.methods
+            ]
+            lines += [f"{data.name}, {metric}:", "", *markdown_table(["method", *columns], rows), ""]
+    return lines
+
+
+def _effort(experiment: Experiment, summary: Summary) -> list[str]:
+    rows = []
+    for data in experiment.data:
+        for condition, _ in conditions(data.split):
+            for method in experiment.methods:
+                cells = summary.of(data.name, condition, method.name)
+                if not cells:
+                    continue
+                column = summary.honest(data.name, condition, method.name, next(iter(cells[0].test)))
+                fit, choosing = summary.seconds(data.name, condition, method.name)
+                chosen = "; ".join(_point(point) for point in column.points) if column else "–"
+                rows.append([data.name, condition, method.title, chosen, f"{fit:.2f}", f"{choosing:.2f}"])
+    header = ["data", "condition", "method", "chosen in each draw", "CPU s per fit", "CPU s per grid point inside"]
+    failed = sorted(
+        {f"- {cell.data}, {cell.condition}, {cell.method}: {cell.error}" for cell in summary.cells if cell.error}
+    )
+    lines = ["## Chosen parameters and effort", "", *markdown_table(header, rows), ""]
+    return lines + (["Cells without a result:", "", *failed, ""] if failed else [])
+
+
+def _environments(summary: Summary) -> list[str]:
+    found = {digest(cell.environment): cell.environment for cell in summary.cells}
+    lines = ["## Where it was run", ""]
+    for where in sorted(found.values(), key=lambda item: sorted((key, str(value)) for key, value in item.items())):
+        lines.append("- " + ", ".join(f"{key} {value}" for key, value in sorted(where.items())))
+    return lines
+
+
+def _spell(column: Column | None) -> str:
+    if column is None:
+        return "–"
+    spread = f" ± {column.deviation:.3f}" if column.n_draws > 1 else ""
+    return f"{column.mean:.3f}{spread}"
+
+
+def _point(point: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in point.items()) or "–"
+
+
+def pages() -> dict[Path, str]:
+    """Return every generated page with its text."""
+    found = {}
+    for name in experiments.names():
+        path = DOCS / "benchmarks" / f"{name}.md"
+        has_figure = path.with_suffix(".svg").is_file()
+        found[path] = paper_page(read_experiment(experiments.PAPERS / name), figure=has_figure)
+    found[DOCS / "speed.md"] = speed_page(SPEED_RESULTS)
+    return found
+
+
+def stale(found: dict[Path, str]) -> list[str]:
+    """Return the names of pages whose file differs from its text."""
+    return [
+        path.relative_to(ROOT).as_posix()
+        for path, text in found.items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks.report", description="Write the pages made from results.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is out of date")
+    check = parser.parse_args(argv).check
+    found = pages()
+    old = stale(found)
+    for name in old:
+        print(f"{'out of date' if check else 'written'}: {name}")
+    if check:
+        return 1 if old else 0
+    for path, text in found.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,298 @@
+"""The timing loop, written once: interleaved runs after a warm-up, CPU and wall time, threads forced.
+
+A benchmark builds contenders, calls `compare` for each problem and `record` at the end::
+
+    contenders = [
+        Local("tagloom", lambda: harmonic(graph, Y), role="ours"),
+        Local("dense, as printed", lambda: literal(graph, Y), role="literal"),
+        Worker("another tool", "peers/another.py:propagate", {"X": X, "Y": Y}, folder, environment="another"),
+    ]
+    cases.append(case("n = 2,000", {"n": 2000}, compare(contenders, accuracy=error), accuracy_name="max. error"))
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from benchmarks.clock import Elapsed, measure
+from benchmarks.errors import BenchmarkError
+from benchmarks.results import environment, write_json
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+RESULTS = HERE / "results"
+REPEATS = 5
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+Role = Literal["ours", "literal", "peer"]
+
+
+class Contender(Protocol):
+    """Something that can be timed."""
+
+    name: str
+    role: Role
+    skipped: str
+
+    def once(self) -> Elapsed:
+        """Do the work once."""
+
+    def result(self) -> Any:
+        """Return what the last run gave."""
+
+    def peak_memory(self) -> int | None:
+        """Return the peak resident bytes of the process that ran it, where that is known."""
+
+
+class Local:
+    """A function of this process.
+
+    Parameters
+    ----------
+    name : str
+        Name in the table.
+    function : callable
+        The work; no arguments.
+    role : {"ours", "literal", "peer"}
+        "peer" is another library in the same environment.
+    """
+
+    def __init__(self, name: str, function: Callable[[], Any], *, role: Role) -> None:
+        self.name = name
+        self.role: Role = role
+        self.skipped = ""
+        self._function = function
+        self._result: Any = None
+
+    def once(self) -> Elapsed:
+        """Do the work once."""
+        with measure() as elapsed:
+            self._result = self._function()
+        return elapsed
+
+    def result(self) -> Any:
+        """Return what the last run gave."""
+        return self._result
+
+    def peak_memory(self) -> int | None:
+        """Return None: other contenders share this process."""
+        return None
+
+
+class Worker:
+    """A function that runs in a process of its own: a peer's environment, or this one for its peak memory.
+
+    Parameters
+    ----------
+    name : str
+        Name in the table.
+    target : str
+        ``"FILE.py:function"``, the file relative to benchmarks/speed; the function takes and returns a dict of arrays.
+    inputs : dict of arrays
+        What it gets.
+    folder : Path
+        Where inputs and results are exchanged.
+    role : {"ours", "literal", "peer"}
+        See `Local`.
+    environment : str
+        Name of the peer's environment (``.venv-bench-NAME``); empty: this interpreter.
+    threads : int
+        Threads of its numerical libraries.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        target: str,
+        inputs: dict[str, NDArray[Any]],
+        folder: Path,
+        *,
+        role: Role = "peer",
+        environment: str = "",
+        threads: int = 1,
+    ) -> None:
+        self.name = name
+        self.role: Role = role
+        self._peak: int | None = None
+        self._process: subprocess.Popen[str] | None = None
+        self._out = folder / f"{_slug(name)}-result.npz"
+        python = interpreter(environment)
+        self.skipped = "" if python.is_file() else f"environment {environment!r} is not there (make bench-env)"
+        if self.skipped:
+            return
+        given = folder / f"{_slug(name)}-inputs.npz"
+        np.savez(given, **inputs)
+        file, _, function = target.partition(":")
+        self._process = subprocess.Popen(
+            [str(python), str(HERE / "worker.py"), str(HERE / file), function, str(given), str(self._out)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=thread_environment(threads),
+        )
+
+    def once(self) -> Elapsed:
+        """Do the work once, timed inside the worker."""
+        answer = self._ask("run")
+        self._peak = answer["peak"]
+        return Elapsed(answer["cpu"], answer["wall"])
+
+    def result(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the last run."""
+        self._ask("save")
+        with np.load(self._out, allow_pickle=False) as stored:
+            return dict(stored)
+
+    def peak_memory(self) -> int | None:
+        """Return the worker's peak resident bytes."""
+        return self._peak
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def _ask(self, command: str) -> dict[str, Any]:
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            raise BenchmarkError(f"worker {self.name!r} is not running")
+        process.stdin.write(command + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+        if not line:
+            raise BenchmarkError(f"worker {self.name!r} ended with code {process.wait()}; its message is above")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def interpreter(environment: str) -> Path:
+    """Return the Python of a peer's environment; empty: this one."""
+    if not environment:
+        return Path(sys.executable)
+    folder = ROOT / f".venv-bench-{environment}"
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def thread_environment(threads: int) -> dict[str, str]:
+    """Return this process's environment with the thread counts of numerical libraries forced."""
+    return {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
+
+
+@contextmanager
+def forced_threads(threads: int) -> Iterator[None]:
+    """Force the thread count of the libraries loaded here and of the children started meanwhile."""
+    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
+    try:
+        with threadpool_limits(threads):
+            yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def compare(
+    contenders: Sequence[Contender],
+    *,
+    accuracy: Callable[[Any], float] | None = None,
+    repeats: int = REPEATS,
+    threads: int = 1,
+) -> list[dict[str, Any]]:
+    """Time contenders in turns: one warm-up each, then ``repeats`` rounds in which each runs once.
+
+    Turns spread whatever else the machine does over all of them.
+
+    Parameters
+    ----------
+    contenders : sequence of Contender
+        Who takes part; one with ``skipped`` set is listed with that reason.
+    accuracy : function, optional
+        Of a result; stands beside each time.
+    repeats : int
+        Rounds.
+    threads : int
+        Threads of the numerical libraries.
+
+    Returns
+    -------
+    list of dict
+        One entry per contender: medians, all runs, accuracy, peak memory.
+    """
+    active = [contender for contender in contenders if not contender.skipped]
+    runs: dict[int, list[Elapsed]] = {id(contender): [] for contender in active}
+    with forced_threads(threads):
+        for contender in active:
+            contender.once()
+        for _ in range(repeats):
+            for contender in active:
+                runs[id(contender)].append(contender.once())
+    return [_entry(contender, runs.get(id(contender), []), accuracy) for contender in contenders]
+
+
+def _entry(contender: Contender, runs: list[Elapsed], accuracy: Callable[[Any], float] | None) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": contender.name, "role": contender.role}
+    if contender.skipped:
+        return entry | {"skipped": contender.skipped}
+    entry |= {
+        "cpu": statistics.median(run.cpu for run in runs),
+        "wall": statistics.median(run.wall for run in runs),
+        "cpu_runs": [run.cpu for run in runs],
+        "wall_runs": [run.wall for run in runs],
+        "peak_memory": contender.peak_memory(),
+    }
+    if accuracy is not None:
+        entry["accuracy"] = float(accuracy(contender.result()))
+    return entry
+
+
+def case(
+    title: str, parameters: dict[str, Any], entries: list[dict[str, Any]], *, accuracy_name: str = ""
+) -> dict[str, Any]:
+    """Return one problem of a benchmark with its entries."""
+    return {"title": title, "parameters": parameters, "entries": entries, "accuracy_name": accuracy_name}
+
+
+def record(name: str, title: str, cases: list[dict[str, Any]], out: Path, *, threads: int = 1) -> None:
+    """Write the JSON of a benchmark."""
+    content = {"format": 1, "name": name, "title": title, "environment": environment(threads), "cases": cases}
+    write_json(out, content)
+
+
+def out_parser(name: str) -> argparse.ArgumentParser:
+    """Return the parser every benchmark starts from: ``--out FILE``, ``--threads N``, ``--quick``."""
+    parser = argparse.ArgumentParser(prog=f"benchmarks.speed.{name}")
+    parser.add_argument("--out", type=Path, default=RESULTS / f"{name}.json")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="small problems only, to see that it works")
+    return parser
+
+
+def _slug(name: str) -> str:
+    return "".join(sign if sign.isalnum() else "-" for sign in name)

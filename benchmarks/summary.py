@@ -1,0 +1,162 @@
+"""From cells to the two columns and to statuses.
+
+*Paper's protocol* uses the paper's own choice of parameters: fixed ones, or the best grid point on the test part where
+the paper did that. *Honest* chooses in every draw by cross-validation inside the labelled part; only this column is
+quoted elsewhere.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.experiment import ExpectedTable, Experiment, MethodSpec
+from benchmarks.methods import metric_of
+from benchmarks.results import CellResult, canonical
+
+REPRODUCED = "reproduced"
+NOT_REPRODUCED = "not reproduced"
+DATA_MISSING = "data missing"
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Column:
+    """Mean and spread of one metric over draws, and the grid point used in each draw."""
+
+    mean: float
+    deviation: float
+    points: tuple[dict[str, Any], ...]
+
+    @property
+    def n_draws(self) -> int:
+        """How many draws are in it."""
+        return len(self.points)
+
+
+class Summary:
+    """The two columns of every (data, condition, method).
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What was run.
+    cells : iterable of CellResult
+        What came out; cells with an error count as not there.
+    """
+
+    def __init__(self, experiment: Experiment, cells: Iterable[CellResult]) -> None:
+        self.experiment = experiment
+        self.cells = list(cells)
+        self._methods = {method.name: method for method in experiment.methods}
+
+    def of(self, data: str, condition: str, method: str) -> list[CellResult]:
+        """Return the finished cells of one place in the table."""
+        return [
+            cell
+            for cell in self.cells
+            if not cell.error and (cell.data, cell.condition, cell.method) == (data, condition, method)
+        ]
+
+    def honest(self, data: str, condition: str, method: str, metric: str) -> Column | None:
+        """Return the honest column: in every draw the grid point that did best inside the labelled part."""
+        allowed = self._methods[method].grid_points() if method in self._methods else []
+        cells = [cell for cell in self.of(data, condition, method) if cell.point in allowed]
+        by_draw: dict[int, list[CellResult]] = {}
+        for cell in cells:
+            by_draw.setdefault(cell.draw, []).append(cell)
+        complete = [group for group in by_draw.values() if len(group) == len(allowed)]
+        sign = _sign(self.experiment.selection.metric)
+        return _column([max(group, key=lambda cell: sign * (cell.inside or 0.0)) for group in complete], metric)
+
+    def paper(self, data: str, condition: str, method: str, metric: str) -> Column | None:
+        """Return the column of the paper's protocol."""
+        if method not in self._methods:
+            return None
+        choice = self.experiment.selection.paper
+        if choice == "cross_validation":
+            return self.honest(data, condition, method, metric)
+        cells = self.of(data, condition, method)
+        if choice == "fixed":
+            return _column([cell for cell in cells if cell.point == self._methods[method].paper], metric)
+        return _column(self._best_on_test(self._methods[method], cells), metric)
+
+    def _best_on_test(self, method: MethodSpec, cells: list[CellResult]) -> list[CellResult]:
+        """Return the cells of the point with the best mean over draws, among points that have all draws."""
+        selection = self.experiment.selection
+        by_point: dict[str, list[CellResult]] = {canonical(point): [] for point in method.points()}
+        for cell in cells:
+            by_point.setdefault(canonical(cell.point), []).append(cell)
+        longest = max(len(group) for group in by_point.values())
+        candidates = [group for group in by_point.values() if group and len(group) == longest]
+        key = f"{selection.on}/{selection.metric}"
+        sign = _sign(selection.metric)
+        return max(candidates, key=lambda group: sign * _mean(group, key), default=[])
+
+    def seconds(self, data: str, condition: str, method: str) -> tuple[float, float]:
+        """Return the median CPU seconds of one fit, and of one grid point's cross-validation."""
+        cells = self.of(data, condition, method)
+        if not cells:
+            return float("nan"), float("nan")
+        return tuple(float(np.median([getattr(cell, name) for cell in cells])) for name in ("cpu_fit", "cpu_inside"))  # type: ignore[return-value]
+
+    def missing_reason(self, table: ExpectedTable, data: str) -> str | None:
+        """Return why a dataset could not be used, if it could not."""
+        if data in table.missing:
+            return table.missing[data]
+        errors = [cell.error for cell in self.cells if cell.data == data and cell.error.startswith(DATA_MISSING)]
+        return errors[0].partition(": ")[2] if errors else None
+
+
+def _mean(cells: list[CellResult], metric: str) -> float:
+    return float(np.mean([cell.test[metric] for cell in cells]))
+
+
+def _sign(metric: str) -> float:
+    return 1.0 if metric_of(metric).higher_is_better else -1.0
+
+
+def _column(cells: list[CellResult], metric: str) -> Column | None:
+    cells = sorted((cell for cell in cells if metric in cell.test), key=lambda cell: cell.draw)
+    if not cells:
+        return None
+    values = [cell.test[metric] for cell in cells]
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return Column(float(np.mean(values)), deviation, tuple(cell.point for cell in cells))
+
+
+def statuses(summary: Summary, tables: list[ExpectedTable]) -> list[dict[str, Any]]:
+    """Compare every published value with the paper's-protocol column.
+
+    "reproduced" means: the mean over draws lies within the table's tolerance of the published value.
+    """
+    rows = []
+    for table in tables:
+        for (data, method, condition), published in table.values.items():
+            paper = summary.paper(data, condition, method, table.metric)
+            honest = summary.honest(data, condition, method, table.metric)
+            reason = summary.missing_reason(table, data)
+            if reason is not None:
+                status = DATA_MISSING
+            elif paper is None:
+                status = NOT_RUN
+            else:
+                near = abs(paper.mean - published) <= table.tolerance + 1e-12
+                status = REPRODUCED if near else NOT_REPRODUCED
+            rows.append(
+                {
+                    "table": table.title,
+                    "data": data,
+                    "method": method,
+                    "condition": condition,
+                    "metric": table.metric,
+                    "published": published,
+                    "paper": paper.mean if paper else None,
+                    "honest": honest.mean if honest else None,
+                    "tolerance": table.tolerance,
+                    "status": status,
+                    "reason": reason or "",
+                }
+            )
+    return rows

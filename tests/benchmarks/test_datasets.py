@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from benchmarks import datasets
+from benchmarks.errors import BenchmarkError, DataMissingError
+
+
+def test_toy_is_the_same_everywhere_and_every_row_has_a_tag():
+    first, again = datasets.toy(), datasets.toy()
+    assert np.array_equal(first.X, again.X)
+    assert (first.Y.sum(axis=1) >= 1).all()
+    assert first.groups.n_columns == first.X.shape[1]
+
+
+def test_features_are_computed_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "CACHE", tmp_path / "cache")
+    calls = []
+
+    def compute():
+        calls.append(1)
+        return {"X": np.arange(6.0).reshape(2, 3)}
+
+    first, second = (datasets.cached_features("key", compute) for _ in range(2))
+    assert len(calls) == 1
+    assert np.array_equal(first["X"], second["X"])
+
+
+def test_missing_data_says_where_to_put_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAGLOOM_DATA", str(tmp_path))
+    with pytest.raises(DataMissingError, match="TAGLOOM_DATA"):
+        datasets.data_folder("corel5k")
+
+
+def test_unit_scale_gives_rows_of_length_one_and_leaves_zero_rows():
+    X = np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)
+    unit = datasets.scaled(X, "unit")
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), [1.0, 0.0])
+    assert unit.dtype == np.float32
+    with pytest.raises(BenchmarkError, match="'big'"):
+        datasets.scaled(X, "big")
+
+
+def test_an_unknown_dataset_is_named():
+    with pytest.raises(BenchmarkError, match="'nothing'"):
+        datasets.load_dataset("nothing")
+
+
+def test_photo_features_are_kept_until_a_descriptor_changes(tmp_path, monkeypatch):
+    from tagloom.core.groups import FeatureGroups
+    from tagloom.core.photos import PhotoRecord, Verdict
+
+    monkeypatch.setattr(datasets, "CACHE", tmp_path)
+    version, calls = [1], []
+
+    class Fake:
+        @property
+        def key(self):
+            return f"fake-v{version[0]}"
+
+    def extract(paths, groups):
+        calls.append(list(groups))
+        return np.full((len(paths), 2), version[0], np.float32), FeatureGroups(groups, [2]), records
+
+    records = [PhotoRecord(b"a", Verdict.OK)]
+    monkeypatch.setattr("tagloom.features.engine.extract", extract)
+    monkeypatch.setattr("tagloom.features.registry.resolve_descriptors", lambda groups: ([Fake()], groups))
+    for expected_version in (1, 1, 2):
+        version[0] = expected_version
+        X, groups = datasets.photo_features("some", [tmp_path / "a"], ("fake",))
+        assert (X[0, 0], list(groups)) == (expected_version, ["fake"])
+    assert len(calls) == 2
+    records[0] = PhotoRecord(b"a", Verdict.DAMAGED)
+    with pytest.raises(BenchmarkError, match="1 of 1 photos"):
+        datasets.photo_features("other", [tmp_path / "a"], ("fake",))

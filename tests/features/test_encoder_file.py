@@ -1,0 +1,196 @@
+"""A user's encoder, as tiny generated ONNX files whose result is known in closed form."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tagloom.exceptions import InvalidInputError, ModelError
+from tagloom.features import Descriptor, OnnxEncoder, resolve_descriptors
+from tagloom.images import Rendition
+
+SIZE = 4
+
+
+def save_model(
+    path, nodes, output_shape, *, batch="n", kind=TensorProto.FLOAT, layout="NCHW", constants=(), outputs=("y",)
+):
+    shape = [batch, 3, SIZE, SIZE] if layout == "NCHW" else [batch, SIZE, SIZE, 3]
+    graph = helper.make_graph(
+        nodes,
+        "tiny",
+        [helper.make_tensor_value_info("x", kind, shape)],
+        [helper.make_tensor_value_info(name, kind, output_shape) for name in outputs],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, path)
+
+
+def flatten_model(path, **options):
+    """All prepared pixels in a row: what the network got."""
+    save_model(path, [helper.make_node("Flatten", ["x"], ["y"])], ["n", None], **options)
+
+
+def write_settings(tmp_path, inputs="", output=""):
+    (tmp_path / "encoder.toml").write_text(
+        f'name = "tiny"\nmodel = "tiny.onnx"\n[input]\nsize = {SIZE}\n{inputs}\n[output]\n{output}\n'
+    )
+    return tmp_path / "encoder.toml"
+
+
+@pytest.fixture
+def photos(make_photo):
+    pixels = np.random.default_rng(5).integers(0, 256, (5, 6, 6, 3), dtype=np.uint8)
+    return [make_photo(square_4=picture[:4, :4], square_6=picture) for picture in pixels]
+
+
+@pytest.mark.parametrize("channels", ["RGB", "BGR"])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_what_the_network_gets(tmp_path, photos, channels, layout):
+    flatten_model(tmp_path / "tiny.onnx", layout=layout)
+    settings = f'resize = 6\nmean = [0.1, 0.2, 0.3]\nstd = [1, 2, 4]\nchannels = "{channels}"\nlayout = "{layout}"'
+    encoder = OnnxEncoder.from_toml(write_settings(tmp_path, settings), batch_size=2, n_threads=1)
+    assert encoder.renditions == (Rendition("square-6", "square", 6),)
+    rows = encoder.compute(photos)
+    for row, photo in zip(rows, photos, strict=True):
+        expected = photo.pixels["square-6"][1:5, 1:5].astype(float) / 255
+        if channels == "BGR":
+            expected = expected[..., ::-1]
+        expected = (expected - [0.1, 0.2, 0.3]) / [1, 2, 4]
+        expected = expected.transpose(2, 0, 1) if layout == "NCHW" else expected
+        np.testing.assert_allclose(row, expected.ravel(), atol=1e-6)
+
+
+def test_contract(tmp_path, photos):
+    flatten_model(tmp_path / "tiny.onnx")
+    encoder = OnnxEncoder.from_toml(write_settings(tmp_path), n_threads=1)
+    assert isinstance(encoder, Descriptor)
+    assert encoder.outputs == {"tiny": 3 * SIZE * SIZE}
+    assert encoder.compute([]).shape == (0, 48)
+    assert encoder.compute(photos).dtype == np.float32
+    assert resolve_descriptors([encoder])[1] == ["tiny"]
+
+
+def test_the_key_follows_the_model_and_the_settings_but_not_the_path(tmp_path):
+    def key(folder, inputs="", **options):
+        folder.mkdir(exist_ok=True)
+        flatten_model(folder / "tiny.onnx", **options)
+        return OnnxEncoder.from_toml(write_settings(folder, inputs)).key
+
+    first = key(tmp_path / "a")
+    assert first.startswith("tiny-v1-")
+    assert key(tmp_path / "b") == first
+    assert key(tmp_path / "c", "mean = 0.5") != first
+    assert key(tmp_path / "d", batch=2) != first
+
+
+def test_the_key_follows_weights_kept_outside(tmp_path):
+    def key(value):
+        model = helper.make_model(
+            helper.make_graph(
+                [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["y"])],
+                "outside",
+                [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, SIZE, SIZE])],
+                [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 2])],
+                [numpy_helper.from_array(np.full((48, 2), value, dtype=np.float32), "w")],
+            ),
+            opset_imports=[helper.make_opsetid("", 17)],
+            ir_version=9,
+        )
+        (tmp_path / "weights.bin").unlink(missing_ok=True)
+        onnx.save(model, tmp_path / "tiny.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+        return OnnxEncoder.from_toml(write_settings(tmp_path)).key
+
+    assert key(1.0) != key(2.0)
+    assert key(1.0) == key(1.0)
+    (tmp_path / "weights.bin").unlink()
+    with pytest.raises(ModelError, match=r"weights\.bin"):
+        _ = OnnxEncoder.from_toml(write_settings(tmp_path)).key
+
+
+def tokens_model(path):
+    """(n, 3, 4, 4) → (n, 16 tokens, 3)."""
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["flat"]),
+        helper.make_node("Transpose", ["flat"], ["y"], perm=[0, 2, 1]),
+    ]
+    save_model(path, nodes, ["n", 16, 3], constants=[("shape", np.array([0, 3, 16], dtype=np.int64))])
+
+
+def test_pooling_of_tokens(tmp_path, photos):
+    tokens_model(tmp_path / "tiny.onnx")
+    pixels = np.stack([photo.pixels["square-4"] for photo in photos]) / 255
+    for pooling, expected in (("cls", pixels[:, 0, 0]), ("mean", pixels.mean(axis=(1, 2)))):
+        encoder = OnnxEncoder.from_toml(write_settings(tmp_path, output=f'pooling = "{pooling}"'), n_threads=1)
+        assert encoder.outputs == {"tiny": 3}
+        np.testing.assert_allclose(encoder.compute(photos), expected, atol=1e-6)
+    with pytest.raises(ModelError, match=r"shape \[1, 16, 3\], which pooling 'none' cannot take"):
+        _ = OnnxEncoder.from_toml(write_settings(tmp_path)).outputs
+
+
+def test_pooling_of_a_feature_map(tmp_path, photos):
+    save_model(tmp_path / "tiny.onnx", [helper.make_node("Identity", ["x"], ["y"])], ["n", 3, SIZE, SIZE])
+    encoder = OnnxEncoder.from_toml(write_settings(tmp_path, output='pooling = "mean"'), n_threads=1)
+    expected = np.stack([photo.pixels["square-4"].mean(axis=(0, 1)) / 255 for photo in photos])
+    np.testing.assert_allclose(encoder.compute(photos), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 4])
+def test_a_fixed_batch_size_is_kept(tmp_path, photos, batch):
+    flatten_model(tmp_path / "tiny.onnx", batch=batch)
+    encoder = OnnxEncoder.from_toml(write_settings(tmp_path), batch_size=3, n_threads=1)
+    expected = np.stack([(photo.pixels["square-4"] / 255).transpose(2, 0, 1).ravel() for photo in photos])
+    np.testing.assert_allclose(encoder.compute(photos), expected, atol=1e-6)
+
+
+def test_half_precision(tmp_path, photos):
+    flatten_model(tmp_path / "tiny.onnx", kind=TensorProto.FLOAT16)
+    rows = OnnxEncoder.from_toml(write_settings(tmp_path), n_threads=1).compute(photos)
+    expected = np.stack([(photo.pixels["square-4"] / 255).transpose(2, 0, 1).ravel() for photo in photos])
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(rows, expected, atol=1e-3)
+
+
+def test_a_model_that_takes_bytes(tmp_path, photos):
+    flatten_model(tmp_path / "tiny.onnx", kind=TensorProto.UINT8)
+    rows = OnnxEncoder.from_toml(write_settings(tmp_path), n_threads=1).compute(photos)
+    expected = np.stack([photo.pixels["square-4"].transpose(2, 0, 1).ravel() for photo in photos])
+    np.testing.assert_array_equal(rows, expected)
+    with pytest.raises(ModelError, match="takes bytes"):
+        OnnxEncoder.from_toml(write_settings(tmp_path, "mean = 0.5")).compute(photos)
+
+
+def test_names_of_inputs_and_outputs(tmp_path, photos):
+    nodes = [helper.make_node("Flatten", ["x"], ["y"]), helper.make_node("Neg", ["y"], ["z"])]
+    save_model(tmp_path / "tiny.onnx", nodes, ["n", 48], outputs=("y", "z"))
+    with pytest.raises(ModelError, match="has 2 outputs, so the settings must name one; it has 'y', 'z'"):
+        OnnxEncoder.from_toml(write_settings(tmp_path)).compute(photos)
+    with pytest.raises(ModelError, match="has no output 'w'; it has 'y', 'z'"):
+        OnnxEncoder.from_toml(write_settings(tmp_path, output='name = "w"')).compute(photos)
+    with pytest.raises(ModelError, match="has no input 'pixels'; it has 'x'"):
+        OnnxEncoder.from_toml(write_settings(tmp_path, 'name = "pixels"', 'name = "y"')).compute(photos)
+    chosen = OnnxEncoder.from_toml(write_settings(tmp_path, 'name = "x"', 'name = "z"'), n_threads=1)
+    assert chosen.compute(photos).max() <= 0
+
+
+def test_a_model_of_another_shape(tmp_path):
+    flatten_model(tmp_path / "tiny.onnx", layout="NHWC")
+    with pytest.raises(ModelError, match=r"takes tensor\(float\) of shape .*4, 4, 3\], but the settings give"):
+        _ = OnnxEncoder.from_toml(write_settings(tmp_path)).outputs
+
+
+def test_missing_and_damaged_models(tmp_path):
+    encoder = OnnxEncoder.from_toml(write_settings(tmp_path))
+    with pytest.raises(ModelError, match=r"cannot read the model 'tiny\.onnx'"):
+        _ = encoder.key
+    with pytest.raises(ModelError, match="cannot be opened"):
+        _ = encoder.outputs
+    (tmp_path / "tiny.onnx").write_bytes(b"\xff\xff nonsense")
+    with pytest.raises(ModelError, match="not an ONNX model"):
+        _ = OnnxEncoder.from_toml(write_settings(tmp_path)).key
+
+
+def test_batch_size_is_checked(tmp_path):
+    with pytest.raises(InvalidInputError, match="at least 1"):
+        OnnxEncoder.from_toml(write_settings(tmp_path), batch_size=0)

@@ -1,0 +1,92 @@
+import pytest
+
+from tagloom.exceptions import ModelError
+from tagloom.features import EncoderSettings
+
+MINIMAL = """
+name = "tiny"
+model = "tiny.onnx"
+[input]
+size = 8
+"""
+COMPLETE = """
+name = "dinov2-small"
+model = "models/dinov2.onnx"
+[input]
+name = "pixel_values"
+size = 224
+resize = 256
+scale = 0.00392156862745098
+mean = [0.485, 0.456, 0.406]
+std = [0.229, 0.224, 0.225]
+channels = "BGR"
+layout = "NHWC"
+[output]
+name = "last_hidden_state"
+pooling = "cls"
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(text):
+        (tmp_path / "encoder.toml").write_text(text)
+        return tmp_path / "encoder.toml"
+
+    return write_file
+
+
+def test_defaults(write, tmp_path):
+    settings = EncoderSettings.from_toml(write(MINIMAL))
+    assert settings == EncoderSettings(name="tiny", model=tmp_path / "tiny.onnx", size=8, resize=8)
+
+
+def test_every_key(write, tmp_path):
+    settings = EncoderSettings.from_toml(write(COMPLETE))
+    assert settings.model == tmp_path / "models" / "dinov2.onnx"
+    assert (settings.size, settings.resize) == (224, 256)
+    assert settings.scale == pytest.approx(1 / 255)
+    assert settings.mean == (0.485, 0.456, 0.406)
+    assert settings.std == (0.229, 0.224, 0.225)
+    assert (settings.channels, settings.layout, settings.pooling) == ("BGR", "NHWC", "cls")
+    assert (settings.input_name, settings.output_name) == ("pixel_values", "last_hidden_state")
+
+
+def test_one_number_stands_for_three(write):
+    assert EncoderSettings.from_toml(write(MINIMAL + "mean = 0.5\nstd = 2")).std == (2.0, 2.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('model = "x"\n[input]\nsize = 8', "lacks the key 'name'"),
+        ('name = "x"\n[input]\nsize = 8', "lacks the key 'model'"),
+        ('name = "x"\nmodel = "x"', r"lacks the key 'size' in \[input\]"),
+        (MINIMAL.replace('tiny"', 'Tiny Net"', 1), "'name' should be text of the form .*, got 'Tiny Net'"),
+        (MINIMAL.replace("8", "0"), r"'size' in \[input\] should be a whole number of at least 1, got 0"),
+        (MINIMAL.replace("8", "8.0"), "whole number"),
+        (MINIMAL.replace("8", "true"), "whole number"),
+        (MINIMAL + "resize = 7", "'resize' .* at least 8, got 7"),
+        (MINIMAL + "mean = [1, 2]", r"'mean' .* 3 numbers, got \[1, 2\]"),
+        (MINIMAL + "mean = [1, 2, inf]", "3 numbers"),
+        (MINIMAL + "std = [1, 0, 1]", "3 positive numbers"),
+        (MINIMAL + 'channels = "rgb"', "one of RGB, BGR, got 'rgb'"),
+        (MINIMAL + 'layout = "CHW"', "one of NCHW, NHWC"),
+        (MINIMAL + '[output]\npooling = "max"', "one of none, cls, mean"),
+        (MINIMAL + "crop = 3", r"unknown keys \['crop'\] in \[input\]; known: name, size"),
+        ("colour = 1\n" + MINIMAL, r"unknown keys \['colour'\] in the top level"),
+        ('name = "x"\nmodel = "x"\ninput = 3', "'input' should be a table, got 3"),
+        ("name = ", "not valid TOML"),
+    ],
+)
+def test_errors_say_what_was_expected(write, text, message):
+    with pytest.raises(ModelError, match=message):
+        EncoderSettings.from_toml(write(text))
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(ModelError, match="cannot read"):
+        EncoderSettings.from_toml(tmp_path / "missing.toml")
+    (tmp_path / "latin.toml").write_bytes(b'name = "\xe9"')
+    with pytest.raises(ModelError, match="not valid TOML"):
+        EncoderSettings.from_toml(tmp_path / "latin.toml")

@@ -1,0 +1,75 @@
+"""What the package promises to everybody: its names, its examples, its light import."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+
+import pytest
+
+import tagloom
+from tagloom.datasets import write_scenes
+from tests.conftest import ROOT
+
+PUBLIC = [
+    "Annotator",
+    "FeatureGroups",
+    "HarmonicPropagation",
+    "LabeledKFold",
+    "LocalGlobalConsistency",
+    "NeighborTransfer",
+    "RegularizedLeastSquares",
+    "TagVocabulary",
+    "__version__",
+    "label_budget",
+]
+MODULES = sorted(module.name for module in pkgutil.walk_packages(tagloom.__path__, "tagloom."))
+
+
+def test_public_names_are_these():
+    assert sorted(tagloom.__all__) == PUBLIC == sorted(dir(tagloom))
+    for name in PUBLIC:
+        assert getattr(tagloom, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'magic'"):
+        _ = tagloom.magic
+
+
+def test_import_is_light():
+    script = (
+        "import sys, tagloom\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'PIL', 'faiss', 'onnx', 'onnxruntime', 'typer'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_every_package_lists_names_that_exist():
+    for name in MODULES:
+        module = importlib.import_module(name)
+        missing = [item for item in getattr(module, "__all__", []) if not hasattr(module, item)]
+        assert not missing, f"{name}: {missing}"
+
+
+def test_examples_in_docstrings_run():
+    n_run = 0
+    for name in MODULES:
+        result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert result.failed == 0, name
+        n_run += result.attempted
+    assert n_run > 10
+
+
+@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")))
+def test_examples_in_the_docs_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_scenes("photos", 4, size=(48, 32), labeled=2)
+    names = {"__name__": "docs"}  # shared by the blocks of a page
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL):
+        exec(compile(block, page, "exec"), names)
+
+
+def test_the_readme_example_imports():
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL):
+        exec(compile(block, "README.md", "exec"), {})
