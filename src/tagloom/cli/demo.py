@@ -16,7 +16,7 @@ def demo(
         "tagloom-demo"
     ),
     photos: Annotated[int, typer.Option("--photos", min=20, max=100_000, help="How many photos to make.")] = 600,
-    labeled: Annotated[float, typer.Option("--labeled", min=0.001, max=0.9, help="Share that is labelled.")] = 0.1,
+    labeled: Annotated[float, typer.Option("--labeled", min=0.001, max=0.9, help="Share that is labelled.")] = 0.05,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Other seeds make other photos.")] = 0,
     method: Method = None,
     quiet: Quiet = False,

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.solvers._columns import ColumnBlock, ColumnSystems, column_norms
+from tagloom.solvers._columns import ColumnBlock
 from tagloom.solvers._products import FloatArray
+from tagloom.solvers._systems import ColumnSystems, column_norms
 
 __all__ = ["BlockSolve", "Plan"]
 

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers._columns import ColumnSystems
 from tagloom.solvers._inputs import (
     check_block,
     check_low_rank,
@@ -25,14 +24,13 @@ from tagloom.solvers._inputs import (
 )
 from tagloom.solvers._products import FloatArray, as_product
 from tagloom.solvers._refinement import BlockSolve, Plan
+from tagloom.solvers._systems import ColumnSystems
 from tagloom.solvers.errors import NotPositiveDefiniteError
 
 __all__ = ["BlockCGResult", "block_cg"]
 
 Preconditioner = Literal["jacobi"] | ArrayLike | None
 
-# Rows solved for, as a share of all, above which cutting out a submatrix is not worth it.
-WHOLE = 0.9
 # Rows and columns from which reordering pays: below, the block is in cache anyway or is used too seldom.
 LARGE, WIDE = 5_000, 16
 
@@ -241,16 +239,13 @@ def _choose_rows(systems: ColumnSystems, c: int) -> tuple[NDArray[np.intp] | Non
     Rows that every column keeps fixed are cut out. Large graphs are reordered, so that a node's neighbours lie near it
     and the products find them in cache.
     """
-    n = systems.n
-    fewer = systems.mask is not None and systems.mask.any(axis=1).mean() <= WHOLE
-    rows = np.flatnonzero(systems.mask.any(axis=1)) if fewer and systems.mask is not None else np.arange(n)
-    reduced = systems.restrict(rows) if fewer else systems
-    if reduced is None:
+    needed = np.ones(systems.n, dtype=bool) if systems.mask is None else np.asarray(systems.mask.any(axis=1))
+    order = systems.product.local_order() if systems.n >= LARGE and c >= WIDE else None
+    if order is None and needed.all():
         return None, systems
-    order = reduced.product.local_order() if rows.size >= LARGE and c >= WIDE else None
-    if order is not None:
-        rows, reduced = rows[order], reduced.restrict(order) or reduced
-    return (rows, reduced) if fewer or order is not None else (None, systems)
+    rows = np.flatnonzero(needed) if order is None else order[needed[order]]
+    reduced = systems.restrict(rows)
+    return (None, systems) if reduced is None else (rows, reduced)
 
 
 def _inverse(

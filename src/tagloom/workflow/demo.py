@@ -17,7 +17,7 @@ def demo(
     settings: Settings | None = None,
     *,
     n_photos: int = 600,
-    labeled: float = 0.1,
+    labeled: float = 0.05,
     random_state: int = 0,
     progress: Progress = NO_PROGRESS,
 ) -> AnnotateResult:
@@ -31,7 +31,7 @@ def demo(
         As for `annotate`.
     n_photos : int, default=600
         How many photos to make.
-    labeled : float, default=0.1
+    labeled : float, default=0.05
         Share of the photos whose tags the learner is told.
     random_state : int, default=0
         Other seeds make other photos.

@@ -22,6 +22,7 @@ from tagloom.methods import (
 __all__ = ["ENTRY_POINT_GROUP", "LEARNERS", "Learner", "all_learners", "get_learner", "prepare"]
 
 ENTRY_POINT_GROUP = "tagloom.annotators"
+SMOOTHING = 0.5  # the figures behind it are in docs/methods.md
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ LEARNERS = {
         Learner(
             "smoothed-ridge",
             "regularised least squares, its scores smoothed over the neighbour graph of all photos",
-            lambda n_neighbors: RegularizedLeastSquares(smoothing=1.0, n_neighbors=n_neighbors),
+            lambda n_neighbors: RegularizedLeastSquares(smoothing=SMOOTHING, n_neighbors=n_neighbors),
         ),
         Learner(
             "ridge",
