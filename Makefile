@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-export OMP_NUM_THREADS ?= 2
+# Two tests at a time, each with one thread.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
 .PHONY: demo test-fast test test-slow check bench bench-env docs docs-serve lock wheel clean
 
@@ -29,13 +30,13 @@ demo: $(VENV)/.stamp-core  ## the main job, end to end, on made-up photos
 	$(BIN)/tagloom demo --out demo-output
 
 test-fast: $(VENV)/.stamp-test  ## unit tests and oracles, under two minutes
-	$(BIN)/python -m pytest -q -m "not medium and not slow"
+	$(PYTEST) -m "not medium and not slow"
 
 test: $(VENV)/.stamp-test  ## adds scikit-learn checks, real data, malformed files, kills; under ten minutes
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-slow: $(VENV)/.stamp-test  ## everything long
-	$(BIN)/python -m pytest -q -m "slow"
+	$(PYTEST) -m "slow"
 
 check: $(VENV)/.stamp-check  ## the gates: lint, format, types, imports
 	$(BIN)/ruff check .
@@ -50,7 +51,7 @@ bench-env:  ## one environment for each peer that the benchmarks compare with
 	$(PYTHON) benchmarks/speed/peers/make_env.py
 
 docs: $(VENV)/.stamp-docs  ## builds offline into site/
-	$(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 wheel: $(VENV)/.stamp-core
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .

@@ -12,14 +12,11 @@ from benchmarks.speed.report import speed_page
 from tagloom.core.files import write_text
 
 MACHINERY = {"__init__", "__main__", "harness", "report", "worker"}
-# A script with a timing loop of its own writes other JSON; it is run by itself and is not on the page.
-MARK = "from benchmarks.speed.harness import"
 
 
 def benchmark_names() -> list[str]:
-    """Return the modules here that are built on the harness."""
-    files = (path for path in HERE.glob("*.py") if path.stem not in MACHINERY)
-    return sorted(path.stem for path in files if MARK in path.read_text(encoding="utf-8"))
+    """Return the modules here that are benchmarks."""
+    return sorted(path.stem for path in HERE.glob("*.py") if path.stem not in MACHINERY)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -30,6 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     command.add_argument("names", nargs="+", metavar="NAME", help="a benchmark, or all")
     command.add_argument("--threads", type=int, default=1)
     command.add_argument("--quick", action="store_true", help="small problems only; nothing is recorded")
+    command.add_argument("--data", type=Path, help="folder of the public datasets; default: $TAGLOOM_DATA")
     commands.add_parser("report", help="write docs/speed.md from the recorded results")
     arguments = parser.parse_args(argv)
     if arguments.command == "list":
@@ -61,7 +59,10 @@ def _run_one(name: str, out: Path, arguments: argparse.Namespace) -> int:
     options = ["--out", str(out), "--threads", str(arguments.threads)] + (["--quick"] if arguments.quick else [])
     # A process of its own, so that thread counts are in force before any library is loaded.
     command = [sys.executable, "-m", f"benchmarks.speed.{name}", *options]
-    return subprocess.run(command, cwd=ROOT, env=thread_environment(arguments.threads)).returncode
+    variables = thread_environment(arguments.threads)
+    if arguments.data is not None:
+        variables["TAGLOOM_DATA"] = str(arguments.data.resolve())
+    return subprocess.run(command, cwd=ROOT, env=variables).returncode
 
 
 def report() -> int:

@@ -4,10 +4,11 @@ A benchmark builds contenders, calls `compare` for each problem and `record` at 
 
     contenders = [
         Local("tagloom", lambda: harmonic(graph, Y), role="ours"),
-        Local("dense, as printed", lambda: literal(graph, Y), role="literal"),
+        Local("dense, as printed", lambda: literal(graph, Y), role="literal", runs=1),
         Worker("another tool", "peers/another.py:propagate", {"X": X, "Y": Y}, folder, environment="another"),
     ]
-    cases.append(case("n = 2,000", {"n": 2000}, compare(contenders, accuracy=error), accuracy_name="max. error"))
+    entries = compare(contenders, accuracy=lambda F: {"max. error": np.abs(F - exact).max()})
+    cases.append(case("n = 2,000", {"n": 2000}, entries))
 """
 
 import argparse
@@ -18,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -28,6 +30,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.clock import Elapsed, measure
 from benchmarks.errors import BenchmarkError
 from benchmarks.results import environment, write_json
+from benchmarks.speed.report import benchmark_lines
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -42,14 +45,23 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 Role = Literal["ours", "literal", "peer"]
+Accuracy = Callable[[Any], dict[str, float]]
 
 
 class Contender(Protocol):
-    """Something that can be timed."""
+    """Something that can be timed.
+
+    ``runs``: fewer rounds than the others and, if 1, no warm-up; None: as many. ``share``: (3, 81) says that it does
+    3 of 81 equal parts of the work, so that its times are multiplied by 27. ``version``: empty where the results'
+    list of versions has it.
+    """
 
     name: str
     role: Role
     skipped: str
+    runs: int | None
+    share: tuple[int, int]
+    version: str
 
     def once(self) -> Elapsed:
         """Do the work once."""
@@ -72,12 +84,27 @@ class Local:
         The work; no arguments.
     role : {"ours", "literal", "peer"}
         "peer" is another library in the same environment.
+    runs : int, optional
+        For what is slow: see `Contender`.
+    share : tuple of two int
+        For what is slow and does its work in equal parts: see `Contender`.
     """
 
-    def __init__(self, name: str, function: Callable[[], Any], *, role: Role) -> None:
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[], Any],
+        *,
+        role: Role,
+        runs: int | None = None,
+        share: tuple[int, int] = (1, 1),
+    ) -> None:
         self.name = name
         self.role: Role = role
         self.skipped = ""
+        self.runs = runs
+        self.share = share
+        self.version = ""
         self._function = function
         self._result: Any = None
 
@@ -130,6 +157,9 @@ class Worker:
     ) -> None:
         self.name = name
         self.role: Role = role
+        self.runs: int | None = None
+        self.share = (1, 1)
+        self.version = peer_version(environment)
         self._peak: int | None = None
         self._process: subprocess.Popen[str] | None = None
         self._out = folder / f"{_slug(name)}-result.npz"
@@ -197,6 +227,14 @@ def interpreter(environment: str) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
+def peer_version(environment: str) -> str:
+    """Return the version of the package that gave a peer's environment its name, empty where it is not there."""
+    folder = ROOT / f".venv-bench-{environment}"
+    sites = [*folder.glob("lib/python*/site-packages"), *folder.glob("Lib/site-packages")]
+    found = list(metadata.distributions(name=environment, path=[str(site) for site in sites])) if sites else []
+    return found[0].version if found else ""
+
+
 def thread_environment(threads: int) -> dict[str, str]:
     """Return this process's environment with the thread counts of numerical libraries forced."""
     return {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
@@ -221,7 +259,7 @@ def forced_threads(threads: int) -> Iterator[None]:
 def compare(
     contenders: Sequence[Contender],
     *,
-    accuracy: Callable[[Any], float] | None = None,
+    accuracy: Accuracy | None = None,
     repeats: int = REPEATS,
     threads: int = 1,
 ) -> list[dict[str, Any]]:
@@ -234,7 +272,7 @@ def compare(
     contenders : sequence of Contender
         Who takes part; one with ``skipped`` set is listed with that reason.
     accuracy : function, optional
-        Of a result; stands beside each time.
+        Of a result; what it returns, by name, stands beside each time.
     repeats : int
         Rounds.
     threads : int
@@ -249,40 +287,95 @@ def compare(
     runs: dict[int, list[Elapsed]] = {id(contender): [] for contender in active}
     with forced_threads(threads):
         for contender in active:
-            contender.once()
-        for _ in range(repeats):
+            if contender.runs != 1:
+                contender.once()
+        for turn in range(repeats):
             for contender in active:
-                runs[id(contender)].append(contender.once())
+                if contender.runs is None or turn < contender.runs:
+                    runs[id(contender)].append(contender.once())
     return [_entry(contender, runs.get(id(contender), []), accuracy) for contender in contenders]
 
 
-def _entry(contender: Contender, runs: list[Elapsed], accuracy: Callable[[Any], float] | None) -> dict[str, Any]:
+def _entry(contender: Contender, runs: list[Elapsed], accuracy: Accuracy | None) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": contender.name, "role": contender.role}
     if contender.skipped:
         return entry | {"skipped": contender.skipped}
+    done, of = contender.share
     entry |= {
-        "cpu": statistics.median(run.cpu for run in runs),
-        "wall": statistics.median(run.wall for run in runs),
+        "cpu": statistics.median(run.cpu for run in runs) * of / done,
+        "wall": statistics.median(run.wall for run in runs) * of / done,
         "cpu_runs": [run.cpu for run in runs],
         "wall_runs": [run.wall for run in runs],
+        "warm_up": contender.runs != 1,
         "peak_memory": contender.peak_memory(),
     }
+    if done != of:
+        entry["share"] = [done, of]
+    if contender.version:
+        entry["version"] = contender.version
     if accuracy is not None:
-        entry["accuracy"] = float(accuracy(contender.result()))
+        entry["accuracy"] = {name: float(value) for name, value in accuracy(contender.result()).items()}
     return entry
 
 
 def case(
-    title: str, parameters: dict[str, Any], entries: list[dict[str, Any]], *, accuracy_name: str = ""
+    title: str,
+    parameters: dict[str, Any],
+    entries: list[dict[str, Any]],
+    *,
+    photos: int | None = None,
+    ratios: dict[str, float] | None = None,
 ) -> dict[str, Any]:
-    """Return one problem of a benchmark with its entries."""
-    return {"title": title, "parameters": parameters, "entries": entries, "accuracy_name": accuracy_name}
+    """Return one problem of a benchmark.
+
+    Parameters
+    ----------
+    title : str
+        Heading of its table.
+    parameters : dict
+        What it was made from.
+    entries : list of dict
+        What `compare` returned.
+    photos : int, optional
+        How many photos a run goes through; the page then gives times per photo.
+    ratios : dict, optional
+        Further ratios of times, by what they say.
+    """
+    found: dict[str, Any] = {"title": title, "parameters": parameters, "entries": entries}
+    return found | ({"photos": photos} if photos else {}) | ({"ratios": ratios} if ratios else {})
 
 
-def record(name: str, title: str, cases: list[dict[str, Any]], out: Path, *, threads: int = 1) -> None:
-    """Write the JSON of a benchmark."""
-    content = {"format": 1, "name": name, "title": title, "environment": environment(threads), "cases": cases}
+def missing_case(title: str, reason: str) -> dict[str, Any]:
+    """Return a problem that cannot be had on this machine."""
+    return {"title": title, "parameters": {}, "entries": [], "skipped": reason}
+
+
+def wall_ratio(entries: list[dict[str, Any]], slower: str, faster: str) -> float:
+    """Return how many times the wall time of one entry is that of another, both by name."""
+    wall = {entry["name"]: entry["wall"] for entry in entries if "wall" in entry}
+    return wall[slower] / wall[faster]
+
+
+def record(
+    name: str,
+    title: str,
+    cases: list[dict[str, Any]],
+    out: Path,
+    *,
+    threads: int = 1,
+    packages: Sequence[str] = (),
+) -> None:
+    """Write the JSON of a benchmark and print its tables; ``packages``: whose versions are also stated."""
+    versions = {package: metadata.version(package) for package in packages}
+    content = {
+        "format": 2,
+        "name": name,
+        "title": title,
+        "environment": environment(threads) | versions,
+        "cases": cases,
+    }
     write_json(out, content)
+    print("\n".join(benchmark_lines(content)), flush=True)
 
 
 def out_parser(name: str) -> argparse.ArgumentParser:

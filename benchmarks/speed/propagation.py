@@ -22,6 +22,7 @@ import sklearn
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.semi_supervised import LabelSpreading
+from threadpoolctl import threadpool_limits
 
 from tagloom.graph import knn_graph
 from tagloom.methods import HarmonicPropagation, LocalGlobalConsistency
@@ -65,10 +66,11 @@ def spread(X: np.ndarray, y: np.ndarray, n_neighbors: int) -> LabelSpreading:
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     X, Y = make_photos(arguments.n, arguments.d, arguments.tags, arguments.labelled, arguments.seed)
     k, c = arguments.neighbors, arguments.tags
-    fits = [timed(lambda: HarmonicPropagation(k).fit(X, Y)) for _ in range(arguments.repeats)]
+    threads = arguments.threads
+    fits = [timed(lambda: HarmonicPropagation(k, n_threads=threads).fit(X, Y)) for _ in range(arguments.repeats)]
     harmonic, ours = min(fits, key=lambda fit: fit[1]["cpu_s"])
-    graph, graph_time = timed(lambda: knn_graph(X, k))
-    consistency, consistency_time = timed(lambda: LocalGlobalConsistency(k, graph=graph).fit(X, Y))
+    graph, graph_time = timed(lambda: knn_graph(X, k, n_threads=threads))
+    consistency, consistency_time = timed(lambda: LocalGlobalConsistency(k, graph=graph, n_threads=threads).fit(X, Y))
     n_reference = c if arguments.reference_tags == 0 else min(c, arguments.reference_tags)
     reference = [timed(lambda j=j: spread(X, Y[:, j], k))[1] for j in range(n_reference)]
     cpu_tag = float(np.mean([row["cpu_s"] for row in reference]))
@@ -100,15 +102,17 @@ def main() -> None:
     parser.add_argument("--reference-tags", type=int, default=3)
     parser.add_argument("--dense-up-to", type=int, default=10_000, help="largest n with a dense solve for comparison")
     parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1, help="threads of tagloom and of the numerical libraries")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    report = {
+    report: dict[str, Any] = {
         "benchmark": "propagation",
         "settings": {key: value for key, value in vars(arguments).items() if key != "out"},
         "machine": {"cores": os.cpu_count(), "processor": platform.processor(), "python": platform.python_version()},
         "versions": {"numpy": np.__version__, "scipy": scipy.__version__, "scikit-learn": sklearn.__version__},
-        "results": run(arguments),
     }
+    with threadpool_limits(arguments.threads):
+        report["results"] = run(arguments)
     text = json.dumps(report, indent=2)
     print(text)
     if arguments.out is not None:

@@ -8,9 +8,10 @@ HEAD = """# Speed
 
 Made by `python -m benchmarks.speed report` from `benchmarks/speed/results/`; edit nothing here.
 
-CPU time is that of the process and its children; each figure is the median of runs taken in turns after a warm-up.
-"vs literal" and "vs best other" say how many times less CPU time it took than the algorithm as printed in the paper,
-and than the fastest other tool, in the same run; below 1 it is slower. *Literal* is `benchmarks/literal/`.
+CPU time is that of the process and its children; each figure is the median of five runs taken in turns after a
+warm-up, unless the name says otherwise. "vs literal" and "vs best other" say how many times less CPU time it took than
+the algorithm as printed in the paper, and than the fastest other tool whatever accuracy that one reached, in the same
+run; below 1 it is slower. *Literal* is `benchmarks/literal/`.
 """
 
 
@@ -20,7 +21,7 @@ def speed_page(folder: Path) -> str:
     files = sorted(folder.glob("*.json"))
     for path in files:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        lines += _benchmark(stored)
+        lines += benchmark_lines(stored)
     if not files:
         lines.append("No results yet.")
     return "\n".join(lines).rstrip() + "\n"
@@ -42,7 +43,8 @@ def ratios(entries: list[dict[str, Any]]) -> list[dict[str, float]]:
     return found
 
 
-def _benchmark(stored: dict[str, Any]) -> list[str]:
+def benchmark_lines(stored: dict[str, Any]) -> list[str]:
+    """Return the lines of one benchmark."""
     where = stored["environment"]
     told = ", ".join(f"{key} {value}" for key, value in sorted(where.items()))
     lines = [f"## {stored['title']}", ""]
@@ -52,25 +54,52 @@ def _benchmark(stored: dict[str, Any]) -> list[str]:
 
 
 def _case(case: dict[str, Any]) -> list[str]:
-    header = ["", "CPU s", "wall s", case["accuracy_name"] or "accuracy", "peak MB", "vs literal", "vs best other"]
-    lines = [f"**{case['title']}**", "", "| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    for entry, ratio in zip(case["entries"], ratios(case["entries"]), strict=True):
-        if "skipped" in entry:
-            cells = [entry["name"], f"not run: {entry['skipped']}", *[""] * 5]
-        else:
-            peak = entry.get("peak_memory")
-            cells = [
-                entry["name"],
-                _spell(entry["cpu"]),
-                _spell(entry["wall"]),
-                f"{entry['accuracy']:.3g}" if "accuracy" in entry else "–",
-                f"{peak / 1e6:.0f}" if peak else "–",
-                f"{ratio['literal']:.1f} ×" if "literal" in ratio else "–",
-                f"{ratio['other']:.1f} ×" if "other" in ratio else "–",
-            ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return [*lines, ""]
+    lines = [f"**{case['title']}**", ""]
+    if "skipped" in case:
+        return [*lines, f"Not run: {case['skipped']}.", ""]
+    entries, photos = case["entries"], case.get("photos")
+    accuracies = list(dict.fromkeys(name for entry in entries for name in entry.get("accuracy", {})))
+    header = ["", "CPU s", "wall s"]
+    header += ["CPU ms/photo", "wall ms/photo", "photos/s"] if photos else []
+    header += [*accuracies, "peak MB", "vs literal", "vs best other"]
+    # A column in which no row has anything is left out.
+    rows = [_row(entry, ratio, accuracies, photos) for entry, ratio in zip(entries, ratios(entries), strict=True)]
+    kept = [i for i in range(len(header)) if i < 3 or any(row[i] not in ("–", "") for row in rows)]
+    lines += [_table_line([header[i] for i in kept]), "|" + "---|" * len(kept)]
+    lines += [_table_line([row[i] for i in kept]) for row in rows]
+    lines += ["", *(f"- {name}: {value:.2f} ×" for name, value in case.get("ratios", {}).items())]
+    return lines if lines[-1] == "" else [*lines, ""]
 
 
-def _spell(seconds: float) -> str:
-    return f"{seconds:.3g}"
+def _row(entry: dict[str, Any], ratio: dict[str, float], accuracies: list[str], photos: int | None) -> list[str]:
+    n_rest = len(accuracies) + 3 + (3 if photos else 0)
+    if "skipped" in entry:
+        return [_name(entry), f"not run: {entry['skipped']}", "", *[""] * n_rest]
+    cells = [_name(entry), _spell(entry["cpu"]), _spell(entry["wall"])]
+    if photos:
+        cells += [_spell(1000 * entry["cpu"] / photos), _spell(1000 * entry["wall"] / photos)]
+        cells += [_spell(photos / entry["wall"])]
+    stated = entry.get("accuracy", {})
+    cells += [_spell(stated[name]) if name in stated else "–" for name in accuracies]
+    peak = entry.get("peak_memory")
+    cells += [f"{peak / 1e6:.0f}" if peak else "–"]
+    return cells + [f"{ratio[key]:.1f} ×" if key in ratio else "–" for key in ("literal", "other")]
+
+
+def _name(entry: dict[str, Any]) -> str:
+    """Return the name with what is not as for the others: version, number of runs, share of the work."""
+    told = [entry["version"]] if "version" in entry else []
+    if not entry.get("warm_up", True):
+        told.append("one run without warm-up")
+    if "share" in entry:
+        done, of = entry["share"]
+        told.append(f"{done} of {of} tags, times multiplied by {of / done:.3g}")
+    return f"{entry['name']} ({'; '.join(told)})" if told else str(entry["name"])
+
+
+def _table_line(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _spell(value: float) -> str:
+    return f"{value:.0f}" if 100 <= abs(value) < 1e6 else f"{value:.3g}"

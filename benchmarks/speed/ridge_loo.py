@@ -40,11 +40,11 @@ def main(argv: list[str] | None = None) -> None:
             ),
         ]
         entries = compare(
-            contenders, accuracy=lambda scores, exact=exact: np.abs(scores - exact).max(), threads=arguments.threads
+            contenders,
+            accuracy=lambda scores, exact=exact: {"max. error": np.abs(scores - exact).max()},
+            threads=arguments.threads,
         )
-        cases.append(
-            case(f"{n} rows, {d} columns, {c} tags", {"n": n, "d": d, "c": c}, entries, accuracy_name="max. error")
-        )
+        cases.append(case(f"{n} rows, {d} columns, {c} tags", {"n": n, "d": d, "c": c}, entries))
     record("ridge_loo", "Ridge: leave-one-out scores", cases, arguments.out, threads=arguments.threads)
 
 
