@@ -1,121 +1,124 @@
-"""Photos per second: the decode pool against plain Pillow in one process.
+"""Photos per second: the decode pool beside plain Pillow in one process.
 
-Usage: python benchmarks/speed/decode.py --data FOLDER [--photos 400] [--giants 12] [--out decode.json]
-
-FOLDER holds photos (the images of Corel5k, say); a 12-megapixel JPEG is made on the spot, a mosaic of them. Plain
-Pillow opens, turns, converts and resizes without any protection, once decoding in full and once at reduced size (draft
-mode) as the pool does. Workers are started before the clock; their start is timed apart. How well the pool's pixels
-agree with those of full decoding is reported as the smallest PSNR (null: all are equal). Other load on the machine
-distorts the figures, so the load average is reported with them.
+Plain Pillow opens, turns, converts and resizes without any protection, once decoding in full and once at reduced size
+(draft mode) as the pool does. Workers are started by the warm-up; what their start costs is a table of its own.
 """
 
-import argparse
-import json
-import math
 import os
-import platform
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import PIL
+from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from benchmarks.datasets import data_folder
+from benchmarks.errors import DataMissingError
+from benchmarks.speed.harness import Local, case, compare, missing_case, out_parser, record
 from tagloom.images import DecodePool, Rendition, find_photos
 from tagloom.images.renditions import WORKING_SIDE
 
-SIZE = 224
-RENDITION = Rendition("square", "square", SIZE)
-REPEATS = 3
+SIDE = 224
+RENDITION = Rendition("square", "square", SIDE)
+LARGE = (4032, 3024)
+PHOTOS = {"full": 400, "quick": 20}
+LARGE_PHOTOS = {"full": 12, "quick": 2}
+Pixels = list[NDArray[np.uint8]]
 
 
-def plain(paths: Iterable[bytes], *, draft: bool) -> Iterator[np.ndarray]:
-    """Decode with Pillow alone."""
-    for path in paths:
-        with Image.open(os.fsdecode(path)) as image:
-            if draft:
-                image.draft("RGB", (WORKING_SIDE, WORKING_SIDE))
-            upright = ImageOps.exif_transpose(image).convert("RGB")
-        side = min(upright.size)
-        left, top = (upright.width - side) / 2, (upright.height - side) / 2
-        box = (left, top, left + side, top + side)
-        yield np.asarray(upright.resize((SIZE, SIZE), Image.Resampling.BICUBIC, box=box))
+def plain(paths: list[bytes], *, draft: bool) -> Pixels:
+    return [_plain(os.fsdecode(path), draft=draft) for path in paths]
 
 
-def through(pool: DecodePool, paths: Iterable[bytes]) -> Iterator[np.ndarray]:
-    """Decode with a pool."""
-    return (photo.pixels["square"] for photo in pool.decode(paths))
+def _plain(path: str, *, draft: bool) -> NDArray[np.uint8]:
+    with Image.open(path) as image:
+        if draft:
+            image.draft("RGB", (WORKING_SIDE, WORKING_SIDE))
+        upright = ImageOps.exif_transpose(image).convert("RGB")
+    side = min(upright.size)
+    left, top = (upright.width - side) / 2, (upright.height - side) / 2
+    box = (left, top, left + side, top + side)
+    return np.asarray(upright.resize((SIDE, SIDE), Image.Resampling.BICUBIC, box=box))
 
 
-def rate(decode: Callable[[], Iterator[np.ndarray]], n_photos: int) -> tuple[float, list[np.ndarray]]:
-    """Return photos per second (best of a few runs) and the pixels."""
-    best = float("inf")
-    pixels: list[np.ndarray] = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        pixels = list(decode())
-        best = min(best, time.perf_counter() - start)
-    return round(n_photos / best, 2), pixels
+def pooled(pool: DecodePool, paths: list[bytes]) -> Pixels:
+    return [photo.pixels["square"] for photo in pool.decode(paths)]
 
 
-def smallest_psnr(pixels: list[np.ndarray], expected: list[np.ndarray]) -> float | None:
-    """Return the worst agreement in dB, None where all photos are equal."""
-    errors = [np.mean((one.astype(float) - other) ** 2) for one, other in zip(pixels, expected, strict=True)]
-    return round(10 * math.log10(255**2 / max(errors)), 1) if max(errors) > 0 else None
+def started(n_workers: int, path: bytes) -> Pixels:
+    with DecodePool([RENDITION], n_workers=n_workers) as pool:
+        return pooled(pool, [path] * n_workers)
 
 
-def large_photo(sources: list[bytes], folder: str) -> bytes:
-    """Make a 4032 × 3024 JPEG with the detail of real photos: a mosaic of them."""
-    width, height = 4032, 3024
-    mosaic = Image.new("RGB", (width, height))
-    for index in range(16):
-        with Image.open(os.fsdecode(sources[index % len(sources)])) as image:
-            tile = image.convert("RGB").resize((width // 4, height // 4), Image.Resampling.BICUBIC)
-        mosaic.paste(tile, (index % 4 * (width // 4), index // 4 * (height // 4)))
-    path = os.path.join(folder, "large.jpg")
-    mosaic.save(path, quality=90)
+def make_large(path: Path) -> bytes:
+    """Write a JPEG of 12 megapixels with coarse and fine detail, as a photo has."""
+    generator = np.random.default_rng(0)
+    total = np.zeros((LARGE[1], LARGE[0], 3), dtype=np.float32)
+    for cells, weight in ((4, 0.5), (16, 0.25), (64, 0.15), (256, 0.07), (1024, 0.03)):
+        noise = generator.integers(0, 256, (cells * 3 // 4, cells, 3), dtype=np.uint8)
+        total += weight * np.asarray(Image.fromarray(noise).resize(LARGE, Image.Resampling.BICUBIC))
+    Image.fromarray(total.astype(np.uint8)).save(path, quality=90)
     return os.fsencode(path)
 
 
-def compare(paths: list[bytes]) -> dict[str, float | None]:
-    """Time all ways on one list of photos."""
-    results: dict[str, float | None] = {}
-    results["plain_pillow"], expected = rate(lambda: plain(paths, draft=False), len(paths))
-    results["plain_pillow_draft"], _ = rate(lambda: plain(paths, draft=True), len(paths))
-    for n_workers in (1, 2):
-        with DecodePool([RENDITION], n_workers=n_workers) as pool:
-            start = time.perf_counter()
-            list(pool.decode(paths[:1] * n_workers))
-            results[f"pool_{n_workers}_start_s"] = round(time.perf_counter() - start, 3)
-            found, pixels = rate(lambda pool=pool: through(pool, paths), len(paths))
-            results[f"pool_{n_workers}"] = found
-            results[f"pool_{n_workers}_smallest_psnr"] = smallest_psnr(pixels, expected)
-    return results
+def agreement_with(reference: Local) -> Callable[[Pixels], dict[str, float]]:
+    """Return a function that compares pixels with those of another contender."""
+
+    def agreement(pixels: Pixels) -> dict[str, float]:
+        pairs = zip(pixels, reference.result(), strict=True)
+        worst = max(float(np.mean((one.astype(float) - other) ** 2)) for one, other in pairs)
+        return {"largest RMS difference from full decoding, of 255": worst**0.5}
+
+    return agreement
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", required=True, help="folder of photos")
-    parser.add_argument("--photos", type=int, default=400, help="how many of them")
-    parser.add_argument("--giants", type=int, default=12, help="how often the 12-megapixel photo")
-    parser.add_argument("--out", help="JSON file to write")
-    options = parser.parse_args(arguments)
-    paths = find_photos(options.data).paths[: options.photos]
+def decode_case(title: str, paths: list[bytes], threads: int) -> dict[str, Any]:
+    full = Local("plain Pillow", partial(plain, paths, draft=False), role="peer")
+    with DecodePool([RENDITION], n_workers=1) as one, DecodePool([RENDITION], n_workers=2) as two:
+        contenders = [
+            Local("tagloom, 1 worker", partial(pooled, one, paths), role="ours"),
+            Local("tagloom, 2 workers", partial(pooled, two, paths), role="ours"),
+            full,
+            Local("plain Pillow, draft", partial(plain, paths, draft=True), role="peer"),
+        ]
+        entries = compare(contenders, accuracy=agreement_with(full), threads=threads)
+    return case(title, {"photos": len(paths), "side": SIDE}, entries, photos=len(paths))
+
+
+def corel_case(n: int, threads: int) -> dict[str, Any]:
+    try:
+        paths = find_photos(data_folder("corel5k") / "images").paths[:n]
+    except DataMissingError as error:
+        return missing_case("Photos of Corel5K", str(error))
+    return decode_case(f"{len(paths)} photos of Corel5K", paths, threads)
+
+
+def start_case(path: bytes, threads: int) -> dict[str, Any]:
+    contenders = [Local(f"tagloom, {n} worker(s)", partial(started, n, path), role="ours") for n in (1, 2)]
+    title = "Starting a pool, decoding one photo of 12 megapixels per worker, ending it"
+    return case(title, {}, compare(contenders, threads=threads))
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = out_parser("decode")
+    parser.add_argument("--data", type=Path, help="folder of the public datasets; default: $TAGLOOM_DATA")
+    arguments = parser.parse_args(argv)
+    if arguments.data is not None:
+        os.environ["TAGLOOM_DATA"] = str(arguments.data)
+    size, threads = "quick" if arguments.quick else "full", arguments.threads
     with tempfile.TemporaryDirectory() as folder:
-        large = large_photo(paths, folder)
-        report = {
-            "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "pillow": PIL.__version__},
-            "unit": "photos per second, best of 3; a square rendition of 224 pixels",
-            "load_average_before": [round(value, 2) for value in os.getloadavg()],
-            "folder": {"photos": len(paths), **compare(paths)},
-            "twelve_megapixels": {"photos": options.giants, **compare([large] * options.giants)},
-        }
-    text = json.dumps(report, indent=2)
-    print(text)
-    if options.out:
-        Path(options.out).write_text(text + "\n")
+        large = make_large(Path(folder) / "large.jpg")
+        n_large = LARGE_PHOTOS[size]
+        cases = [
+            corel_case(PHOTOS[size], threads),
+            decode_case(f"A made-up JPEG of 12 megapixels, {n_large} times", [large] * n_large, threads),
+            start_case(large, threads),
+        ]
+    title = f"Decoding photos to a square of {SIDE} pixels"
+    record("decode", title, cases, arguments.out, threads=threads, packages=["pillow"])
 
 
 if __name__ == "__main__":

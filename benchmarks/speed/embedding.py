@@ -1,22 +1,21 @@
-"""How long the deep embedding takes per photo, by threads and batch size.
+"""What the deep embedding takes per photo, by threads and batch size; colour and edges beside it.
 
-Run ``python benchmarks/speed/embedding.py --out embedding.json``. Pixels are made up: the network's time does not
-depend on what they show, and decoding is not part of this figure.
+Pixels are made up: the network's time does not depend on what they show, and decoding is not part of this figure.
 """
 
-import argparse
-import json
-import platform
-import statistics
-import time
-from pathlib import Path
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from benchmarks.speed.harness import Local, case, compare, out_parser, record, wall_ratio
 from tagloom.core.photos import PhotoRecord, Verdict
-from tagloom.core.system import cpu_count
 from tagloom.features import get_descriptor
 from tagloom.images import DecodedPhoto
+
+PHOTOS = {"full": 64, "quick": 8}
+BATCHES = {"full": [1, 8, 16, 32], "quick": [1, 8]}
+THREADS = (1, 2)
 
 
 def make_photos(n: int) -> list[DecodedPhoto]:
@@ -29,52 +28,44 @@ def make_photos(n: int) -> list[DecodedPhoto]:
     ]
 
 
-def measure(name: str, photos: list[DecodedPhoto], n_rounds: int, **parameters: int) -> dict[str, float]:
-    """Return milliseconds per photo of several rounds: median and best by the clock, best by processor time.
+def name_of(threads: int, batch: int) -> str:
+    return f"threads {threads}, batch {batch}"
 
-    Processor time sums over the threads; on a busy machine it is the only steady figure.
-    """
-    descriptor = get_descriptor(name, **parameters)
-    descriptor.compute(photos[:1])
-    times, processor_times = [], []
-    for _ in range(n_rounds):
-        start, processor_start = time.perf_counter(), time.process_time()
-        descriptor.compute(photos)
-        times.append(1000 * (time.perf_counter() - start) / len(photos))
-        processor_times.append(1000 * (time.process_time() - processor_start) / len(photos))
-    return {
-        "median_ms": round(statistics.median(times), 2),
-        "best_ms": round(min(times), 2),
-        "best_processor_ms": round(min(processor_times), 2),
+
+def deep_case(photos: list[DecodedPhoto], batches: list[int]) -> dict[str, Any]:
+    # The network's threads are its session's own: each contender has the number in its name.
+    contenders = []
+    for n_threads in THREADS:
+        for batch_size in batches:
+            compute = partial(get_descriptor("deep", n_threads=n_threads, batch_size=batch_size).compute, photos)
+            contenders.append(Local(name_of(n_threads, batch_size), compute, role="ours"))
+
+    def agreement(features: Any) -> dict[str, float]:
+        reference = contenders[0].result()
+        return {"max. relative difference from the first": np.abs(features - reference).max() / np.abs(reference).max()}
+
+    entries = compare(contenders, accuracy=agreement)
+    ratios = {
+        f"Two threads, batch {batch}: wall time of one thread to that of two": wall_ratio(
+            entries, name_of(1, batch), name_of(2, batch)
+        )
+        for batch in batches
     }
+    return case("Deep features", {"photos": len(photos)}, entries, photos=len(photos), ratios=ratios)
 
 
-def describe(times: dict[str, float]) -> str:
-    return f"{times['median_ms']:7.2f} ms per photo, {times['best_processor_ms']:6.2f} ms of processor time"
+def plain_case(photos: list[DecodedPhoto]) -> dict[str, Any]:
+    names = ("color", "edges")
+    contenders = [Local(name, partial(get_descriptor(name).compute, photos), role="ours") for name in names]
+    return case("Other features", {"photos": len(photos)}, compare(contenders), photos=len(photos))
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--photos", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 16, 32])
-    parser.add_argument("--out", type=Path, help="write the figures here as JSON")
-    options = parser.parse_args(arguments)
-    photos = make_photos(options.photos)
-    rows = []
-    for n_threads in options.threads:
-        for batch_size in options.batches:
-            times = measure("deep", photos, options.rounds, n_threads=n_threads, batch_size=batch_size)
-            rows.append({"descriptor": "deep", "n_threads": n_threads, "batch_size": batch_size, **times})
-            print(f"deep  threads {n_threads}  batch {batch_size:3d}  {describe(times)}")
-    for name in ("color", "edges"):
-        times = measure(name, photos, options.rounds)
-        rows.append({"descriptor": name, **times})
-        print(f"{name:27}{describe(times)}")
-    if options.out is not None:
-        machine = {"cores": cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
-        options.out.write_text(json.dumps({"machine": machine, "rows": rows}, indent=2) + "\n")
+def main(argv: list[str] | None = None) -> None:
+    arguments = out_parser("embedding").parse_args(argv)
+    size = "quick" if arguments.quick else "full"
+    photos = make_photos(PHOTOS[size])
+    cases = [deep_case(photos, BATCHES[size]), plain_case(photos)]
+    record("embedding", "Features of decoded photos", cases, arguments.out, packages=["onnxruntime"])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """Neighbour graphs: exact search beside scikit-learn and faiss, approximate search beside inverted lists and descent."""
 
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.datasets import data_folder
 from benchmarks.errors import DataMissingError
-from benchmarks.speed.harness import Local, Worker, case, compare, missing_case, out_parser, record
+from benchmarks.speed.harness import Contender, Local, Worker, case, compare, missing_case, out_parser, record
 from tagloom.graph import nearest_neighbors
 from tagloom.graph.approximate import approximate_neighbors
 from tagloom.graph.exact import exact_neighbors
@@ -26,7 +25,7 @@ EXACT = {
     "quick": [("euclidean", 1000, 64), ("cosine", 1000, 64), ("l1", 500, 64)],
 }
 APPROXIMATE = {"full": [(20_000, 64), (10_000, 1280)], "quick": [(2000, 32)]}
-COREL_ROWS = {"full": 5000, "quick": 1000}
+COREL_ROWS = {"full": 5000, "quick": 2000}
 PROBES = (4, 16)
 BUILT = (K + 1, 2 * K)
 Indices = NDArray[np.intp]
@@ -123,44 +122,59 @@ def recall_of(X: Features) -> Callable[[Any], dict[str, float]]:
     return recall
 
 
-def approximate_case(label: str, X: Features, threads: int) -> dict[str, Any]:
-    contenders: list[Any] = [
+def descents(problems: dict[str, Features], threads: int, folder: Path) -> dict[str, list[Worker]]:
+    """Return the contenders of each problem that run pynndescent, all in one process: it compiles for half a minute."""
+    found: dict[str, list[Worker]] = {label: [] for label in problems}
+    first: Worker | None = None
+    for label, X in problems.items():
+        for n_built in BUILT:
+            numbers = {"n_built": n_built, "n_neighbors": K + 1, "threads": threads}
+            inputs = {"X": X} | {name: np.array(value) for name, value in numbers.items()}
+            name = f"pynndescent, {n_built} neighbours"
+            if first is None:
+                target = "peers/pynndescent.py:neighbors"
+                worker = first = Worker(name, target, inputs, folder, environment="pynndescent", threads=threads)
+            else:
+                worker = first.sibling(name, inputs)
+            found[label].append(worker)
+    return found
+
+
+def approximate_case(label: str, X: Features, peers: Sequence[Contender], threads: int) -> dict[str, Any]:
+    contenders = [
         Local("tagloom approximate (HNSW)", partial(hnsw, X, threads), role="ours"),
         Local("tagloom exact", partial(exact, X, "euclidean", threads, need_keys=False), role="ours"),
         *(Local(f"faiss IVF, {probes} probes", partial(faiss_ivf, X, probes), role="peer") for probes in PROBES),
+        *peers,
     ]
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as workers:
-        for n_built in BUILT:
-            given = {"n_built": n_built, "n_neighbors": K + 1, "threads": threads}
-            inputs = {"X": X} | {name: np.array(value) for name, value in given.items()}
-            worker = Worker(
-                f"pynndescent, {n_built} neighbours",
-                "peers/pynndescent.py:neighbors",
-                inputs,
-                Path(folder),
-                environment="pynndescent",
-                threads=threads,
-            )
-            contenders.append(workers.enter_context(worker))
-        entries = compare(contenders, accuracy=recall_of(X), threads=threads)
-    n, d = X.shape
-    return case(f"Approximate, {label}, {n} × {d}", {"data": label, "n": n, "d": d, "k": K}, entries)
+    entries = compare(contenders, accuracy=recall_of(X), threads=threads)
+    return case(f"Approximate, {label}", {"data": label, "n": len(X), "d": X.shape[1], "k": K}, entries)
 
 
-def corel_case(n: int, threads: int) -> dict[str, Any]:
-    label = "Corel-16k visual words"
+def approximate_cases(size: str, threads: int) -> list[dict[str, Any]]:
+    problems = {f"clustered, {n} × {d}": clustered(n, d) for n, d in APPROXIMATE[size]}
+    missing = []
     try:
-        return approximate_case(label, corel_words(n), threads)
+        X = corel_words(COREL_ROWS[size])
+        problems[f"Corel-16k visual words, {X.shape[0]} × {X.shape[1]}"] = X
     except DataMissingError as error:
-        return missing_case(f"Approximate, {label}", str(error))
+        missing.append(missing_case("Approximate, Corel-16k visual words", str(error)))
+    if size == "quick":
+        late = Local(
+            "pynndescent", list, role="peer", skipped="it compiles for half a minute, too long for a quick run"
+        )
+        return [approximate_case(label, X, [late], threads) for label, X in problems.items()] + missing
+    with tempfile.TemporaryDirectory() as folder:
+        peers = descents(problems, threads, Path(folder))
+        with next(iter(peers.values()))[0]:
+            return [approximate_case(label, X, peers[label], threads) for label, X in problems.items()] + missing
 
 
 def main(argv: list[str] | None = None) -> None:
     arguments = out_parser("graph").parse_args(argv)
     size, threads = "quick" if arguments.quick else "full", arguments.threads
     cases = [exact_case(metric, n, d, threads) for metric, n, d in EXACT[size]]
-    cases += [approximate_case("clustered", clustered(n, d), threads) for n, d in APPROXIMATE[size]]
-    cases.append(corel_case(COREL_ROWS[size], threads))
+    cases += approximate_cases(size, threads)
     title = f"Neighbour graphs, k = {K}"
     record("graph", title, cases, arguments.out, threads=threads, packages=["faiss-cpu"])
 

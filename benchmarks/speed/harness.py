@@ -19,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -88,6 +89,8 @@ class Local:
         For what is slow: see `Contender`.
     share : tuple of two int
         For what is slow and does its work in equal parts: see `Contender`.
+    skipped : str
+        Why it does not take part; empty: it does.
     """
 
     def __init__(
@@ -98,10 +101,11 @@ class Local:
         role: Role,
         runs: int | None = None,
         share: tuple[int, int] = (1, 1),
+        skipped: str = "",
     ) -> None:
         self.name = name
         self.role: Role = role
-        self.skipped = ""
+        self.skipped = skipped
         self.runs = runs
         self.share = share
         self.version = ""
@@ -162,21 +166,33 @@ class Worker:
         self.version = peer_version(environment)
         self._peak: int | None = None
         self._process: subprocess.Popen[str] | None = None
-        self._out = folder / f"{_slug(name)}-result.npz"
+        self._shared = False
+        self._folder = folder
         python = interpreter(environment)
         self.skipped = "" if python.is_file() else f"environment {environment!r} is not there (make bench-env)"
         if self.skipped:
             return
-        given = folder / f"{_slug(name)}-inputs.npz"
-        np.savez(given, **inputs)
+        self._give(inputs)
         file, _, function = target.partition(":")
         self._process = subprocess.Popen(
-            [str(python), str(HERE / "worker.py"), str(HERE / file), function, str(given), str(self._out)],
+            [str(python), str(HERE / "worker.py"), str(HERE / file), function],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env=thread_environment(threads),
         )
+
+    def sibling(self, name: str, inputs: dict[str, NDArray[Any]]) -> "Worker":
+        """Return a contender that does the same with other inputs in this process, which compiles only once.
+
+        The peak memory of either is then that of the process so far, and is not stated.
+        """
+        other = copy(self)
+        other.name = name
+        self._shared = other._shared = True
+        if not other.skipped:
+            other._give(inputs)
+        return other
 
     def once(self) -> Elapsed:
         """Do the work once, timed inside the worker."""
@@ -191,8 +207,8 @@ class Worker:
             return dict(stored)
 
     def peak_memory(self) -> int | None:
-        """Return the worker's peak resident bytes."""
-        return self._peak
+        """Return the worker's peak resident bytes, None where several share it."""
+        return None if self._shared else self._peak
 
     def close(self) -> None:
         """End the worker."""
@@ -206,11 +222,17 @@ class Worker:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
+    def _give(self, inputs: dict[str, NDArray[Any]]) -> None:
+        self._given = self._folder / f"{_slug(self.name)}-inputs.npz"
+        self._out = self._folder / f"{_slug(self.name)}-result.npz"
+        np.savez(self._given, **inputs)
+
     def _ask(self, command: str) -> dict[str, Any]:
         process = self._process
+        order = {"do": command, "inputs": str(self._given), "out": str(self._out)}
         if process is None or process.stdin is None or process.stdout is None:
             raise BenchmarkError(f"worker {self.name!r} is not running")
-        process.stdin.write(command + "\n")
+        process.stdin.write(json.dumps(order) + "\n")
         process.stdin.flush()
         line = process.stdout.readline()
         if not line:

@@ -5,7 +5,8 @@
     TagloomError
     ├── InvalidInputError (also ValueError)   arrays, parameters, vocabularies
     │   ├── InvalidLabelsError                a label matrix that is not (n, c) in {1, 0, -1}
-    │   └── NothingToScoreError               a metric or a fold with no known entry left
+    │   ├── NothingToScoreError               a metric or a fold with no known entry left
+    │   └── NotPositiveDefiniteError          a linear system that conjugate gradients cannot solve
     ├── LabelsFileError (also ValueError)     a labels file that cannot be read as such
     ├── PhotosError                           the photo folder is missing, empty or unreadable
     ├── ModelError                            a network's weights or description cannot be used
@@ -27,6 +28,7 @@ __all__ = [
     "LabelsFileError",
     "ModelError",
     "NewerFormatError",
+    "NotPositiveDefiniteError",
     "NothingToScoreError",
     "PhotosError",
     "SettingsError",
@@ -51,6 +53,10 @@ class InvalidLabelsError(InvalidInputError):
 
 class NothingToScoreError(InvalidInputError):
     """No known entry is left to score or to split."""
+
+
+class NotPositiveDefiniteError(InvalidInputError):
+    """A matrix that has to be symmetric positive definite is not; the message names the column or the row."""
 
 
 class LabelsFileError(TagloomError, ValueError):

@@ -30,7 +30,6 @@ _LABELS = "fits the labels 1 and 2 (or 2 and 3); a label matrix holds 1, 0 and -
 EXPECTED_FAILURES = {
     "check_estimators_dtypes": _LABELS + "precision_of_features and layout_of_input",
     "check_fit2d_1feature": _LABELS + "one_feature",
-    "check_dtype_object": "wants 'Unknown label type' in the message for labels of dtype object; ours says what to do",
 }
 
 #: For one annotator besides.

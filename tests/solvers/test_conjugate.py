@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers import NotPositiveDefiniteError, _products, block_cg
+from tagloom.solvers import NotPositiveDefiniteError, _products, block_cg, conjugate
 
 
 def make_spd(n, seed=0, density=0.05, pull=0.1):
@@ -248,6 +248,43 @@ class TestPerColumn:
         result = block_cg(A + mu * sparse.eye_array(n), B, tol=1e-11, low_rank=(np.ones(n), -mu / n))
         H = np.eye(n) - 1 / n
         np.testing.assert_allclose(result.x, np.linalg.solve(A.toarray() + mu * H, B), atol=1e-8)
+
+
+class TestReordering:
+    """Large graphs are worked on in another order of rows; here small ones are too."""
+
+    @pytest.fixture(autouse=True)
+    def _always(self, monkeypatch):
+        monkeypatch.setattr(conjugate, "LARGE", 1)
+        monkeypatch.setattr(conjugate, "WIDE", 1)
+
+    @pytest.mark.parametrize("masked", [False, True])
+    @pytest.mark.parametrize("preconditioner", ["jacobi", "rows", "entries"])
+    def test_everything_at_once(self, problem, masked, preconditioner):
+        A, B = problem
+        n, c = B.shape
+        rng = np.random.default_rng(9)
+        order = conjugate.as_product(A, n).local_order()
+        assert sorted(order) == list(range(n))
+        assert (order != np.arange(n)).any()
+        mask = rng.random(B.shape) < 0.7 if masked else np.ones(B.shape, dtype=bool)
+        mask[:20] &= not masked
+        fixed, shifts, u = rng.standard_normal(B.shape), rng.random(B.shape), rng.standard_normal(n)
+        given = {"jacobi": "jacobi", "rows": A.diagonal(), "entries": A.diagonal()[:, None] + shifts}[preconditioner]
+        result = block_cg(
+            A, B, x0=fixed, tol=1e-11, low_rank=(u, 0.3), shifts=shifts, column_mask=mask, preconditioner=given
+        )
+        full = A.toarray() + 0.3 * np.outer(u, u)
+        for j in range(c):
+            expected = solve_masked(full + np.diag(shifts[:, j]), B[:, j], mask[:, j], fixed[:, j])
+            np.testing.assert_allclose(result.x[:, j], expected, atol=1e-7)
+
+    def test_more_rows_than_a_sweep(self):
+        A = make_spd(2500, density=0.002)
+        B = np.random.default_rng(0).standard_normal((2500, 3))
+        result = block_cg(A, B, tol=1e-9, dtype="float32")
+        assert (relative_residual(A, result.x, B) <= 1.01e-9).all()
+        np.testing.assert_allclose(result.x[:, 0], cg(A, B[:, 0], rtol=1e-12)[0], atol=1e-7)
 
 
 class TestDegenerate:

@@ -1,17 +1,19 @@
 import csv
-import json
 import os
 import shutil
 import socket
-import subprocess
 import sys
+import tempfile
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tagloom.core.photos import Verdict
 from tagloom.datasets import write_scenes
 from tagloom.exceptions import InvalidInputError, LabelsFileError, PhotosError, SettingsError, StoreBusyError
+from tagloom.images import pool
 from tagloom.store import FolderCache
 from tagloom.workflow.annotate import annotate
 from tagloom.workflow.logs import stop_logging
@@ -100,29 +102,33 @@ def test_odd_files_are_reported_by_name_and_the_rest_is_annotated(photos, tmp_pa
     assert "zero.jpg" in report
 
 
-@pytest.mark.medium
-def test_a_file_without_permission_is_reported_by_name(photos, tmp_path, unprivileged_uid):
+@pytest.fixture
+def open_folder():
+    """Return a folder that every user may enter; pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+def test_a_file_without_permission_is_reported_by_name(scenes, open_folder, tmp_path, unprivileged_uid, monkeypatch):
+    photos = open_folder / "photos"
+    shutil.copytree(scenes, photos)
+    os.chmod(photos, 0o755)
     os.chmod(photos / "scene_00002.jpg", 0)
-    out = tmp_path / "out"
-    out.mkdir()
-    for folder in (out, *tmp_path.parents[:2], tmp_path):
-        os.chmod(folder, 0o777)
-    script = """
-        import os, sys
-        import tagloom.workflow.annotate as job
-        from tagloom.workflow.settings import Settings
-        os.setgid(int(sys.argv[3])); os.setuid(int(sys.argv[3]))
-        result = job.annotate(sys.argv[1], sys.argv[1] + "/labels.csv", sys.argv[2],
-                              Settings(descriptors=("color",), n_workers=1))
-        print([(record.path, str(record.verdict)) for record in result.failed], len(result.photos))
+    # The decoding processes drop to another user; all they need is loaded before, as that user may not read Python.
+    script = f"""
+        import encodings.idna, hashlib, json, os, traceback
+        from PIL import Image
+        from tagloom.images import worker
+        Image.init()
+        os.setgid({unprivileged_uid}); os.setuid({unprivileged_uid})
+        worker.main()
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), str(photos), str(out), str(unprivileged_uid)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.strip() == "[(b'scene_00002.jpg', 'no_permission')] 59", done.stderr
+    monkeypatch.setattr(pool, "WORKER_COMMAND", (sys.executable, "-c", textwrap.dedent(script)))
+    result = annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT)
+    assert [(record.path, record.verdict) for record in result.failed] == [(b"scene_00002.jpg", Verdict.NO_PERMISSION)]
+    assert len(result.photos) == 59
+    assert "scene_00002.jpg" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_no_connection_is_ever_opened(photos, tmp_path, monkeypatch):
@@ -180,6 +186,15 @@ def test_a_wrong_start_says_what_to_do(photos, tmp_path):
         annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT)
 
 
+def test_not_one_readable_photo(tmp_path):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    (photos / "a.jpg").write_bytes(b"text")
+    (tmp_path / "labels.csv").write_text("file,tags\na.jpg,sky\n")
+    with pytest.raises(PhotosError, match=r"none of the 1 photo files could be read; the first is 'a.jpg' \(not_an"):
+        annotate(photos, tmp_path / "labels.csv", tmp_path / "out", LIGHT)
+
+
 def test_only_unreadable_photos_are_labelled(photos, tmp_path):
     (photos / "zero.jpg").write_bytes(b"")
     (tmp_path / "labels.csv").write_text("file,tags\nzero.jpg,sky\n")
@@ -211,7 +226,7 @@ def test_deep_features_with_a_network_of_the_users_own(photos, tmp_path):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     save(model, tmp_path / "tiny.onnx")
     (tmp_path / "tiny.toml").write_text(
-        f"name = 'tiny'\nmodel = {json.dumps('tiny.onnx')}\nsize = 32\nmean = [0.5, 0.5, 0.5]\nstd = [0.5, 0.5, 0.5]\n"
+        "name = 'tiny'\nmodel = 'tiny.onnx'\n[input]\nsize = 32\nmean = [0.5, 0.5, 0.5]\nstd = [0.5, 0.5, 0.5]\n"
     )
     result = annotate(
         photos, photos / "labels.csv", tmp_path / "out", Settings(encoder=tmp_path / "tiny.toml", n_workers=1)

@@ -72,9 +72,10 @@ def main(arguments: list[str] | None = None) -> None:
         arguments = ["--debug", *(item for item in arguments if item != "--debug")]
     try:
         _run(arguments)
-    except KeyboardInterrupt:
-        print_error("interrupted; what was finished is kept. Run the same command again to go on")
-        sys.exit(EXIT_INTERRUPTED)
+    except SystemExit as end:
+        if end.code == EXIT_INTERRUPTED:
+            print_error("interrupted; what was finished is kept. Run the same command again to go on")
+        raise
     except TagloomError as error:
         if debug:
             raise

@@ -69,7 +69,8 @@ def check_labels(Y: ArrayLike, *, n_rows: int | None = None, n_tags: int | None 
         wrong = ~np.isin(array, (-1, 0, 1))
     else:
         raise InvalidLabelsError(
-            f"expected numbers 1 (has the tag), 0 (has it not) or -1 (unknown), got dtype {array.dtype}. "
+            f"Unknown label type: expected numbers 1 (has the tag), 0 (has it not) or -1 (unknown), got dtype "
+            f"{array.dtype}. "
             f"Use tagloom.core.encode_labels to make a matrix from tag names"
         )
     if wrong.any():

@@ -4,9 +4,9 @@
 a `Penalty`; a new penalty or datafit is one small class.
 """
 
+from tagloom.exceptions import NotPositiveDefiniteError
 from tagloom.solvers.conjugate import BlockCGResult, block_cg
 from tagloom.solvers.datafits import Datafit, QuadraticGram
-from tagloom.solvers.errors import NotPositiveDefiniteError
 from tagloom.solvers.penalized import PenalizedResult, solve_penalized
 from tagloom.solvers.penalties import L21, Penalty
 

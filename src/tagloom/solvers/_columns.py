@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.exceptions import NotPositiveDefiniteError
 from tagloom.solvers._products import FloatArray
 from tagloom.solvers._systems import SWEEP, ColumnSystems
-from tagloom.solvers.errors import NotPositiveDefiniteError
 
 __all__ = ["ColumnBlock"]
 

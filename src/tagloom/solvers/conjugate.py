@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
 from tagloom.solvers._inputs import (
     check_block,
     check_low_rank,
@@ -25,7 +25,6 @@ from tagloom.solvers._inputs import (
 from tagloom.solvers._products import FloatArray, as_product
 from tagloom.solvers._refinement import BlockSolve, Plan
 from tagloom.solvers._systems import ColumnSystems
-from tagloom.solvers.errors import NotPositiveDefiniteError
 
 __all__ = ["BlockCGResult", "block_cg"]
 

@@ -5,8 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.exceptions import InvalidInputError
-from tagloom.solvers.errors import NotPositiveDefiniteError
+from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
 
 __all__ = ["Datafit", "QuadraticGram"]
 

@@ -81,7 +81,7 @@ def annotate(
         clock.lap("features")
         rows = np.flatnonzero([record.ok for record in records])
         Y = said.Y[rows]
-        _check_some_labeled(Y, said, len(rows))
+        _check_some_labeled(Y, said, records)
         progress.start(f"learning ({learner.name})", None)
         features = prepare(X, groups)
         scores = learner.make(settings.n_neighbors).fit(features, Y).transduction_
@@ -153,15 +153,17 @@ def _wanted(settings: Settings) -> list[Any]:
     return [get_descriptor(name, n_threads=settings.n_threads) if name == "deep" else name for name in names]
 
 
-def _check_some_labeled(Y: LabelMatrix, said: PhotoLabels, n_readable: int) -> None:
-    if n_readable == 0:
+def _check_some_labeled(Y: LabelMatrix, said: PhotoLabels, records: Sequence[PhotoRecord]) -> None:
+    if len(Y) == 0:
+        first = records[0]
         raise PhotosError(
-            "none of the photos could be read; report.html was not written. See the verdicts with --debug"
+            f"none of the {len(records)} photo files could be read; the first is {name_to_text(first.path)!r} "
+            f"({first.verdict}: {first.detail})"
         )
     if not labeled_rows(Y).any():
         raise LabelsFileError(
             f"{said.n_labeled} photos are listed in {said.source!r}, but none of them could be read; "
-            f"label some of the {n_readable} readable photos"
+            f"label some of the {len(Y)} readable photos"
         )
 
 
