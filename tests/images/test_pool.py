@@ -290,3 +290,11 @@ def test_parameters_are_checked():
         DecodePool([SQUARE], n_workers=0)
     with pytest.raises(InvalidInputError, match="distinct"):
         DecodePool([SQUARE, SQUARE])
+
+
+def test_a_worker_can_be_started_ahead_of_the_first_file(photo_files):
+    with DecodePool([Rendition("small", "fit", 16)], n_workers=1) as pool:
+        pool.start()
+        assert len(pool._living) == 1
+        assert len(list(pool.decode(photo_files[:2]))) == 2
+        assert len(pool._living) == 1

@@ -7,7 +7,6 @@ every few seconds; a run that is cut off goes on from there.
 """
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.descriptor import Descriptor
 from tagloom.features.memory import MemoryCache
+from tagloom.features.pending import PendingRows
 from tagloom.features.registry import resolve_descriptors
 from tagloom.images import DecodedPhoto, DecodePool
 
@@ -41,8 +41,6 @@ RETRIED = frozenset(
 )
 FAILED_BY_FORCE = frozenset({Verdict.TIMEOUT, Verdict.CRASHED, Verdict.QUARANTINED})
 FEED = 64  # paths noted as begun at a time
-FLUSH_ROWS = 256
-FLUSH_SECONDS = 5.0
 MAX_ATTEMPTS = 3  # one in a batch, two alone
 
 
@@ -276,6 +274,8 @@ class ExtractionEngine:
         alone = [path for path in paths if 1 <= suspects.get(path, 0) < MAX_ATTEMPTS]
         together = [path for path in paths if path not in suspects]
         yield from self._quarantine(given_up)
+        if alone:
+            self._open_pool().start()
         for path in alone:
             yield from self._decode_together([path])
         yield from self._decode_together(together)
@@ -290,7 +290,7 @@ class ExtractionEngine:
     def _decode_together(self, paths: Sequence[bytes]) -> Iterator[PhotoRecord]:
         if not paths:
             return
-        pending = _Pending(self.cache, self.descriptors)
+        pending = PendingRows(self.cache, self.descriptors)
         photos: list[DecodedPhoto] = []
         begun: set[bytes] = set()
         try:
@@ -308,7 +308,9 @@ class ExtractionEngine:
             self.cache.release(sorted(begun))
             raise
 
-    def _settle(self, pending: "_Pending", photos: list[DecodedPhoto]) -> Iterator[PhotoRecord]:
+    def _settle(self, pending: PendingRows, photos: list[DecodedPhoto]) -> Iterator[PhotoRecord]:
+        # Decoded, they are harmless: if the program is killed from now on, they are not to blame.
+        self.cache.release([photo.record.path for photo in photos])
         pending.add(photos)
         pending.flush_if_due()
         self.progress.advance(len(photos))
@@ -345,57 +347,3 @@ class ExtractionEngine:
         except (OSError, ValueError):
             return None
         return FileStamp(status.st_size, status.st_mtime_ns, status.st_ino)
-
-
-class _Pending:
-    """Rows and records that are computed and not yet stored."""
-
-    def __init__(self, cache: FeatureCache, descriptors: Sequence[Descriptor]) -> None:
-        self.cache = cache
-        self.descriptors = descriptors
-        self._clear()
-
-    def _clear(self) -> None:
-        self.rows: dict[str, dict[str, NDArray[np.float32]]] = {one.key: {} for one in self.descriptors}
-        self.records: list[PhotoRecord] = []
-        self.thumbnails: dict[str, bytes] = {}
-        self.since = time.monotonic()
-
-    def add(self, photos: Sequence[DecodedPhoto]) -> None:
-        """Compute what is missing for these photos."""
-        readable = {photo.record.content_hash: photo for photo in photos if photo.record.ok}
-        for descriptor in self.descriptors:
-            rows = self.rows[descriptor.key]
-            hashes = [name for name in readable if name not in rows]
-            hashes = [name for name, has in zip(hashes, self.cache.has(descriptor.key, hashes), strict=True) if not has]
-            if hashes:
-                values = descriptor.compute([readable[name] for name in hashes])
-                _check_rows(descriptor, values, len(hashes))
-                rows.update(zip(hashes, values, strict=True))
-        self.thumbnails.update((name, photo.thumbnail) for name, photo in readable.items() if photo.thumbnail)
-        self.records += [photo.record for photo in photos]
-
-    def flush_if_due(self) -> None:
-        """Store when there is enough, or when the last time is a while ago."""
-        if len(self.records) >= FLUSH_ROWS or time.monotonic() - self.since >= FLUSH_SECONDS:
-            self.flush()
-
-    def flush(self) -> None:
-        """Store rows, then thumbnails, then the records that promise them."""
-        for key, rows in self.rows.items():
-            if rows:
-                self.cache.put(key, list(rows), np.stack(list(rows.values())))
-        if self.thumbnails:
-            self.cache.put_thumbnails(self.thumbnails.items())
-        if self.records:
-            self.cache.record(self.records)
-        self._clear()
-
-
-def _check_rows(descriptor: Descriptor, values: NDArray[np.float32], n_rows: int) -> None:
-    expected = (n_rows, sum(descriptor.outputs.values()))
-    if values.shape != expected or values.dtype != np.float32 or not np.isfinite(values).all():
-        raise InvalidInputError(
-            f"descriptor {descriptor.name!r} must give finite float32 values of shape {expected}, "
-            f"got {values.dtype} of shape {values.shape}"
-        )
