@@ -296,5 +296,5 @@ def test_a_worker_can_be_started_ahead_of_the_first_file(photo_files):
     with DecodePool([Rendition("small", "fit", 16)], n_workers=1) as pool:
         pool.start()
         assert len(pool._living) == 1
-        assert len(list(pool.decode(photo_files[:2]))) == 2
+        assert len(list(pool.decode(photo_files("a.jpg", "b.jpg")))) == 2
         assert len(pool._living) == 1
