@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from tagloom.core.files import atomic_write
 from tagloom.core.groups import FeatureGroups
@@ -84,7 +85,8 @@ def annotate(
         _check_some_labeled(Y, said, records)
         progress.start(f"learning ({learner.name})", None)
         features = prepare(X, groups)
-        scores = learner.make(settings.n_neighbors).fit(features, Y).transduction_
+        with threadpool_limits(settings.n_threads):
+            scores = learner.make(settings.n_neighbors).fit(features, Y).transduction_
         progress.finish()
         clock.lap("learning")
         result = AnnotateResult(
