@@ -1,126 +1,95 @@
-"""CPU and wall time of `block_cg` on neighbour graphs, beside SciPy's cg column by column and a sparse factorisation.
+"""`block_cg` on neighbour graphs, beside SciPy's cg column by column and a sparse factorisation.
 
-Run: ``python benchmarks/speed/block_cg.py --out block_cg.json``. The matrix is ``L + pull I`` with the Laplacian of an
-exact neighbour graph of clustered points; the right-hand sides are sparse 0/1 columns, one per tag. Beside each time
-stand the largest relative residual (float64) and the largest difference from a solution with residual 1e-12, relative
-to its largest entry.
+The matrix is ``L + pull I`` with the Laplacian of an exact neighbour graph of clustered points; the right-hand sides
+are sparse 0/1 columns, one per tag. Errors are differences from a solution with residual 1e-12.
 """
 
-import argparse
-import json
-import os
-import platform
-import time
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import faiss
 import numpy as np
-import scipy
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import cg, splu
-from threadpoolctl import threadpool_limits
 
+from benchmarks.speed.harness import Local, case, compare, out_parser, record, wall_ratio
 from tagloom.solvers import block_cg
 
+# Rows, columns, and how often the peers run: they are slow on the large graph.
+SIZES: dict[str, list[tuple[int, int, int | None]]] = {
+    "full": [(10_000, 81, None), (50_000, 81, 1)],
+    "quick": [(1000, 20, None)],
+}
+NEIGHBORS = 15
+PULL = 0.1
+TOL = 1e-6
+Floats = NDArray[np.float64]
 
-def make_laplacian(n: int, n_neighbors: int, pull: float, seed: int) -> sparse.csr_array:
+
+def make_laplacian(n: int) -> sparse.csr_array:
     """Return ``L + pull I`` of the binary union graph of n points in 32 dimensions, drawn around 50 centres."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     centres = rng.standard_normal((50, 32))
     points = (centres[rng.integers(50, size=n)] + 0.7 * rng.standard_normal((n, 32))).astype(np.float32)
-    index = faiss.IndexFlatL2(points.shape[1])
-    index.add(points)
-    _, neighbors = index.search(points, n_neighbors + 1)
-    rows = np.repeat(np.arange(n), n_neighbors)
+    neighbors = faiss.knn(points, points, NEIGHBORS + 1)[1]
+    rows = np.repeat(np.arange(n), NEIGHBORS)
     weights = sparse.csr_array((np.ones(rows.size), (rows, neighbors[:, 1:].ravel())), shape=(n, n))
     weights = weights.maximum(weights.T).tocsr()
     degrees = np.asarray(weights.sum(axis=1)).ravel()
-    return sparse.csr_array(sparse.diags_array(degrees + pull) - weights)
+    return sparse.csr_array(sparse.diags_array(degrees + PULL) - weights)
 
 
-def solve_by_column(A: sparse.csr_array, B: np.ndarray, tol: float) -> np.ndarray:
+def ours(A: sparse.csr_array, B: Floats, dtype: str, n_threads: int) -> Floats:
+    return block_cg(A, B, tol=TOL, dtype=dtype, n_threads=n_threads).x
+
+
+def by_column(A: sparse.csr_array, B: Floats) -> Floats:
     jacobi = sparse.diags_array(1 / A.diagonal())
-    with threadpool_limits(1):  # for vectors of this size idle BLAS threads would only add CPU time
-        return np.column_stack([cg(A, b, rtol=tol, M=jacobi)[0] for b in B.T])
+    return np.column_stack([cg(A, b, rtol=TOL, M=jacobi)[0] for b in B.T])
 
 
-def measure(name: str, solve: Callable[[], np.ndarray], check: dict[str, Any], repeats: int) -> dict[str, Any]:
-    """Time a solver (best of some runs) and put its accuracy beside."""
-    best = (np.inf, np.inf)
-    for _ in range(repeats):
-        wall, cpu = time.perf_counter(), time.process_time()
-        x = solve()
-        best = min(best, (time.perf_counter() - wall, time.process_time() - cpu))
-    A, B, exact = check["A"], check["B"], check["exact"]
-    row = {
-        "solver": name,
-        "wall_s": round(best[0], 4),
-        "cpu_s": round(best[1], 4),
-        "max_relative_residual": float((np.linalg.norm(B - A @ x, axis=0) / np.linalg.norm(B, axis=0)).max()),
-        "max_error": float(np.abs(x - exact).max() / np.abs(exact).max()),
+def factorised(A: sparse.csr_array, B: Floats) -> Floats:
+    return splu(A.tocsc()).solve(B)
+
+
+def name_of(dtype: str, n_threads: int) -> str:
+    return f"tagloom, {dtype}, {n_threads} thread{'s' if n_threads > 1 else ''}"
+
+
+def solver_case(n: int, c: int, peer_runs: int | None) -> dict[str, Any]:
+    A = make_laplacian(n)
+    B = (np.random.default_rng(1).random((n, c)) < 0.02).astype(np.float64)
+    exact = block_cg(A, B, tol=1e-12).x
+
+    def accuracy(x: Floats) -> dict[str, float]:
+        residuals = np.linalg.norm(B - A @ x, axis=0) / np.linalg.norm(B, axis=0)
+        return {
+            "max. relative residual": residuals.max(),
+            "max. relative error": np.abs(x - exact).max() / np.abs(exact).max(),
+        }
+
+    dtypes = ("float64", "float32")
+    # The solver's threads are its own, one block of columns each: the libraries below stay at one.
+    contenders = [
+        *(Local(name_of(t, k), partial(ours, A, B, t, k), role="ours") for t in dtypes for k in (1, 2)),
+        Local("scipy cg, column by column", partial(by_column, A, B), role="peer", runs=peer_runs),
+        Local("scipy splu", partial(factorised, A, B), role="peer", runs=peer_runs),
+    ]
+    entries = compare(contenders, accuracy=accuracy)
+    ratios = {
+        f"{dtype}: wall time of one thread to that of two": wall_ratio(entries, name_of(dtype, 1), name_of(dtype, 2))
+        for dtype in dtypes
     }
-    print(
-        f"  {name:<34} wall {row['wall_s']:8.3f} s  cpu {row['cpu_s']:8.3f} s  "
-        f"residual {row['max_relative_residual']:.1e}  error {row['max_error']:.1e}"
-    )
-    return row
+    parameters = {"n": n, "columns": c, "entries": int(A.nnz), "neighbors": NEIGHBORS, "pull": PULL, "tol": TOL}
+    return case(f"{n} rows, {A.nnz} entries, {c} columns, tolerance {TOL:g}", parameters, entries, ratios=ratios)
 
 
-def run(n: int, arguments: argparse.Namespace) -> dict[str, Any]:
-    A = make_laplacian(n, arguments.neighbors, arguments.pull, arguments.seed)
-    rng = np.random.default_rng(arguments.seed + 1)
-    B = (rng.random((n, arguments.columns)) < 0.02).astype(np.float64)
-    check = {"A": A, "B": B, "exact": block_cg(A, B, tol=1e-12).x}
-    tol = arguments.tol
-    print(f"n = {n}, {A.nnz} entries, {arguments.columns} columns, tol {tol:g}")
-    rows = []
-    for dtype in ("float64", "float32"):
-        for n_threads in (1, 2):
-            rows.append(
-                measure(
-                    f"block_cg {dtype}, {n_threads} thread(s)",
-                    lambda dtype=dtype, k=n_threads: block_cg(A, B, tol=tol, dtype=dtype, n_threads=k).x,
-                    check,
-                    arguments.repeats,
-                )
-            )
-    rows.append(measure("scipy cg, column by column", lambda: solve_by_column(A, B, tol), check, 1))
-    if n <= arguments.factor_up_to:
-        rows.append(measure("scipy splu", lambda: splu(A.tocsc()).solve(B), check, 1))
-    wall = [row["wall_s"] for row in rows]
-    summary = {
-        "two_threads_speedup_float64": wall[0] / wall[1],
-        "two_threads_speedup_float32": wall[2] / wall[3],
-        "cpu_ratio_scipy_cg_to_float32": rows[4]["cpu_s"] / rows[2]["cpu_s"],
-        "cpu_ratio_scipy_cg_to_float64": rows[4]["cpu_s"] / rows[0]["cpu_s"],
-    }
-    print("  " + ", ".join(f"{key} {value:.2f}" for key, value in summary.items()))
-    return {"n": n, "nnz": int(A.nnz), "rows": rows, **summary}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="JSON file for the figures")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 50_000])
-    parser.add_argument("--columns", type=int, default=81)
-    parser.add_argument("--neighbors", type=int, default=15)
-    parser.add_argument("--pull", type=float, default=0.1)
-    parser.add_argument("--tol", type=float, default=1e-6)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--factor-up-to", type=int, default=5_000, help="largest n that is also factorised")
-    arguments = parser.parse_args()
-    report = {
-        "benchmark": "block_cg",
-        "settings": {key: value for key, value in vars(arguments).items() if key != "out"},
-        "machine": {"cores": os.cpu_count(), "processor": platform.processor(), "python": platform.python_version()},
-        "versions": {"numpy": np.__version__, "scipy": scipy.__version__},
-        "results": [run(n, arguments) for n in arguments.sizes],
-    }
-    if arguments.out is not None:
-        arguments.out.write_text(json.dumps(report, indent=2) + "\n")
+def main(argv: list[str] | None = None) -> None:
+    arguments = out_parser("block_cg").parse_args(argv)
+    cases = [solver_case(*size) for size in SIZES["quick" if arguments.quick else "full"]]
+    title = "Linear systems on neighbour graphs, all tags at once"
+    record("block_cg", title, cases, arguments.out, packages=["faiss-cpu"])
 
 
 if __name__ == "__main__":

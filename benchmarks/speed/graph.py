@@ -1,4 +1,4 @@
-"""Neighbour graphs: exact search beside scikit-learn and faiss, approximate search beside inverted lists and descent."""
+"""Neighbour graphs: exact search beside scikit-learn and faiss, approximate search beside faiss IVF and pynndescent."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -24,8 +24,8 @@ EXACT = {
     "full": [("euclidean", 5000, 1280), ("euclidean", 5000, 64), ("cosine", 5000, 64), ("l1", 3000, 64)],
     "quick": [("euclidean", 1000, 64), ("cosine", 1000, 64), ("l1", 500, 64)],
 }
-APPROXIMATE = {"full": [(20_000, 64), (10_000, 1280)], "quick": [(2000, 32)]}
-COREL_ROWS = {"full": 5000, "quick": 2000}
+APPROXIMATE = {"full": [(20_000, 64), (4000, 1280)], "quick": [(2000, 32)]}
+COREL_ROWS = {"full": 3000, "quick": 2000}
 PROBES = (4, 16)
 BUILT = (K + 1, 2 * K)
 Indices = NDArray[np.intp]

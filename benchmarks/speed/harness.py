@@ -223,8 +223,9 @@ class Worker:
         self.close()
 
     def _give(self, inputs: dict[str, NDArray[Any]]) -> None:
-        self._given = self._folder / f"{_slug(self.name)}-inputs.npz"
-        self._out = self._folder / f"{_slug(self.name)}-result.npz"
+        number = len(list(self._folder.iterdir()))  # contenders of several problems may share name and folder
+        self._given = self._folder / f"{number}-inputs.npz"
+        self._out = self._folder / f"{number}-result.npz"
         np.savez(self._given, **inputs)
 
     def _ask(self, command: str) -> dict[str, Any]:
@@ -379,23 +380,11 @@ def wall_ratio(entries: list[dict[str, Any]], slower: str, faster: str) -> float
 
 
 def record(
-    name: str,
-    title: str,
-    cases: list[dict[str, Any]],
-    out: Path,
-    *,
-    threads: int = 1,
-    packages: Sequence[str] = (),
+    name: str, title: str, cases: list[dict[str, Any]], out: Path, *, threads: int = 1, packages: Sequence[str] = ()
 ) -> None:
     """Write the JSON of a benchmark and print its tables; ``packages``: whose versions are also stated."""
-    versions = {package: metadata.version(package) for package in packages}
-    content = {
-        "format": 2,
-        "name": name,
-        "title": title,
-        "environment": environment(threads) | versions,
-        "cases": cases,
-    }
+    where = environment(threads) | {package: metadata.version(package) for package in packages}
+    content = {"format": 2, "name": name, "title": title, "environment": where, "cases": cases}
     write_json(out, content)
     print("\n".join(benchmark_lines(content)), flush=True)
 
@@ -407,7 +396,3 @@ def out_parser(name: str) -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="small problems only, to see that it works")
     return parser
-
-
-def _slug(name: str) -> str:
-    return "".join(sign if sign.isalnum() else "-" for sign in name)

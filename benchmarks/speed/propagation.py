@@ -1,122 +1,96 @@
-"""CPU time of harmonic propagation for many tags, beside scikit-learn's LabelSpreading tag by tag.
+"""Harmonic propagation for all tags, beside the dense algorithm as printed and scikit-learn's LabelSpreading.
 
-Run: ``python benchmarks/speed/propagation.py --out propagation.json``. Both build the neighbour graph from the same
-features; scikit-learn's estimator takes one tag at a time and builds it again for each. ``--reference-tags`` says how
-many tags scikit-learn is really run on (0: all); where fewer than all, its total is that mean times the number of tags,
-and the report says so. The harmonic scores are compared with a dense solve of the same equations.
+Everyone starts from the features and builds the neighbour graph; scikit-learn's estimator takes one tag at a time and
+builds it again for each, so a few tags stand for all. It computes other scores: what can be compared is how well the
+tags of unlabelled photos are found.
 """
 
-import argparse
-import json
-import os
-import platform
-import time
 import warnings
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
-from scipy.linalg import cho_factor, cho_solve
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import average_precision_score
 from sklearn.semi_supervised import LabelSpreading
-from threadpoolctl import threadpool_limits
 
+from benchmarks.literal.harmonic import harmonic_propagation
+from benchmarks.speed.harness import Local, case, compare, out_parser, record
 from tagloom.graph import knn_graph
-from tagloom.methods import HarmonicPropagation, LocalGlobalConsistency
+from tagloom.methods import HarmonicPropagation
+
+K = 15
+TAGS = 81
+LABELLED = 0.1
+# Photos, feature columns, and the tags that scikit-learn is run on.
+SIZES = {"full": [(10_000, 64, 9)], "quick": [(1000, 64, 2)]}
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int8]
 
 
-def make_photos(n: int, d: int, c: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return float32 features around 100 centres and tags that follow the centres, on a share of the rows."""
-    rng = np.random.default_rng(seed)
+def problem(n: int, d: int) -> tuple[NDArray[np.float32], Labels, Labels]:
+    """Return features around 100 centres, tags that follow the centres on a share of the rows, and all tags."""
+    rng = np.random.default_rng(0)
     centres = rng.standard_normal((100, d))
     centre = rng.integers(100, size=n)
     X = (centres[centre] + 0.8 * rng.standard_normal((n, d))).astype(np.float32)
-    chance = np.clip(0.9 * (rng.random((100, c)) < 0.06), 0.01, 1.0)
-    Y = (rng.random((n, c)) < chance[centre]).astype(np.int8)
-    Y[rng.random(n) > share] = -1
-    return X, Y
+    chance = np.clip(0.9 * (rng.random((100, TAGS)) < 0.06), 0.01, 1.0)
+    truth = (rng.random((n, TAGS)) < chance[centre]).astype(np.int8)
+    Y = truth.copy()
+    Y[rng.random(n) > LABELLED] = -1
+    return X, Y, truth
 
 
-def timed(call: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = call()
-    return result, {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
+def ours(X: NDArray[np.float32], Y: Labels, threads: int) -> Floats:
+    return HarmonicPropagation(K, n_threads=threads).fit(X, Y).transduction_
 
 
-def dense_error(X: np.ndarray, Y: np.ndarray, scores: np.ndarray, n_neighbors: int) -> float:
-    """Return the largest difference from a dense Cholesky solve of L_uu F_u = W_ul Y_l (rows known as a whole)."""
-    graph = knn_graph(X, n_neighbors)
-    known = np.flatnonzero(Y[:, 0] != -1)
-    unknown = np.flatnonzero(Y[:, 0] == -1)
-    system = graph.laplacian("unnormalized")[unknown][:, unknown].toarray()
-    right = graph.weights[unknown][:, known] @ Y[known].astype(np.float64)
-    exact = cho_solve(cho_factor(system, overwrite_a=True), right)
-    return float(np.abs(scores[unknown] - exact).max())
+def literal(X: NDArray[np.float32], Y: Labels, threads: int) -> Floats:
+    return harmonic_propagation(knn_graph(X, K, n_threads=threads).weights.toarray(), Y)
 
 
-def spread(X: np.ndarray, y: np.ndarray, n_neighbors: int) -> LabelSpreading:
+def scikit_learn(X: NDArray[np.float32], Y: Labels, threads: int) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return LabelSpreading(kernel="knn", n_neighbors=n_neighbors).fit(X, y)
+        models = [LabelSpreading(kernel="knn", n_neighbors=K, n_jobs=threads).fit(X, y) for y in Y.T]
+    return np.column_stack([model.label_distributions_[:, 1] for model in models])
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    X, Y = make_photos(arguments.n, arguments.d, arguments.tags, arguments.labelled, arguments.seed)
-    k, c = arguments.neighbors, arguments.tags
+def propagation_case(n: int, d: int, n_slow: int, threads: int) -> dict[str, Any]:
+    X, Y, truth = problem(n, d)
+    unknown = Y[:, 0] == -1
+    dense = Local("dense, as printed", partial(literal, X, Y, threads), role="literal", runs=1)
+    contenders = [
+        Local("tagloom", partial(ours, X, Y, threads), role="ours"),
+        dense,
+        Local(
+            "scikit-learn LabelSpreading, tag by tag",
+            partial(scikit_learn, X, Y[:, :n_slow], threads),
+            role="peer",
+            share=(n_slow, TAGS),
+        ),
+    ]
+
+    def accuracy(F: Floats) -> dict[str, float]:
+        # Photos far from every example all have scores of 0: what rounding leaves of them must not rank them.
+        scores = F[unknown, :n_slow].round(6)
+        precision = average_precision_score(truth[unknown, :n_slow], scores, average="macro")
+        stated = {f"average precision of {n_slow} tags, unlabelled photos": precision}
+        if F.shape == Y.shape:
+            stated["max. difference from the dense solution"] = np.abs(F - dense.result()).max()
+        return stated
+
+    entries = compare(contenders, accuracy=accuracy, threads=threads)
+    parameters = {"n": n, "d": d, "tags": TAGS, "k": K, "labelled": LABELLED}
+    return case(f"{n} photos, {d} columns, {TAGS} tags, k = {K}, graph included", parameters, entries)
+
+
+def main(argv: list[str] | None = None) -> None:
+    arguments = out_parser("propagation").parse_args(argv)
     threads = arguments.threads
-    fits = [timed(lambda: HarmonicPropagation(k, n_threads=threads).fit(X, Y)) for _ in range(arguments.repeats)]
-    harmonic, ours = min(fits, key=lambda fit: fit[1]["cpu_s"])
-    graph, graph_time = timed(lambda: knn_graph(X, k, n_threads=threads))
-    consistency, consistency_time = timed(lambda: LocalGlobalConsistency(k, graph=graph, n_threads=threads).fit(X, Y))
-    n_reference = c if arguments.reference_tags == 0 else min(c, arguments.reference_tags)
-    reference = [timed(lambda j=j: spread(X, Y[:, j], k))[1] for j in range(n_reference)]
-    cpu_tag = float(np.mean([row["cpu_s"] for row in reference]))
-    report = {
-        "harmonic": ours | {"n_iter": harmonic.n_iter_},
-        "graph_alone": graph_time,
-        "consistency_without_graph": consistency_time | {"n_iter": consistency.n_iter_},
-        "label_spreading": {
-            "tags_run": n_reference,
-            "extrapolated": n_reference < c,
-            "cpu_s_per_tag": cpu_tag,
-            "cpu_s_all_tags": cpu_tag * c,
-        },
-        "cpu_ratio": cpu_tag * c / ours["cpu_s"],
-    }
-    if arguments.n <= arguments.dense_up_to:
-        report["max_difference_from_dense_solve"] = dense_error(X, Y, harmonic.transduction_, k)
-    return report
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="JSON file for the figures")
-    parser.add_argument("--n", type=int, default=10_000)
-    parser.add_argument("--d", type=int, default=64)
-    parser.add_argument("--tags", type=int, default=81)
-    parser.add_argument("--neighbors", type=int, default=15)
-    parser.add_argument("--labelled", type=float, default=0.1, help="share of photos with labels")
-    parser.add_argument("--reference-tags", type=int, default=3)
-    parser.add_argument("--dense-up-to", type=int, default=10_000, help="largest n with a dense solve for comparison")
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=1, help="threads of tagloom and of the numerical libraries")
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    report: dict[str, Any] = {
-        "benchmark": "propagation",
-        "settings": {key: value for key, value in vars(arguments).items() if key != "out"},
-        "machine": {"cores": os.cpu_count(), "processor": platform.processor(), "python": platform.python_version()},
-        "versions": {"numpy": np.__version__, "scipy": scipy.__version__, "scikit-learn": sklearn.__version__},
-    }
-    with threadpool_limits(arguments.threads):
-        report["results"] = run(arguments)
-    text = json.dumps(report, indent=2)
-    print(text)
-    if arguments.out is not None:
-        arguments.out.write_text(text + "\n")
+    cases = [propagation_case(*size, threads) for size in SIZES["quick" if arguments.quick else "full"]]
+    record("propagation", "Harmonic propagation", cases, arguments.out, threads=threads, packages=["faiss-cpu"])
 
 
 if __name__ == "__main__":

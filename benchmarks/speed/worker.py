@@ -1,8 +1,8 @@
 """Runs one function in an environment of its own; needs numpy alone.
 
-``worker.py FILE FUNCTION`` reads orders from its input, one line of JSON each: ``{"do": "run", "inputs": FILE.npz}`` does
-the work once and answers with one line of JSON (CPU and wall seconds, peak bytes), ``{"do": "save", "inputs": FILE.npz,
-"out": FILE.npz}`` writes the last result for these inputs.
+``worker.py FILE FUNCTION`` reads orders from its input, one line of JSON each. ``{"do": "run", "inputs": FILE.npz}``
+does the work once and answers with one line of JSON (CPU and wall seconds, peak bytes). ``{"do": "save", "inputs":
+FILE.npz, "out": FILE.npz}`` writes the last result for these inputs.
 """
 
 import importlib.util

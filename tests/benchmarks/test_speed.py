@@ -1,16 +1,18 @@
 import json
+import subprocess
 import sys
 import time
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from benchmarks.clock import cpu_seconds, measure
+from benchmarks.clock import Elapsed, cpu_seconds, living_children_seconds, measure
 from benchmarks.errors import BenchmarkError
 from benchmarks.speed import __main__ as command
-from benchmarks.speed import harness
+from benchmarks.speed import block_cg, decode, graph, harness, propagation
 from benchmarks.speed.harness import Local, Worker, case, compare, record
 from benchmarks.speed.peers import make_env
 from benchmarks.speed.report import ratios, speed_page
@@ -47,8 +49,29 @@ def test_threads_are_forced_and_given_back(monkeypatch):
 
 
 def test_accuracy_stands_beside_each_time():
-    (entry,) = compare([Local("a", lambda: np.array([3.0, 4.0]), role="ours")], accuracy=np.linalg.norm, repeats=1)
-    assert entry["accuracy"] == 5.0
+    contender = Local("a", lambda: np.array([3.0, 4.0]), role="ours")
+    (entry,) = compare([contender], accuracy=lambda x: {"norm": np.linalg.norm(x), "largest": x.max()}, repeats=1)
+    assert entry["accuracy"] == {"norm": 5.0, "largest": 4.0}
+
+
+def test_a_slow_contender_may_run_once_without_warm_up_and_the_page_says_so(tmp_path):
+    order = []
+    slow = Local("slow", lambda: order.append("slow"), role="literal", runs=1)
+    fast = Local("fast", lambda: order.append("fast"), role="ours")
+    entries = compare([fast, slow], repeats=3)
+    assert order == ["fast", "fast", "slow", "fast", "fast"]
+    assert [entry["warm_up"] for entry in entries] == [True, False]
+    record("one", "One", [case("c", {}, entries)], tmp_path / "one.json")
+    assert "| slow (one run without warm-up) |" in speed_page(tmp_path)
+
+
+def test_times_of_a_share_of_the_work_are_multiplied_and_labelled(tmp_path, monkeypatch):
+    part = Local("part", lambda: None, role="peer", share=(3, 81))
+    monkeypatch.setattr(part, "once", lambda: Elapsed(2.0, 3.0))
+    (entry,) = compare([part])
+    assert (entry["cpu"], entry["wall"], entry["cpu_runs"]) == (54.0, 81.0, [2.0] * 5)
+    record("one", "One", [case("c", {}, [entry])], tmp_path / "one.json")
+    assert "| part (3 of 81 tags, times multiplied by 27) | 54 | 81 |" in speed_page(tmp_path)
 
 
 @pytest.fixture
@@ -66,10 +89,20 @@ def target(tmp_path):
 
 def test_a_worker_computes_in_its_own_process(target, tmp_path):
     with Worker("twice", f"{target}:double", {"x": np.arange(3)}, tmp_path, threads=1) as worker:
-        (entry,) = compare([worker], accuracy=lambda result: result["x"].sum(), repeats=2)
-        assert (entry["accuracy"], entry["role"]) == (6.0, "peer")
+        (entry,) = compare([worker], accuracy=lambda result: {"sum": result["x"].sum()}, repeats=2)
+        assert (entry["accuracy"], entry["role"]) == ({"sum": 6.0}, "peer")
         assert entry["peak_memory"] > 1_000_000
         assert str(worker.result()["threads"]) == "1"
+
+
+def test_siblings_share_a_process_and_keep_their_own_inputs_and_results(target, tmp_path):
+    folder = tmp_path / "exchange"
+    folder.mkdir()
+    with Worker("twice", f"{target}:double", {"x": np.arange(3)}, folder) as worker:
+        other = worker.sibling("twice", {"x": np.arange(5)})
+        entries = compare([worker, other], accuracy=lambda result: {"sum": result["x"].sum()}, repeats=1)
+        assert [entry["accuracy"]["sum"] for entry in entries] == [6.0, 20.0]
+        assert [entry["peak_memory"] for entry in entries] == [None, None]
 
 
 def test_a_worker_that_ends_is_named(target, tmp_path):
@@ -82,8 +115,8 @@ def test_a_worker_that_ends_is_named(target, tmp_path):
 
 def test_a_peer_without_environment_is_skipped_with_the_reason(tmp_path):
     worker = Worker("other", "peers/other.py:run", {}, tmp_path, environment="nowhere")
-    (entry,) = compare([worker])
-    assert entry["skipped"] == "environment 'nowhere' is not there (make bench-env)"
+    reasons = [entry["skipped"] for entry in compare([worker, worker.sibling("again", {})])]
+    assert reasons == ["environment 'nowhere' is not there (make bench-env)"] * 2
 
 
 def entry(name, role, cpu):
@@ -103,11 +136,38 @@ def test_the_page_comes_from_the_files_alone(tmp_path):
     record("one", "One thing", [case("n = 10", {"n": 10}, entries)], tmp_path / "one.json")
     page = speed_page(tmp_path)
     assert "## One thing" in page
-    assert "| tagloom | 0.5 | 0.5 | – | – | 10.0 × | – |" in page
+    assert "|  | CPU s | wall s | vs literal |" in page, "columns without figures are left out"
+    assert "| tagloom | 0.5 | 0.5 | 10.0 × |" in page
     assert "| p | not run: because |" in page
     assert page == speed_page(tmp_path)
     stored = json.loads((tmp_path / "one.json").read_text(encoding="utf-8"))
     assert stored["environment"]["threads"] == 1
+
+
+def test_times_per_photo_further_ratios_and_missing_data_are_on_the_page(tmp_path):
+    entries = [entry("one", "ours", 2.0), entry("two", "ours", 0.5)]
+    ratios = {"one to two": harness.wall_ratio(entries, "one", "two")}
+    cases = [case("photos", {}, entries, photos=100, ratios=ratios), harness.missing_case("gone", "no folder")]
+    record("one", "One", cases, tmp_path / "one.json", packages=["pillow"])
+    page = speed_page(tmp_path)
+    assert "| one | 2 | 2 | 20 | 20 | 50 |" in page
+    assert "- one to two: 4.00 ×" in page
+    assert "**gone**\n\nNot run: no folder." in page
+    assert "pillow " in page
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the CPU time of living children is read from /proc")
+def test_children_that_are_still_running_count():
+    busy = "x = sum(range(3_000_000)); print(x, flush=True); input()"
+    command_line = [sys.executable, "-c", busy]
+    before = cpu_seconds()
+    with subprocess.Popen(command_line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        child.stdout.readline()
+        alive = living_children_seconds()
+        child.communicate("\n")
+    assert alive > 0
+    # What it used is counted once, whether it is alive or has ended.
+    assert cpu_seconds() - before >= alive
 
 
 def test_an_unknown_benchmark_is_one_line(capsys):
@@ -115,11 +175,47 @@ def test_an_unknown_benchmark_is_one_line(capsys):
     assert "no benchmark ['nothing-such']" in capsys.readouterr().err
 
 
-def test_every_listed_benchmark_is_a_module_with_main():
-    from importlib import import_module
+def test_all_benchmarks_are_listed(capsys):
+    assert command.main(["list"]) == 0
+    expected = {"block_cg", "decode", "embedding", "graph", "propagation", "ridge_loo"}
+    assert expected <= set(capsys.readouterr().out.split())
 
-    for name in command.benchmark_names():
-        assert callable(import_module(f"benchmarks.speed.{name}").main), name
+
+@pytest.mark.parametrize("name", command.benchmark_names())
+def test_a_benchmark_leaves_the_clock_to_the_harness(name):
+    module = import_module(f"benchmarks.speed.{name}")
+    assert callable(module.main)
+    assert module.compare is harness.compare
+    assert "time" not in vars(module)
+
+
+def test_the_folder_of_datasets_is_handed_on(tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr(
+        command.subprocess, "run", lambda *_a, env, **_k: given.append(env) or SimpleNamespace(returncode=0)
+    )
+    assert command.main(["run", "decode", "--quick", "--data", str(tmp_path)]) == 0
+    assert given[0]["TAGLOOM_DATA"] == str(tmp_path.resolve())
+
+
+def test_propagation_and_block_cg_state_what_they_reach():
+    stated = propagation.propagation_case(600, 8, 1, 1)["entries"]
+    assert stated[0]["accuracy"]["max. difference from the dense solution"] < 1e-6
+    assert stated[2]["share"] == [1, 81]
+    solved = block_cg.solver_case(300, 4, None)
+    assert all(entry["accuracy"]["max. relative residual"] <= 1e-6 for entry in solved["entries"])
+    assert len(solved["ratios"]) == 2
+
+
+def test_exact_neighbours_are_those_of_scikit_learn():
+    for metric in ("euclidean", "cosine", "l1"):
+        entries = graph.exact_case(metric, 200, 8, 1)["entries"]
+        assert {entry["accuracy"]["rows with scikit-learn's neighbours"] for entry in entries} == {1.0}
+
+
+def test_missing_photos_are_a_reason(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAGLOOM_DATA", str(tmp_path))
+    assert "TAGLOOM_DATA" in decode.corel_case(3, 1)["skipped"]
 
 
 def test_a_failing_benchmark_is_told(monkeypatch, capsys):
@@ -142,11 +238,3 @@ def test_an_environment_is_made_once_per_requirement_file(tmp_path, monkeypatch)
 def test_an_unknown_peer_is_named(capsys):
     assert make_env.main(["nothing-such"]) == 2
     assert "no peer" in capsys.readouterr().err
-
-
-def test_only_modules_on_the_harness_are_listed(tmp_path, monkeypatch):
-    (tmp_path / "mine.py").write_text("from benchmarks.speed.harness import compare\n", encoding="utf-8")
-    (tmp_path / "other.py").write_text("def main(): ...\n", encoding="utf-8")
-    (tmp_path / "report.py").write_text("from benchmarks.speed.harness import RESULTS\n", encoding="utf-8")
-    monkeypatch.setattr(command, "HERE", tmp_path)
-    assert command.benchmark_names() == ["mine"]
