@@ -202,7 +202,7 @@ def test_propagation_and_block_cg_state_what_they_reach():
     stated = propagation.propagation_case(600, 8, 1, 1)["entries"]
     assert stated[0]["accuracy"]["max. difference from the dense solution"] < 1e-6
     assert stated[2]["share"] == [1, 81]
-    solved = block_cg.solver_case(300, 4, None)
+    solved = block_cg.solver_case(300, 4)
     assert all(entry["accuracy"]["max. relative residual"] <= 1e-6 for entry in solved["entries"])
     assert len(solved["ratios"]) == 2
 
