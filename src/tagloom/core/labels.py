@@ -22,6 +22,7 @@ __all__ = [
     "decode_labels",
     "encode_labels",
     "has_entrywise_unknowns",
+    "known_patterns",
     "labeled_rows",
 ]
 
@@ -92,6 +93,33 @@ def has_entrywise_unknowns(Y: LabelMatrix) -> bool:
     """Return whether some row is known for one tag and unknown for another."""
     known = Y != UNKNOWN
     return bool((known.any(axis=1) & ~known.all(axis=1)).any())
+
+
+def known_patterns(Y: LabelMatrix) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Group tags by the photos they are known on.
+
+    Photos are mostly labelled as a whole: then there is one group, and what depends on the labelled rows alone (a
+    decomposition, a linear system) is shared by all tags.
+
+    Parameters
+    ----------
+    Y : label matrix of shape (n, c)
+        Labels with -1 for unknown.
+
+    Returns
+    -------
+    patterns : ndarray of bool, shape (n, g)
+        The distinct columns of ``Y != -1``.
+    pattern_of : ndarray of shape (c,)
+        For each tag the column of ``patterns`` it has.
+    """
+    known = Y != UNKNOWN
+    if known.shape[0] == 0 or (known == known[:, :1]).all():
+        return known[:, :1], np.zeros(known.shape[1], dtype=np.intp)
+    packed = np.ascontiguousarray(np.packbits(known, axis=0).T)
+    as_bytes = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+    _, first, pattern_of = np.unique(as_bytes, return_index=True, return_inverse=True)
+    return known[:, first], pattern_of.ravel()
 
 
 def check_absent_means(absent_means: str) -> AbsentMeans:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.annotator import Annotator, fit_thresholds
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.labels import LabelMatrix, known_patterns, labeled_rows
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.baselines.ridge_path import RidgePath, linear_scores
 from tagloom.metrics import average_precision
@@ -194,14 +194,13 @@ class _Patterns:
     def __init__(self, X: NDArray[Any], Y: LabelMatrix) -> None:
         self.X = X
         self._Y = Y
-        known, self._group_of_tag = np.unique(Y != UNKNOWN, axis=1, return_inverse=True)
-        self._known = known
+        self._known, self._group_of_tag = known_patterns(Y)
         self._kept: dict[int, RidgePath] = {}
 
     def __iter__(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], RidgePath]]:
         for group in range(self._known.shape[1]):
             rows = np.flatnonzero(self._known[:, group])
-            tags = np.flatnonzero(self._group_of_tag.ravel() == group)
+            tags = np.flatnonzero(self._group_of_tag == group)
             if len(rows):
                 yield rows, tags, self._path(group, rows, tags)
 

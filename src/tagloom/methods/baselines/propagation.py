@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
 from tagloom.solvers import BlockCGResult, block_cg
@@ -273,7 +273,7 @@ class LocalGlobalConsistency(GraphPropagation):
         if not 0.0 < self.alpha < 1.0:
             raise InvalidInputError(f"alpha must lie between 0 and 1, got {self.alpha!r}")
         # Tags known on the same photos share one column of what arrives from all known photos.
-        patterns, pattern_of = np.unique(known, axis=1, return_inverse=True)
+        patterns, pattern_of = known_patterns(Y)
         sources = np.hstack([Y == 1, patterns]) if self.normalize else Y == 1
         has_edge = sparse.diags_array((graph.degrees > 0).astype(np.float64))
         spread = has_edge - graph.laplacian("symmetric")
@@ -282,7 +282,6 @@ class LocalGlobalConsistency(GraphPropagation):
         found, n_iter = np.asarray(result.x[:, : Y.shape[1]], dtype=np.float64), int(result.n_iter.max())
         if not self.normalize:
             return found, n_iter
-        pattern_of = pattern_of.ravel()
         noise = 10 * self.tol * (1.0 - self.alpha) * np.sqrt(patterns.sum(axis=0))[pattern_of]
         total = result.x[:, Y.shape[1] :][:, pattern_of]
         scores = np.tile(self.prior_, (len(Y), 1))
