@@ -9,6 +9,7 @@ from tagloom.core.labels import (
     decode_labels,
     encode_labels,
     has_entrywise_unknowns,
+    known_patterns,
     labeled_rows,
 )
 from tagloom.core.vocabulary import TagVocabulary
@@ -77,3 +78,17 @@ def test_encoding_and_decoding_are_inverse(rows):
     tags = TagVocabulary(["sky", "sea", "é", "a b"])
     Y = encode_labels([dict.fromkeys(row, True) for row in rows], tags)
     assert [set(row) for row in decode_labels(Y, tags)] == rows
+
+
+@given(arrays(np.int8, array_shapes(min_dims=2, max_dims=2, max_side=20), elements=st.sampled_from([-1, 0, 1])))
+def test_known_patterns_are_the_distinct_columns(Y):
+    patterns, pattern_of = known_patterns(Y)
+    np.testing.assert_array_equal(patterns[:, pattern_of], Y != -1)
+    assert len({column.tobytes() for column in patterns.T}) == patterns.shape[1]
+
+
+def test_photos_labelled_as_a_whole_are_one_pattern():
+    Y = np.array([[1, 0, 1], [-1, -1, -1]], dtype=np.int8)
+    patterns, pattern_of = known_patterns(Y)
+    assert patterns.tolist() == [[True], [False]]
+    assert pattern_of.tolist() == [0, 0, 0]

@@ -269,7 +269,12 @@ class LocalGlobalConsistency(GraphPropagation):
         self.max_iter = max_iter
         self.n_threads = n_threads
 
-    def _propagate(self, graph: NeighborGraph, Y: LabelMatrix, known: NDArray[np.bool_]) -> tuple[Floats, int]:
+    def _propagate(
+        self,
+        graph: NeighborGraph,
+        Y: LabelMatrix,
+        known: NDArray[np.bool_],  # noqa: ARG002
+    ) -> tuple[Floats, int]:
         if not 0.0 < self.alpha < 1.0:
             raise InvalidInputError(f"alpha must lie between 0 and 1, got {self.alpha!r}")
         # Tags known on the same photos share one column of what arrives from all known photos.
