@@ -3,10 +3,22 @@
 Public names load lazily, so that ``import tagloom`` and ``tagloom --help`` stay light.
 """
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tagloom._version import __version__
+from tagloom.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from tagloom.core.annotator import Annotator
+    from tagloom.core.folds import LabeledKFold, label_budget
+    from tagloom.core.groups import FeatureGroups
+    from tagloom.core.vocabulary import TagVocabulary
+    from tagloom.methods import (
+        HarmonicPropagation,
+        LocalGlobalConsistency,
+        NeighborTransfer,
+        RegularizedLeastSquares,
+    )
 
 _HOMES = {
     "Annotator": "tagloom.core.annotator",
@@ -20,15 +32,17 @@ _HOMES = {
     "label_budget": "tagloom.core.folds",
 }
 
-__all__ = ["__version__", *sorted(_HOMES)]
+__all__ = [
+    "Annotator",
+    "FeatureGroups",
+    "HarmonicPropagation",
+    "LabeledKFold",
+    "LocalGlobalConsistency",
+    "NeighborTransfer",
+    "RegularizedLeastSquares",
+    "TagVocabulary",
+    "__version__",
+    "label_budget",
+]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tagloom' has no attribute {name!r}")
-    return getattr(import_module(home), name)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

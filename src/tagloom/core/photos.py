@@ -4,7 +4,6 @@ Both are plain data and protocols: `tagloom.images` makes the records, `tagloom.
 `tagloom.store` implements one; none of them needs the others.
 """
 
-import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,25 +11,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.verdicts import Verdict
+
 __all__ = ["FeatureCache", "FileStamp", "PhotoRecord", "Verdict"]
-
-
-class Verdict(enum.StrEnum):
-    """The one recorded outcome of reading a file."""
-
-    OK = "ok"
-    EMPTY = "empty"
-    NOT_REGULAR = "not_regular"
-    MISSING = "missing"
-    NO_PERMISSION = "no_permission"
-    UNREADABLE = "unreadable"
-    NOT_AN_IMAGE = "not_an_image"
-    DAMAGED = "damaged"
-    TOO_LARGE = "too_large"
-    TIMEOUT = "timeout"
-    CRASHED = "crashed"
-    QUARANTINED = "quarantined"
-    CHANGED = "changed"
 
 
 @dataclass(frozen=True, slots=True)

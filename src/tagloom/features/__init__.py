@@ -3,8 +3,9 @@
 Public names load lazily: scikit-learn and onnxruntime are imported by what needs them.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tagloom.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from tagloom.features.color import ColorDescriptor
@@ -65,13 +66,4 @@ _HOMES = {
     "resolve_descriptors": "tagloom.features.registry",
 }
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tagloom.features' has no attribute {name!r}")
-    return getattr(import_module(home), name)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -3,8 +3,9 @@
 Public names load lazily: the decode worker imports modules of this package and must stay free of numerical libraries.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tagloom.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from tagloom.images.finder import FoundPhotos, find_photos
@@ -22,13 +23,4 @@ _HOMES = {
     "find_photos": "tagloom.images.finder",
 }
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tagloom.images' has no attribute {name!r}")
-    return getattr(import_module(home), name)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -4,8 +4,9 @@ import math
 
 from PIL import Image, ImageCms
 
+from tagloom.core.verdicts import Verdict
 from tagloom.images.renditions import WORKING_SIDE
-from tagloom.images.verdicts import DAMAGED, Refused
+from tagloom.images.verdicts import Refused
 
 __all__ = ["reduction", "shrink_to_rgb"]
 
@@ -64,7 +65,7 @@ def _levels(image: Image.Image) -> Levels | None:
         return None
     low, high = (float(value) for value in image.getextrema())  # type: ignore[arg-type]
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise Refused(DAMAGED, "the pixels hold values that are not numbers")
+        raise Refused(Verdict.DAMAGED, "the pixels hold values that are not numbers")
     white = LARGEST_16_BIT if image.mode == "I" else 1
     if low >= 0 and high <= white:
         return 255 / white, 0.0
@@ -93,5 +94,5 @@ def _lab_to_rgb(image: Image.Image) -> Image.Image:
     transform = ImageCms.buildTransform(ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB"), "LAB", "RGB")
     converted = ImageCms.applyTransform(image, transform)
     if converted is None:
-        raise Refused(DAMAGED, "the colours could not be converted")
+        raise Refused(Verdict.DAMAGED, "the colours could not be converted")
     return converted

@@ -23,10 +23,11 @@ from PIL import (
     WebPImagePlugin,
 )
 
+from tagloom.core.verdicts import Verdict
 from tagloom.images.colour import shrink_to_rgb
 from tagloom.images.renditions import WORKING_SIDE, Rendition
 from tagloom.images.settings import LARGEST_EXIF, RESERVED_MEMORY, DecodeSettings
-from tagloom.images.verdicts import DAMAGED, NOT_AN_IMAGE, TOO_LARGE, UNREADABLE, Refused
+from tagloom.images.verdicts import Refused
 
 __all__ = ["Decoded", "decode_bytes", "prepare"]
 
@@ -140,7 +141,7 @@ def decode_bytes(data: bytes, settings: DecodeSettings) -> Decoded:
         # malformed files: whatever it is, it is this file's verdict and nobody else's.
         if "out of memory" in str(error):
             raise _out_of_memory(settings) from error
-        raise Refused(DAMAGED, f"the photo is damaged: {error or type(error).__name__}") from error
+        raise Refused(Verdict.DAMAGED, f"the photo is damaged: {error or type(error).__name__}") from error
 
 
 def _decode(data: bytes, settings: DecodeSettings) -> Decoded:
@@ -181,7 +182,7 @@ def _check_memory(image: Image.Image, full_size: tuple[int, int], n_file: int, s
     allowed = settings.memory_limit - RESERVED_MEMORY - n_file
     if need > allowed:
         raise Refused(
-            TOO_LARGE,
+            Verdict.TOO_LARGE,
             f"{full_size[0]} × {full_size[1]} pixels as {image.format} need about {need >> 20} MiB to decode, more "
             f"than the {allowed >> 20} MiB allowed; raise memory_limit, or save the photo as a baseline JPEG",
         )
@@ -241,7 +242,7 @@ def _bomb(error: Exception, settings: DecodeSettings) -> Refused:
     found = re.search(r"\((\d+) pixels\)", str(error))
     claimed = f"{int(found.group(1)):,}" if found else "too many"
     return Refused(
-        TOO_LARGE,
+        Verdict.TOO_LARGE,
         f"the header claims {claimed} pixels, more than the {settings.max_pixels:,} allowed: not decoded, as it may "
         f"be a decompression bomb; raise max_pixels if the photo is genuine",
     )
@@ -249,7 +250,7 @@ def _bomb(error: Exception, settings: DecodeSettings) -> Refused:
 
 def _out_of_memory(settings: DecodeSettings) -> Refused:
     return Refused(
-        TOO_LARGE,
+        Verdict.TOO_LARGE,
         f"decoding needs more than the {settings.memory_limit >> 20} MiB allowed; raise memory_limit",
         out_of_memory=True,
     )
@@ -257,7 +258,7 @@ def _out_of_memory(settings: DecodeSettings) -> Refused:
 
 def _unidentified(data: bytes) -> Refused:
     if data[4:8] == b"ftyp" and data[8:12] in HEIC_BRANDS and "HEIF" not in Image.OPEN:
-        return Refused(UNREADABLE, "a HEIC photo: install the optional package pi-heif to read it")
+        return Refused(Verdict.UNREADABLE, "a HEIC photo: install the optional package pi-heif to read it")
     if data.startswith(BEGINNINGS) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
-        return Refused(DAMAGED, "the photo is damaged: its header cannot be read")
-    return Refused(NOT_AN_IMAGE, "not in a format that is read")
+        return Refused(Verdict.DAMAGED, "the photo is damaged: its header cannot be read")
+    return Refused(Verdict.NOT_AN_IMAGE, "not in a format that is read")

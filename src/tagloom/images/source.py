@@ -7,16 +7,8 @@ import stat
 import time
 from dataclasses import dataclass
 
-from tagloom.images.verdicts import (
-    CHANGED,
-    EMPTY,
-    MISSING,
-    NO_PERMISSION,
-    NOT_REGULAR,
-    TOO_LARGE,
-    UNREADABLE,
-    Refused,
-)
+from tagloom.core.verdicts import Verdict
+from tagloom.images.verdicts import Refused
 
 __all__ = ["Source", "fingerprint_file", "read_file"]
 
@@ -92,7 +84,7 @@ def _read_twice(path: bytes, longest: int | None) -> Source:
     try:
         return _read(path, longest)
     except Refused as refused:
-        if refused.verdict != CHANGED:
+        if refused.verdict != Verdict.CHANGED:
             raise
     time.sleep(PAUSE_BEFORE_RETRY)
     return _read(path, longest)
@@ -116,7 +108,7 @@ def _read(path: bytes, longest: int | None) -> Source:
     finally:
         os.close(descriptor)
     if n_read != before.st_size or _stamp(before) != _stamp(after):
-        raise Refused(CHANGED, "the file changed while it was read; run again when it is no longer written to")
+        raise Refused(Verdict.CHANGED, "the file changed while it was read; run again when it is no longer written to")
     return Source(data, content_hash, before.st_size, before.st_mtime_ns, before.st_ino)
 
 
@@ -152,15 +144,15 @@ def _stamp(status: os.stat_result) -> tuple[int, int, int]:
 def _check_regular(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = KINDS_OF_FILE.get(stat.S_IFMT(status.st_mode), "something else")
-        raise Refused(NOT_REGULAR, f"expected a file, got {kind}")
+        raise Refused(Verdict.NOT_REGULAR, f"expected a file, got {kind}")
 
 
 def _check_size(size: int, longest: int | None) -> None:
     if size == 0:
-        raise Refused(EMPTY, "the file has no bytes")
+        raise Refused(Verdict.EMPTY, "the file has no bytes")
     if longest is not None and size > longest:
         raise Refused(
-            TOO_LARGE,
+            Verdict.TOO_LARGE,
             f"the file has {size / 2**20:,.0f} MiB, more than the {longest / 2**20:,.0f} MiB that are read; "
             f"raise memory_limit to allow it",
         )
@@ -169,13 +161,13 @@ def _check_size(size: int, longest: int | None) -> None:
 def _refusal(error: OSError | ValueError, path: bytes) -> Refused:
     """Turn the system's answer into a verdict."""
     if isinstance(error, PermissionError):
-        return Refused(NO_PERMISSION, "no permission to read the file")
+        return Refused(Verdict.NO_PERMISSION, "no permission to read the file")
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         if os.path.islink(path):
-            return Refused(MISSING, "a symbolic link that points to nothing")
-        return Refused(MISSING, "no such file")
+            return Refused(Verdict.MISSING, "a symbolic link that points to nothing")
+        return Refused(Verdict.MISSING, "no such file")
     if isinstance(error, OSError) and error.errno == errno.ELOOP:
-        return Refused(UNREADABLE, "symbolic links that lead to each other")
+        return Refused(Verdict.UNREADABLE, "symbolic links that lead to each other")
     if isinstance(error, OSError):
-        return Refused(UNREADABLE, f"the system could not read the file: {error.strerror or error}")
-    return Refused(UNREADABLE, f"the system has no files of this name: {error}")
+        return Refused(Verdict.UNREADABLE, f"the system could not read the file: {error.strerror or error}")
+    return Refused(Verdict.UNREADABLE, f"the system has no files of this name: {error}")

@@ -1,34 +1,8 @@
-"""The outcomes a worker can report, without the imports of `tagloom.core.photos`.
+"""How a worker gives a file a verdict other than "ok"."""
 
-The values are those of `tagloom.core.photos.Verdict`, which the parent process turns them into; that module imports
-NumPy, and a decode worker must not.
-"""
+from tagloom.core.verdicts import Verdict
 
-__all__ = [
-    "CHANGED",
-    "DAMAGED",
-    "EMPTY",
-    "MISSING",
-    "NOT_AN_IMAGE",
-    "NOT_REGULAR",
-    "NO_PERMISSION",
-    "OK",
-    "TOO_LARGE",
-    "UNREADABLE",
-    "Refused",
-    "one_line",
-]
-
-OK = "ok"
-EMPTY = "empty"
-NOT_REGULAR = "not_regular"
-MISSING = "missing"
-NO_PERMISSION = "no_permission"
-UNREADABLE = "unreadable"
-NOT_AN_IMAGE = "not_an_image"
-DAMAGED = "damaged"
-TOO_LARGE = "too_large"
-CHANGED = "changed"
+__all__ = ["Refused", "one_line"]
 
 LONGEST_DETAIL = 240
 
@@ -38,15 +12,15 @@ class Refused(Exception):  # noqa: N818 - an outcome of one file, not an error o
 
     Parameters
     ----------
-    verdict : str
-        One of the constants of this module.
+    verdict : Verdict
+        Which one.
     detail : str
         One sentence for a person.
     out_of_memory : bool, default=False
         Whether memory ran out, so that a fresh worker may do better.
     """
 
-    def __init__(self, verdict: str, detail: str, *, out_of_memory: bool = False) -> None:
+    def __init__(self, verdict: Verdict, detail: str, *, out_of_memory: bool = False) -> None:
         super().__init__(detail)
         self.verdict = verdict
         self.detail = one_line(detail)

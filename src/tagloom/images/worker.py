@@ -12,9 +12,10 @@ import sys
 from typing import IO, Any
 
 from tagloom.core import system
+from tagloom.core.verdicts import Verdict
 from tagloom.images import decoding, source, wire
 from tagloom.images.settings import DecodeSettings
-from tagloom.images.verdicts import OK, TOO_LARGE, Refused
+from tagloom.images.verdicts import Refused
 
 __all__ = ["answer", "main", "serve"]
 
@@ -46,7 +47,7 @@ def answer(task: str, path: bytes, settings: DecodeSettings) -> Answer:
     """
     if task == "report":
         return {"modules": sorted(sys.modules), "pid": os.getpid()}, []
-    header: dict[str, Any] = {"verdict": OK}
+    header: dict[str, Any] = {"verdict": Verdict.OK}
     try:
         if task == "fingerprint":
             header |= _identity(source.fingerprint_file(path))
@@ -57,7 +58,7 @@ def answer(task: str, path: bytes, settings: DecodeSettings) -> Answer:
     except Refused as refused:
         header |= {"verdict": refused.verdict, "detail": refused.detail, "again": refused.out_of_memory}
     except MemoryError:
-        header |= {"verdict": TOO_LARGE, "detail": "not enough memory to read the file", "again": True}
+        header |= {"verdict": Verdict.TOO_LARGE, "detail": "not enough memory to read the file", "again": True}
     return header, []
 
 

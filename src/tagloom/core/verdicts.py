@@ -1,0 +1,23 @@
+"""The outcomes of reading a file; nothing else is imported here, so that a decode worker can use it."""
+
+import enum
+
+__all__ = ["Verdict"]
+
+
+class Verdict(enum.StrEnum):
+    """The one recorded outcome of reading a file."""
+
+    OK = "ok"
+    EMPTY = "empty"
+    NOT_REGULAR = "not_regular"
+    MISSING = "missing"
+    NO_PERMISSION = "no_permission"
+    UNREADABLE = "unreadable"
+    NOT_AN_IMAGE = "not_an_image"
+    DAMAGED = "damaged"
+    TOO_LARGE = "too_large"
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"
+    QUARANTINED = "quarantined"
+    CHANGED = "changed"
