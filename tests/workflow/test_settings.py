@@ -35,7 +35,7 @@ def test_every_field_is_a_setting_with_a_docstring_entry():
     names = [field.name for field in dataclasses.fields(Settings) if field.name != "origins"]
     assert list(setting_names()) == names
     for name in names:
-        assert re.search(rf"^ +{name} : .*default=", Settings.__doc__, re.MULTILINE), name
+        assert re.search(rf"^ *{name} : .*default=", Settings.__doc__, re.MULTILINE), name
 
 
 def test_defaults_come_from_nowhere():
