@@ -33,7 +33,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE, title_style="bold")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE, title_style="bold", show_header=any(columns))
     for number, name in enumerate(columns):
         table.add_column(name, justify="left" if number < n_left else "right", overflow="fold")
     for row in rows:
