@@ -125,7 +125,7 @@ def toy(n_rows: int = 120, n_tags: int = 4, n_columns: int = 6, seed: int = 0) -
 
 
 @register_dataset("corel5k")
-def corel5k(words: int = 260, groups: tuple[str, ...] = ("deep",), scale: str = "none") -> Dataset:
+def corel5k(words: int = 260, groups: tuple[str, ...] = ("deep",), scale: str = "none", part: str = "all") -> Dataset:
     """Load the 4,999 photos of Corel-5K with features computed here.
 
     Parameters
@@ -134,8 +134,10 @@ def corel5k(words: int = 260, groups: tuple[str, ...] = ("deep",), scale: str = 
         Which vocabulary.
     groups : tuple of str
         Feature groups of ``tagloom.features.extract``.
-    scale : {"none", "unit"}
-        "unit": rows of length 1.
+    scale : {"none", "unit", "groups"}
+        See `scaled`.
+    part : {"all", "train"}
+        "train": the 4,500 training photos alone, for choices that must not see the others.
     """
     folder = data_folder("corel5k")
     with np.load(folder / "corel5k.npz", allow_pickle=False) as stored:
@@ -143,13 +145,30 @@ def corel5k(words: int = 260, groups: tuple[str, ...] = ("deep",), scale: str = 
         splits, ids = stored["split"], stored["image_id"]
     paths = [folder / "images" / split / f"{number}.jpeg" for split, number in zip(splits, ids, strict=True)]
     X, found = photo_features("corel5k", paths, tuple(groups))
-    return Dataset(scaled(X, scale), Y, found, splits == "test")
+    rows = np.flatnonzero(splits == "train") if part == "train" else np.arange(len(Y))
+    return Dataset(scaled(X[rows], scale, found), Y[rows], found, splits[rows] == "test")
 
 
-def scaled(X: NDArray[Any], scale: str) -> NDArray[Any]:
-    """Return X as it is ("none") or with rows of length 1 ("unit")."""
+@register_dataset("scenes")
+def scenes(n_photos: int = 600, groups: tuple[str, ...] = ("deep",), scale: str = "groups", seed: int = 0) -> Dataset:
+    """Make scenes (`tagloom.datasets.write_scenes`) and compute their features here."""
+    from tagloom.datasets import write_scenes
+
+    folder = CACHE / f"scenes-{n_photos}-{seed}"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    made = write_scenes(folder, n_photos, random_state=seed)
+    X, found = photo_features(folder.name, [folder / name for name in made.names], tuple(groups))
+    return Dataset(scaled(X, scale, found), made.Y, found, np.zeros(len(made), dtype=bool))
+
+
+def scaled(X: NDArray[Any], scale: str, groups: FeatureGroups) -> NDArray[Any]:
+    """Return X as it is ("none"), with rows of length 1 ("unit"), or each group in its own way ("groups")."""
     if scale == "none":
         return X
+    if scale == "groups":
+        from tagloom.features import GroupScaler
+
+        return np.asarray(GroupScaler(groups).fit_transform(X))
     if scale == "unit":
         return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(X.dtype).tiny)
-    raise BenchmarkError(f"scale must be 'none' or 'unit', got {scale!r}")
+    raise BenchmarkError(f"scale must be 'none', 'unit' or 'groups', got {scale!r}")
