@@ -56,6 +56,8 @@ def paper_page(experiment: Experiment, figure: bool = False) -> str:
 
 
 def _counts(told: list[dict[str, Any]]) -> str:
+    if not told:
+        return "Nothing was published of this: the results stand alone"
     counts = Counter(row["status"] for row in told)
     return f"{len(told)} published values: " + ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
 
@@ -121,6 +123,7 @@ def _honest(experiment: Experiment, summary: Summary) -> list[str]:
             rows = [
                 [method.title, *(_spell(summary.honest(data.name, name, method.name, metric)) for name in columns)]
                 for method in experiment.methods
+                if any(summary.of(data.name, name, method.name) for name in columns)
             ]
             lines += [f"{data.name}, {metric}:", "", *markdown_table(["method", *columns], rows), ""]
     return lines

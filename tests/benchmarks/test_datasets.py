@@ -3,6 +3,7 @@ import pytest
 
 from benchmarks import datasets
 from benchmarks.errors import BenchmarkError, DataMissingError
+from tagloom.core.groups import FeatureGroups
 
 
 def test_toy_is_the_same_everywhere_and_every_row_has_a_tag():
@@ -33,11 +34,14 @@ def test_missing_data_says_where_to_put_it(tmp_path, monkeypatch):
 
 def test_unit_scale_gives_rows_of_length_one_and_leaves_zero_rows():
     X = np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)
-    unit = datasets.scaled(X, "unit")
+    groups = FeatureGroups(["a", "b"], [1, 1])
+    unit = datasets.scaled(X, "unit", groups)
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), [1.0, 0.0])
     assert unit.dtype == np.float32
     with pytest.raises(BenchmarkError, match="'big'"):
-        datasets.scaled(X, "big")
+        datasets.scaled(X, "big", groups)
+    joined = datasets.scaled(X, "groups", groups)
+    np.testing.assert_allclose(joined[0], np.sqrt([0.5, 0.5]), rtol=1e-6)
 
 
 def test_an_unknown_dataset_is_named():
@@ -46,7 +50,6 @@ def test_an_unknown_dataset_is_named():
 
 
 def test_photo_features_are_kept_until_a_descriptor_changes(tmp_path, monkeypatch):
-    from tagloom.core.groups import FeatureGroups
     from tagloom.core.photos import PhotoRecord, Verdict
 
     monkeypatch.setattr(datasets, "CACHE", tmp_path)
