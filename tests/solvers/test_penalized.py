@@ -9,6 +9,7 @@ from sklearn.linear_model import Lasso, MultiTaskLasso
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers import L21, QuadraticGram, solve_penalized
+from tagloom.solvers.penalized import ROUNDING
 
 
 def make_problem(n=80, d=40, c=5, seed=0, dtype=np.float64):
@@ -172,7 +173,12 @@ class TestAgainstOthers:
         kept = np.flatnonzero(np.isin(labels, [1, 4]))
         np.testing.assert_array_equal(np.flatnonzero(result.coef.any(axis=1)), kept)
         np.testing.assert_allclose(result.coef[kept], np.linalg.lstsq(X[:, kept], Y)[0], atol=1e-7)
-        assert (np.diff(result.objective) <= 0).all()
+        assert_never_rises(result.objective)
+
+
+def assert_never_rises(objective):
+    """Check the history as it was recorded; only what float64 cannot tell apart may differ upwards."""
+    assert (np.diff(objective) <= ROUNDING * np.abs(objective).max()).all()
 
 
 class TestCertificate:
@@ -198,12 +204,13 @@ class TestCertificate:
             else:
                 assert np.linalg.norm(g + gamma * w / norm) <= 1e-5 * size
         assert result.optimality <= 1e-6
+        assert_never_rises(result.objective)
 
     def test_objective_never_rises_and_is_the_objective(self):
         X, Y = make_problem()
         datafit, penalty = QuadraticGram(X.T @ X, X.T @ Y), L21(20.0)
         result = solve_penalized(datafit, penalty, tol=1e-10)
-        assert (np.diff(result.objective) <= 0).all()
+        assert_never_rises(result.objective)
         assert result.objective[-1] == pytest.approx(datafit.value(result.coef) + penalty.value(result.coef))
 
     def test_largest_strength_gives_zero(self):

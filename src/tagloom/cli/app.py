@@ -67,8 +67,8 @@ def entry(
 def main(arguments: list[str] | None = None) -> None:
     """Run the program; one line for an error, a traceback only with ``--debug``."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    debug = "--debug" in arguments or bool(os.environ.get("TAGLOOM_DEBUG"))
-    if "--debug" in arguments:  # accepted before and after the command
+    debug = "--debug" in arguments
+    if debug:  # accepted before and after the command
         arguments = ["--debug", *(item for item in arguments if item != "--debug")]
     try:
         _run(arguments)

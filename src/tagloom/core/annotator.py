@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import ClassifierTags, check_array
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
@@ -134,13 +133,3 @@ class Annotator(BaseEstimator):
         tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
         tags.input_tags.sparse = self._accepts_sparse
         return tags
-
-
-def as_float_array(X: Any) -> Any:
-    """Return X as a finite two-dimensional float32 or float64 array (CSR stays CSR), for functions outside a class."""
-    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-
-
-def rows_of(X: Any, rows: NDArray[Any]) -> Any:
-    """Select rows of a dense or sparse matrix."""
-    return X[rows] if not sparse.issparse(X) else X[rows, :]

@@ -41,7 +41,7 @@ class PenalizedResult:
     coef : ndarray of shape (d, c)
         The minimiser (a stationary point where the penalty is not convex); groups that are not needed are exactly zero.
     objective : list of float
-        Datafit plus penalty, never rising.
+        Datafit plus penalty as computed; it rises by rounding at most.
     optimality : float
         Largest distance, over groups, of minus the gradient from the penalty's subdifferential, divided by the largest
         norm of a group's gradient at W = 0. Zero at a solution.
@@ -141,7 +141,7 @@ class _Search:
                 self.datafit.restrict(rows), self.penalty.restrict(rows), self.W[rows], self.labels[rows]
             )
             for objective in descent.run(aim * self.scale, self.max_iter - self.n_iter):
-                self.objective.append(min(objective, self.objective[-1]))
+                self.objective.append(objective)
             self.n_iter += descent.n_iter
             self.W[rows] = descent.W
             self.distances = self._distances()
@@ -233,7 +233,7 @@ class _Descent:
         # Near the solution objectives agree to the last digit; the optimality residual still tells them apart.
         level = value <= objective + ROUNDING * abs(objective)
         if value < objective or (level and self._distance(candidate) < self._distance(self.W)):
-            self.W, objective = candidate, min(value, objective)
+            self.W, objective = candidate, value
         return objective
 
     def _distance(self, W: Matrix) -> float:

@@ -203,10 +203,11 @@ class FolderCache:
         infos = self._shard_infos(key)
         n_columns = next(iter(infos.values())).n_columns if infos else 0
         out = np.empty((len(hashes), n_columns), dtype=np.float32)
-        for shard in np.unique(located[:, 0]):
-            rows = self._read(key, int(shard), infos[int(shard)])
-            mine = located[:, 0] == shard
-            out[mine] = rows[located[mine, 1]]
+        order = np.argsort(located[:, 0], kind="stable")
+        starts = np.flatnonzero(np.diff(located[order, 0], prepend=-1))
+        for mine in np.split(order, starts[1:]) if len(order) else ():
+            shard = int(located[mine[0], 0])
+            out[mine] = self._read(key, shard, infos[shard])[located[mine, 1]]
         return out
 
     def _read(self, key: str, shard: int, info: ShardInfo) -> NDArray[np.float32]:
