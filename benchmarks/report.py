@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks import experiment as experiments
 from benchmarks.datasets import ROOT
 from benchmarks.experiment import CHOICES, ExpectedTable, Experiment, read_expected, read_experiment
+from benchmarks.quality import features as quality_features
 from benchmarks.results import digest, read_cells
 from benchmarks.runner import finished
 from benchmarks.speed.report import speed_page
@@ -22,6 +23,7 @@ from tagloom.core.files import write_text
 
 DOCS = ROOT / "docs"
 SPEED_RESULTS = ROOT / "benchmarks" / "speed" / "results"
+QUALITY_RESULTS = ROOT / "benchmarks" / "quality" / "results"
 
 
 def markdown_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
@@ -176,6 +178,8 @@ def pages() -> dict[Path, str]:
         has_figure = path.with_suffix(".svg").is_file()
         found[path] = paper_page(read_experiment(experiments.PAPERS / name), figure=has_figure)
     found[DOCS / "speed.md"] = speed_page(SPEED_RESULTS)
+    if (QUALITY_RESULTS / "features.json").is_file():
+        found[DOCS / "benchmarks" / "features.md"] = quality_features.page(QUALITY_RESULTS)
     return found
 
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from skimage.color import rgb2lab
 
 from tagloom.features import ColorDescriptor, Descriptor
 from tagloom.features.color import block_moments, lab_histogram, srgb_to_lab
@@ -38,9 +39,32 @@ def literal_lab(rgb):
 
 
 def test_conversion_against_the_formulas():
-    pixels = np.random.default_rng(0).integers(0, 256, (50, 3), dtype=np.uint8)
+    pixels = np.random.default_rng(0).integers(0, 256, (3000, 3), dtype=np.uint8)
     pixels[:3] = [[0, 1, 2], [10, 9, 11], [3, 3, 3]]
-    np.testing.assert_allclose(srgb_to_lab(pixels), [literal_lab(rgb) for rgb in pixels], atol=1e-10)
+    np.testing.assert_allclose(srgb_to_lab(pixels), [literal_lab(rgb) for rgb in pixels], rtol=0, atol=2e-4)
+
+
+def test_conversion_against_scikit_image():
+    """Every fifth level of each channel; scikit-image rounds the white point to five digits, hence 0.01."""
+    levels = np.arange(0, 256, 5, dtype=np.uint8)
+    pixels = np.stack(np.meshgrid(levels, levels, levels), axis=-1)
+    np.testing.assert_allclose(srgb_to_lab(pixels), rgb2lab(pixels), rtol=0, atol=0.01)
+
+
+@pytest.mark.parametrize("n_pixels", [1, 2, 7, 63, 64, 65, 8191, 8193, 20_000])
+def test_equal_colours_have_equal_numbers(n_pixels):
+    """Neither vector registers nor chunks show: the last pixels are like the first."""
+    color = np.array([200, 30, 61], dtype=np.uint8)
+    lab = srgb_to_lab(np.tile(color, (n_pixels, 1)))
+    np.testing.assert_array_equal(lab, np.tile(srgb_to_lab(color), (n_pixels, 1)))
+
+
+def test_views_and_read_only_pixels():
+    pixels = np.random.default_rng(3).integers(0, 256, (40, 30, 3), dtype=np.uint8)
+    pixels.flags.writeable = False
+    descriptor = ColorDescriptor()
+    for view in (pixels, pixels[::-1, ::2], pixels.transpose(1, 0, 2), pixels[..., ::-1]):
+        np.testing.assert_array_equal(descriptor.describe(view), descriptor.describe(np.array(view, order="C")))
 
 
 def literal_histogram(lab):
@@ -87,12 +111,62 @@ def test_against_loops(shape):
     np.testing.assert_allclose(block_moments(lab), literal_moments(lab.tolist()), atol=2e-4)
 
 
-@pytest.mark.parametrize("level", [0, 1, 60, 128, 200, 255])
-def test_every_grey_is_in_the_grey_boxes(level):
+@pytest.mark.parametrize("seed", range(3))
+def test_single_precision_against_double(smooth_pictures, seed):
+    """The whole descriptor against the loops on the exact values: what single precision costs."""
+    (pixels,) = smooth_pictures(1, 35, seed)
+    exact = [[literal_lab(rgb) for rgb in row] for row in pixels]
+    row = ColorDescriptor().describe(pixels)
+    np.testing.assert_allclose(row[:64], literal_histogram(exact), rtol=0, atol=1e-12)
+    difference = np.abs(row[64:] - literal_moments(exact)).reshape(-1, 3)
+    assert difference[:, :2].max() < 1e-4  # mean, standard deviation
+    assert difference[:, 2].max() < 0.01  # skewness
+
+
+def test_skewness_of_two_colours_in_equal_parts():
+    """The worst case of the cube root: the third moment is 0, and an error of 1e-4 may become cbrt(3 s² 1e-4)."""
+    pixels = np.empty((20, 20, 3), dtype=np.uint8)
+    pixels[::2], pixels[1::2] = (200, 30, 60), (20, 220, 90)
+    moments = ColorDescriptor().describe(pixels)[64:].reshape(25, 3, 3)
+    spread, skewness = moments[..., 1], moments[..., 2]
+    assert spread.min() > 10
+    assert (np.abs(skewness) <= np.cbrt(3e-4 * spread**2)).all()
+
+
+def test_every_grey_is_in_the_grey_boxes():
     """All greys have a = b = 0 up to rounding; no rounding may move one to another box."""
-    histogram = lab_histogram(srgb_to_lab(np.full((4, 4, 3), level, dtype=np.uint8)))
-    assert histogram.max() == 1
-    assert np.unravel_index(histogram.argmax(), (4, 4, 4))[1:] == (1, 1)
+    for level in range(256):
+        lab = srgb_to_lab(np.full((4, 4, 3), level, dtype=np.uint8))
+        assert np.abs(lab[..., 1:]).max() < 1e-4
+        histogram = lab_histogram(lab)
+        assert histogram.max() == 1
+        assert np.unravel_index(histogram.argmax(), (4, 4, 4))[1:] == (1, 1)
+
+
+def test_values_on_an_edge_belong_to_the_upper_bin():
+    lab = np.array([[[25, -10, 20], [75, 5, 4.999], [50, 20, -10.001]]], dtype=np.float32)
+    (boxes,) = np.nonzero(lab_histogram(lab))
+    np.testing.assert_array_equal(boxes, [16 + 4 + 3, 32 + 12, 48 + 8 + 1])
+
+
+def test_mirrored_and_turned_pictures():
+    """Mirroring permutes the blocks where five divides the sides, and leaves the histogram alone."""
+    pixels = np.random.default_rng(4).integers(0, 256, (25, 40, 3), dtype=np.uint8)
+    row = ColorDescriptor().describe(pixels)
+    blocks = row[64:].reshape(5, 5, 9)
+    turns = ((pixels[:, ::-1], blocks[:, ::-1]), (pixels[::-1, ::-1], blocks[::-1, ::-1]))
+    for turned, expected in (*turns, (pixels.transpose(1, 0, 2), blocks.transpose(1, 0, 2))):
+        other = ColorDescriptor().describe(turned)
+        np.testing.assert_array_equal(other[:64], row[:64])
+        np.testing.assert_allclose(other[64:].reshape(5, 5, 9), expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 256), (256, 1), (8, 256), (2, 3)])
+def test_odd_shapes_are_finite(shape):
+    for pixels in (np.zeros((*shape, 3), np.uint8), np.random.default_rng(5).integers(0, 256, (*shape, 3), np.uint8)):
+        row = ColorDescriptor().describe(pixels)
+        assert np.isfinite(row).all()
+        assert row[:64].sum() == pytest.approx(1, abs=1e-12)
 
 
 def test_constant_picture():

@@ -20,6 +20,7 @@ class MeanColor(PixelDescriptor):
     """Mean colour and mean squared colour; counts the photos it sees."""
 
     name = "mean"
+    thread_safe = False
 
     def __init__(self, power=1):
         self.power = power

@@ -29,13 +29,10 @@ def installed(monkeypatch):
 
 def test_built_in():
     assert available_descriptors()[:3] == ("deep", "color", "edges")
-    assert available_groups() == {
-        "deep": "deep",
-        "semantic": "deep",
-        "color": "color",
-        "moments": "color",
-        "edges": "edges",
-    }
+    groups = available_groups()
+    assert {group for group, name in groups.items() if group != name} == {"semantic", "moments"}
+    assert (groups["semantic"], groups["moments"]) == ("deep", "color")
+    assert set(groups) == {"semantic", "moments", *available_descriptors()}
 
 
 def test_parameters_are_passed_on():
@@ -45,9 +42,9 @@ def test_parameters_are_passed_on():
 
 
 def test_unknown_names_list_what_there_is():
-    with pytest.raises(InvalidInputError, match="no descriptor 'sift'; there are deep, color, edges"):
+    with pytest.raises(InvalidInputError, match="no descriptor 'sift'; there are deep, color, edges, "):
         get_descriptor("sift")
-    with pytest.raises(InvalidInputError, match="groups: deep, semantic, color, moments, edges; descriptors: deep"):
+    with pytest.raises(InvalidInputError, match=r"groups: deep, semantic, color, .*; descriptors: deep"):
         resolve_descriptors(["sift"])
 
 
@@ -78,7 +75,8 @@ def test_one_group_from_two_descriptors_is_an_error():
 
 def test_entry_points(installed):
     installed(extra="tagloom.features.edges:EdgeDescriptor", another="tagloom.features.color:ColorDescriptor")
-    assert available_descriptors() == ("deep", "color", "edges", "another", "extra")
+    assert available_descriptors()[:3] == ("deep", "color", "edges")
+    assert available_descriptors()[-2:] == ("another", "extra")
     assert isinstance(get_descriptor("extra", size=99), EdgeDescriptor)
     # A group stays with its first descriptor; the name of the other gives all groups of the other.
     assert available_groups()["edges"] == "edges"

@@ -65,14 +65,41 @@ def test_renditions_against_plain_resizing(size, make_settings, encoded, scene):
         assert np.abs(pixels(decoded) - expected)[2:-2, 2:-2].max(initial=0) <= 1
 
 
+@pytest.mark.parametrize("size", [(96, 64), (64, 96), (97, 61), (96, 48), (48, 96), (50, 50), (1, 1), (1, 2)])
+def test_the_shorter_side_of_a_whole_photo(size, make_settings, encoded, scene):
+    image, rendition = scene(*size), Rendition("whole", "shorter", 64)
+    decoded = decode_bytes(encoded(image, "PNG"), make_settings(rendition))
+    assert decoded.pictures[0][:2] == rendition.target(*size)
+    assert min(decoded.pictures[0][:2]) == 64
+    expected = image.resize(rendition.target(*size), Image.Resampling.BICUBIC)
+    assert np.array_equal(pixels(decoded), np.asarray(expected))
+
+
+@pytest.mark.parametrize(("size", "box"), [((300, 60), (90, 0, 210, 60)), ((60, 140), (0, 10, 60, 130))])
+def test_of_a_panorama_the_centre(size, box, make_settings, encoded, scene):
+    image = scene(*size)
+    decoded = decode_bytes(encoded(image, "PNG"), make_settings(Rendition("whole", "shorter", 32)))
+    width, height = (64, 32) if size[0] > size[1] else (32, 64)
+    assert decoded.pictures[0][:2] == (width, height)
+    # crop first, then resize: equal but for what the filter sees beyond the edges of the crop
+    expected = np.asarray(image.crop(box).resize((width, height), Image.Resampling.BICUBIC)).astype(int)
+    assert np.abs(pixels(decoded) - expected)[2:-2, 2:-2].max() <= 1
+
+
+@pytest.mark.parametrize("size", [(1, 50), (50, 1), (3, 7)])
+def test_slivers_become_one_to_two(size, make_settings, encoded, scene):
+    decoded = decode_bytes(encoded(scene(*size), "PNG"), make_settings(Rendition("whole", "shorter", 64)))
+    assert sorted(decoded.pictures[0][:2]) == [64, 128]
+
+
 def test_a_rendition_does_not_depend_on_the_others(make_settings, encoded, scene):
     data = encoded(scene(3000, 2000), quality=90)
-    alone = decode_bytes(data, make_settings(FIT))
-    together = decode_bytes(
-        data, make_settings(Rendition("a", "square", WORKING_SIDE), FIT, Rendition("b", "fit", 8), thumbnail_size=700)
-    )
-    assert np.array_equal(pixels(alone), pixels(together, 1))
-    assert (alone.width, alone.height) == (3000, 2000)
+    others = Rendition("a", "square", WORKING_SIDE), Rendition("b", "fit", 8)
+    for rendition in (FIT, Rendition("whole", "shorter", 64)):
+        alone = decode_bytes(data, make_settings(rendition))
+        together = decode_bytes(data, make_settings(others[0], rendition, others[1], thumbnail_size=700))
+        assert np.array_equal(pixels(alone), pixels(together, 1))
+        assert (alone.width, alone.height) == (3000, 2000)
 
 
 def test_reduced_decoding_stays_close_to_full_decoding(make_settings, encoded, scene):

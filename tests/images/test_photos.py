@@ -1,4 +1,5 @@
 import copy
+import dataclasses
 
 import numpy as np
 import pytest
@@ -56,6 +57,22 @@ def test_a_refusal():
 def test_contradictions_are_not_believed(lie):
     with pytest.raises(ProtocolError):
         photo_from_reply(b"a.jpg", {**copy.deepcopy(HEADER), **lie}, bytearray(BODY), SETTINGS)
+
+
+@pytest.mark.parametrize("size", [(64, 32), (32, 64), (32, 32), (1, 1)])
+def test_the_longer_side_of_a_whole_photo_may_be_twice_as_long(size):
+    settings = dataclasses.replace(SETTINGS, renditions=(Rendition("a", "shorter", 32),))
+    body = bytearray(3 * size[0] * size[1]) + b"webII"
+    photo = photo_from_reply(b"a.jpg", {**HEADER, "pictures": [size]}, body, settings)
+    assert photo.pixels["a"].shape == (size[1], size[0], 3)
+
+
+@pytest.mark.parametrize("size", [(65, 32), (32, 65), (33, 33), (64, 33), (0, 32), (-64, -32)])
+def test_a_whole_photo_has_bounds_too(size):
+    settings = dataclasses.replace(SETTINGS, renditions=(Rendition("a", "shorter", 32),))
+    body = bytearray(3 * size[0] * size[1]) + b"webII"
+    with pytest.raises(ProtocolError):
+        photo_from_reply(b"a.jpg", {**HEADER, "pictures": [size]}, body, settings)
 
 
 def test_a_missing_verdict_is_not_believed():

@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from tagloom.cli.options import Method, NeighborsOption, OutFolder, Quiet, ThreadsOption, WorkersOption
+from tagloom.cli.options import (
+    EncoderOption,
+    GroupsOption,
+    Method,
+    NeighborsOption,
+    OutFolder,
+    Quiet,
+    RetryOption,
+    ThreadsOption,
+    WorkersOption,
+)
 
 __all__ = ["annotate"]
 
@@ -25,12 +35,11 @@ def annotate(
         typer.Option("--truth", help="Labels file with the true tags: prints how good the suggestions are."),
     ] = None,
     neighbors: NeighborsOption = None,
-    encoder: Annotated[
-        Path | None, typer.Option("--encoder", help="TOML file that describes another ONNX image network.")
-    ] = None,
+    groups: GroupsOption = None,
+    encoder: EncoderOption = None,
     workers: WorkersOption = None,
     threads: ThreadsOption = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Try files again that crashed the decoder before.")] = False,
+    retry: RetryOption = False,
     quiet: Quiet = False,
 ) -> None:
     """Learn from the photos listed in a labels file, and suggest keywords for all the others.
@@ -50,6 +59,7 @@ def annotate(
         "n_keywords": keywords,
         "absent_means": absent_means,
         "n_neighbors": neighbors,
+        "descriptors": groups,
         "encoder": encoder,
         "n_workers": workers,
         "n_threads": threads,

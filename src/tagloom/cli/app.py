@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tagloom._version import __version__
-from tagloom.cli import annotate, demo, doctor
+from tagloom.cli import annotate, demo, doctor, extract
 from tagloom.cli.console import print_error, print_line
 from tagloom.exceptions import TagloomError
 
@@ -40,6 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("annotate")(annotate.annotate)
+app.command("extract")(extract.extract)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
 

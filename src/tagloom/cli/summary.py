@@ -3,9 +3,10 @@
 from tagloom.cli.console import print_line, print_table
 from tagloom.metadata import name_to_text
 from tagloom.workflow.evaluate import Comparison
+from tagloom.workflow.extract import ExtractResult
 from tagloom.workflow.results import AnnotateResult
 
-__all__ = ["print_comparison", "print_summary"]
+__all__ = ["print_comparison", "print_extraction", "print_summary"]
 
 N_NAMED = 5
 
@@ -31,6 +32,27 @@ def print_summary(result: AnnotateResult) -> None:
         print_comparison(result.comparison)
     print_line(f"keywords: {result.files['keywords']}")
     print_line(f"report:   {result.files['report']}")
+
+
+def print_extraction(result: ExtractResult) -> None:
+    """Print counts, the groups and where the features are."""
+    n_failed = sum(result.verdicts.values())
+    rows = [
+        ("photos read", f"{result.n_rows}"),
+        ("of these decoded now", f"{result.counts.n_decoded}"),
+        ("files that could not be read", f"{n_failed}"),
+        ("time", _duration(result.seconds, result.counts.n_decoded)),
+        *(
+            (f"group {name}", f"{size} columns")
+            for name, size in zip(result.groups.names, result.groups.sizes, strict=True)
+        ),
+    ]
+    print_table("Summary", ("", ""), rows)
+    for record in result.examples[:N_NAMED]:
+        print_line(f"not read: {name_to_text(record.path)} ({record.verdict}: {record.detail})")
+    if n_failed > N_NAMED:
+        print_line(f"… and {n_failed - N_NAMED} more; photos.csv lists all of them")
+    print_line(f"features: {result.files['features']}")
 
 
 def print_comparison(comparison: Comparison) -> None:

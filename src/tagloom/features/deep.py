@@ -1,25 +1,33 @@
 """The deep embedding: EfficientNet-Lite0's pooled features and its class probabilities, in one pass."""
 
 import functools
-from collections.abc import Mapping, Sequence
-from typing import Any
+import threading
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.descriptor import BaseDescriptor
+from tagloom.features.descriptor import PixelDescriptor
 from tagloom.features.efficientnet import INPUT_SIZE, N_CLASSES, N_FEATURES, EfficientNetLite0, weights_path
 from tagloom.features.model_cache import cached_model, file_digest
 from tagloom.features.onnx_graph import BUILDER_VERSION, build_onnx
 from tagloom.features.onnx_runner import OnnxRunner
 from tagloom.features.torch_weights import read_state_dict
-from tagloom.images import DecodedPhoto, Rendition
+from tagloom.images import Rendition
 
 __all__ = ["DeepDescriptor"]
 
+VIEWS: Mapping[str, Rendition] = {
+    "whole": Rendition(f"shorter-{INPUT_SIZE}", "shorter", INPUT_SIZE),
+    "centre": Rendition(f"square-{INPUT_SIZE}", "square", INPUT_SIZE),
+}
 
-class DeepDescriptor(BaseDescriptor):
+_OPENING = threading.Lock()
+
+
+class DeepDescriptor(PixelDescriptor):
     """What the photo shows, as a network trained on ImageNet sees it.
 
     Two groups: ``deep`` (1,280 non-negative columns: the averaged last feature map) and ``semantic`` (1,000 columns:
@@ -27,20 +35,23 @@ class DeepDescriptor(BaseDescriptor):
 
     Parameters
     ----------
-    batch_size : int, default=8
-        Photos per run of the network; the rows do not depend on it.
-    n_threads : int or None, default=None
-        Threads of the network; None takes every core of this process. The rows do not depend on it.
+    view : {"whole", "centre"}, default="whole"
+        What of the photo the network sees: the whole photo with a shorter side of 224 pixels (of a panorama, the centre
+        448 pixels of the longer side), or its centre square of 224 × 224 pixels, which costs less.
+
+    Notes
+    -----
+    The network runs on one photo at a time, in one thread. A row is therefore the same to the last bit whatever photos
+    are computed with it and in however many threads; and photos side by side in threads take no longer than batches.
     """
 
     name = "deep"
-    version = 1
+    version = 2
 
-    def __init__(self, *, batch_size: int = 8, n_threads: int | None = None) -> None:
-        if batch_size < 1:
-            raise InvalidInputError(f"batch_size must be at least 1, got {batch_size}")
-        self.batch_size = batch_size
-        self.n_threads = n_threads
+    def __init__(self, *, view: Literal["whole", "centre"] = "whole") -> None:
+        if view not in VIEWS:
+            raise InvalidInputError(f"view must be one of {', '.join(VIEWS)}, got {view!r}")
+        self.view = view
 
     @property
     def outputs(self) -> Mapping[str, int]:
@@ -49,30 +60,32 @@ class DeepDescriptor(BaseDescriptor):
 
     @property
     def renditions(self) -> tuple[Rendition, ...]:
-        """The centre square at 224 pixels."""
-        return (Rendition(f"square-{INPUT_SIZE}", "square", INPUT_SIZE),)
+        """One, by the view."""
+        return (VIEWS[self.view],)
 
     @functools.cached_property
     def parameters(self) -> Mapping[str, Any]:
-        """The weights' SHA-256 and the version of the graph made of them."""
-        return {"weights": file_digest(weights_path()), "builder": BUILDER_VERSION}
+        """The view, the weights' SHA-256 and the version of the graph made of them."""
+        return {"view": self.view, "weights": file_digest(weights_path()), "builder": BUILDER_VERSION}
+
+    def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return 1,280 features, then 1,000 probabilities.
+
+        Parameters
+        ----------
+        pixels : uint8 array of shape (height, width, 3)
+            RGB.
+        """
+        with _OPENING:  # the first rows may be asked for by several threads at once
+            runner = self._runner
+        deep, semantic = runner.run("pixels", pixels[None], ["deep", "semantic"])
+        row: NDArray[np.float32] = np.concatenate([deep[0], semantic[0]])
+        return row
 
     @functools.cached_property
     def _runner(self) -> OnnxRunner:
         model = cached_model(f"efficientnet-lite0-{self.parameters['weights']}-b{BUILDER_VERSION}", _build)
-        return OnnxRunner(model, n_threads=self.n_threads, label="EfficientNet-Lite0")
-
-    def compute(self, photos: Sequence[DecodedPhoto]) -> NDArray[np.float32]:
-        """Return one row per photo: 1,280 features, then 1,000 probabilities."""
-        (rendition,) = self.renditions
-        rows = np.empty((len(photos), self.n_columns), dtype=np.float32)
-        for start in range(0, len(photos), self.batch_size):
-            chunk = photos[start : start + self.batch_size]
-            pixels = np.stack([photo.pixels[rendition.name] for photo in chunk])
-            deep, semantic = self._runner.run("pixels", pixels, ["deep", "semantic"])
-            rows[start : start + len(chunk), :N_FEATURES] = deep
-            rows[start : start + len(chunk), N_FEATURES:] = semantic
-        return rows
+        return OnnxRunner(model, n_threads=1, label="EfficientNet-Lite0")
 
 
 def _build() -> bytes:

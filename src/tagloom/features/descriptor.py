@@ -56,10 +56,13 @@ class BaseDescriptor(ABC):
         The name in the registry.
     version : int
         Raised whenever the same parameters would give other numbers than before.
+    thread_safe : bool
+        Whether `compute` may run in several threads at once; False unless a subclass says so.
     """
 
     name: str
     version: int = 1
+    thread_safe: bool = False
 
     @property
     @abstractmethod
@@ -98,7 +101,13 @@ class BaseDescriptor(ABC):
 
 
 class PixelDescriptor(BaseDescriptor):
-    """Base of a descriptor that looks at one photo and one rendition at a time: a subclass writes `describe`."""
+    """Base of a descriptor that looks at one photo and one rendition at a time: a subclass writes `describe`.
+
+    `describe` runs in several threads at once: it must not change the descriptor. One that does sets
+    ``thread_safe = False``.
+    """
+
+    thread_safe = True
 
     @abstractmethod
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.floating[Any]]:

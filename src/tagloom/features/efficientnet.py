@@ -53,7 +53,10 @@ _STAGES = (
 
 @dataclass(frozen=True)
 class Convolution:
-    """One convolution with its batch norm folded in.
+    """One convolution with its batch norm folded in, padded with zeros by TensorFlow's "same" rule.
+
+    By that rule the output has ``ceil(input / stride)`` rows and columns; where the number of zero rows or columns is
+    odd, the extra one comes after the picture.
 
     Parameters
     ----------
@@ -72,17 +75,6 @@ class Convolution:
     stride: int = 1
     groups: int = 1
     activation: bool = True
-
-    def pads(self, input_size: int) -> tuple[int, int]:
-        """Return the zero rows before and after the input, by TensorFlow's "same" rule.
-
-        The output has ``ceil(input_size / stride)`` rows; where the number of zero rows is odd, the extra one comes
-        after.
-        """
-        kernel = self.weight.shape[-1]
-        n_outputs = -(-input_size // self.stride)
-        total = max((n_outputs - 1) * self.stride + kernel - input_size, 0)
-        return total // 2, total - total // 2
 
 
 @dataclass(frozen=True)

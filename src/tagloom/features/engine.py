@@ -18,6 +18,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.photos import FeatureCache, FileStamp, PhotoRecord, Verdict
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import InvalidInputError
+from tagloom.features.compute import RowComputer
 from tagloom.features.descriptor import Descriptor
 from tagloom.features.memory import MemoryCache
 from tagloom.features.pending import PendingRows
@@ -40,6 +41,7 @@ RETRIED = frozenset(
     }
 )
 FAILED_BY_FORCE = frozenset({Verdict.TIMEOUT, Verdict.CRASHED, Verdict.QUARANTINED})
+CHUNK = 4096  # paths whose records are in memory at a time
 FEED = 64  # paths noted as begun at a time
 MAX_ATTEMPTS = 3  # one in a batch, two alone
 
@@ -135,6 +137,8 @@ class ExtractionEngine:
         The folder that relative paths are relative to.
     n_workers : int, optional
         Decoding processes; default: the number of cores.
+    n_threads : int, optional
+        Threads that compute descriptors; default: the number of cores. Rows do not depend on it.
     thumbnail_size : int, optional
         Longer side of the thumbnails to keep; default: none are kept.
     batch_size : int, default=32
@@ -154,6 +158,7 @@ class ExtractionEngine:
         *,
         root: PathLike | None = None,
         n_workers: int | None = None,
+        n_threads: int | None = None,
         thumbnail_size: int | None = None,
         batch_size: int = 32,
         retry: bool = False,
@@ -166,9 +171,11 @@ class ExtractionEngine:
         self.cache = cache
         self.root = os.fsencode(root) if root is not None else b""
         self.batch_size = batch_size
+        self.chunk_size = CHUNK
         self.retry = retry
         self.progress = progress
         self.counts = ExtractionCounts()
+        self._computer = RowComputer(n_threads)
         renditions = tuple(dict.fromkeys(item for one in self.descriptors for item in one.renditions))
         self._new_pool: Callable[[], DecodePool] = lambda: DecodePool(
             renditions, n_workers=n_workers, thumbnail_size=thumbnail_size, **pool_options
@@ -183,7 +190,8 @@ class ExtractionEngine:
         self.close()
 
     def close(self) -> None:
-        """End the decoding processes."""
+        """End the decoding processes and the threads."""
+        self._computer.close()
         if self._pool is not None:
             self._pool.close()
             self._pool = None
@@ -197,33 +205,47 @@ class ExtractionEngine:
 
     def read(self, paths: Sequence[bytes]) -> list[PhotoRecord]:
         """Bring the cache up to date with these files and return one record per path."""
-        unique = list(dict.fromkeys(paths))
-        done = self._unchanged(unique)
-        self.counts.n_unchanged = len(done)
-        done |= self._same_content([path for path in unique if path not in done])
-        todo = self._missing(unique, done)
-        self.progress.start("reading photos", len(unique))
+        return list(self.read_each(paths))
+
+    def read_each(self, paths: Sequence[bytes]) -> Iterator[PhotoRecord]:
+        """Bring the cache up to date with these files and yield one record per path, in order.
+
+        Files are taken a few thousand at a time, so that the memory needed does not grow with their number.
+        """
+        self.progress.start("reading photos", len(paths))
         try:
-            self.progress.advance(len(unique) - len(todo))
-            for record in self._decode(todo):
-                done[record.path] = record
+            for start in range(0, len(paths), self.chunk_size):
+                yield from self._read_chunk(paths[start : start + self.chunk_size])
         finally:
             self.progress.finish()
-        self.counts.n_failed = sum(not record.ok for record in done.values())
+
+    def _read_chunk(self, paths: Sequence[bytes]) -> list[PhotoRecord]:
+        self._given.clear()
+        unique = list(dict.fromkeys(paths))
+        done = self._unchanged(unique)
+        self.counts.n_unchanged += len(done)
+        done |= self._same_content([path for path in unique if path not in done])
+        todo = self._missing(unique, done)
+        self.progress.advance(len(paths) - len(todo))
+        for record in self._decode(todo):
+            done[record.path] = record
+        self.counts.n_failed += sum(not record.ok for record in done.values())
         return [done[path] for path in paths]
 
     def features(self, records: Sequence[PhotoRecord]) -> tuple[NDArray[np.float32], FeatureGroups]:
         """Return the joined feature rows of the readable photos among these records."""
-        hashes = [record.content_hash for record in records if record.ok]
-        groups = self.groups
-        X = np.empty((len(hashes), groups.n_columns), dtype=np.float32)
+        return self.rows([record.content_hash for record in records if record.ok]), self.groups
+
+    def rows(self, hashes: Sequence[str]) -> NDArray[np.float32]:
+        """Return the joined feature rows of photos by their content hashes."""
+        X = np.empty((len(hashes), self.groups.n_columns), dtype=np.float32)
         start = 0
         for descriptor in self.descriptors:
             stop = start + sum(descriptor.outputs.values())
             if hashes:
                 X[:, start:stop] = self.cache.get(descriptor.key, hashes)
             start = stop
-        return X, groups
+        return X
 
     # what need not be read -------------------------------------------------------------------------------------
 
@@ -245,7 +267,7 @@ class ExtractionEngine:
         if not candidates:
             return {}
         prints = [self._own(item) for item in self._open_pool().fingerprint(self._full(path) for path in candidates)]
-        self.counts.n_hashed = len(prints)
+        self.counts.n_hashed += len(prints)
         twins = self.cache.known_contents([item.content_hash for item in prints if item.content_hash])
         skipped = RETRIED | FAILED_BY_FORCE
         found = {}
@@ -290,7 +312,7 @@ class ExtractionEngine:
     def _decode_together(self, paths: Sequence[bytes]) -> Iterator[PhotoRecord]:
         if not paths:
             return
-        pending = PendingRows(self.cache, self.descriptors)
+        pending = PendingRows(self.cache, self.descriptors, self._computer)
         photos: list[DecodedPhoto] = []
         begun: set[bytes] = set()
         try:

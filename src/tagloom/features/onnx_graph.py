@@ -7,7 +7,6 @@ import numpy as np
 from tagloom.features.efficientnet import (
     INPUT_MEAN,
     INPUT_SCALE,
-    INPUT_SIZE,
     N_CLASSES,
     N_FEATURES,
     Convolution,
@@ -16,7 +15,7 @@ from tagloom.features.efficientnet import (
 
 __all__ = ["BUILDER_VERSION", "build_onnx"]
 
-BUILDER_VERSION = 1
+BUILDER_VERSION = 2
 _OPSET = 17
 _IR_VERSION = 9
 
@@ -43,20 +42,18 @@ class _Graph:
         self.nodes.append(helper.make_node(kind, inputs, [output], name=output, **attributes))
         return output
 
-    def convolution(self, layer: Convolution, source: str, name: str, input_size: int) -> tuple[str, int]:
-        """Add a convolution (and its ReLU6); return its output and the size of that."""
-        before, after = layer.pads(input_size)
+    def convolution(self, layer: Convolution, source: str, name: str) -> str:
+        """Add a convolution (and its ReLU6) and return its output."""
         result = self.node(
             "Conv",
             [source, self.constant(f"{name}.weight", layer.weight), self.constant(f"{name}.bias", layer.bias)],
+            # The padding depends on the size of the input, which is free; this is TensorFlow's "same" rule.
+            auto_pad="SAME_UPPER",
             group=layer.groups,
             kernel_shape=list(layer.weight.shape[2:]),
-            pads=[before, before, after, after],
             strides=[layer.stride, layer.stride],
         )
-        if layer.activation:
-            result = self.node("Clip", [result, "zero", "six"])
-        return result, -(-input_size // layer.stride)
+        return self.node("Clip", [result, "zero", "six"]) if layer.activation else result
 
 
 def build_onnx(network: EfficientNetLite0) -> bytes:
@@ -70,8 +67,9 @@ def build_onnx(network: EfficientNetLite0) -> bytes:
     Returns
     -------
     bytes
-        A model with one input ``pixels`` (uint8, batch × 224 × 224 × 3, RGB) and two outputs, ``deep`` (batch × 1280,
-        non-negative) and ``semantic`` (batch × 1000, rows sum to one).
+        A model with one input ``pixels`` (uint8, batch × height × width × 3, RGB, any size) and two outputs, ``deep``
+        (batch × 1280, non-negative, the last feature map averaged over the whole picture) and ``semantic``
+        (batch × 1000, rows sum to one).
     """
     from onnx import TensorProto, helper
 
@@ -82,12 +80,11 @@ def build_onnx(network: EfficientNetLite0) -> bytes:
     bias = graph.constant("classifier.bias", network.classifier_bias)
     logits = graph.node("Gemm", [flat, weight, bias], transB=1)
     graph.node("Softmax", [logits], "semantic", axis=1)
-    size = INPUT_SIZE
     model = helper.make_model(
         helper.make_graph(
             graph.nodes,
             "efficientnet-lite0",
-            [helper.make_tensor_value_info("pixels", TensorProto.UINT8, ["batch", size, size, 3])],
+            [helper.make_tensor_value_info("pixels", TensorProto.UINT8, ["batch", "height", "width", 3])],
             [
                 helper.make_tensor_value_info("deep", TensorProto.FLOAT, ["batch", N_FEATURES]),
                 helper.make_tensor_value_info("semantic", TensorProto.FLOAT, ["batch", N_CLASSES]),
@@ -111,12 +108,11 @@ def _add_trunk(graph: _Graph, network: EfficientNetLite0) -> str:
     planes = graph.node("Transpose", [real], perm=[0, 3, 1, 2])
     centred = graph.node("Sub", [planes, graph.constant("mean", INPUT_MEAN)])
     scaled = graph.node("Div", [centred, graph.constant("scale", INPUT_SCALE)])
-    current, size = graph.convolution(network.stem, scaled, "stem", INPUT_SIZE)
+    current = graph.convolution(network.stem, scaled, "stem")
     for index, block in enumerate(network.blocks):
         entry = current
         for position, layer in enumerate(block.convolutions):
-            current, size = graph.convolution(layer, current, f"block{index}.{position}", size)
+            current = graph.convolution(layer, current, f"block{index}.{position}")
         if block.skip:
             current = graph.node("Add", [current, entry])
-    current, size = graph.convolution(network.head, current, "head", size)
-    return graph.node("GlobalAveragePool", [current])
+    return graph.node("GlobalAveragePool", [graph.convolution(network.head, current, "head")])

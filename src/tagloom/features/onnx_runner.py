@@ -56,7 +56,7 @@ class OnnxRunner:
         self.outputs = {node.name: (node.type, tuple(node.shape)) for node in self._session.get_outputs()}
 
     def run(self, input_name: str, batch: NDArray[Any], output_names: Sequence[str]) -> list[NDArray[Any]]:
-        """Run one batch through the model.
+        """Run one batch through the model; several threads may do so at once.
 
         Parameters
         ----------

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.photos import FeatureCache, PhotoRecord
-from tagloom.exceptions import InvalidInputError
+from tagloom.features.compute import RowComputer
 from tagloom.features.descriptor import Descriptor
 from tagloom.images import DecodedPhoto
 
@@ -26,11 +26,14 @@ class PendingRows:
         Where they go.
     descriptors : sequence of Descriptor
         What is computed.
+    computer : RowComputer
+        What computes it.
     """
 
-    def __init__(self, cache: FeatureCache, descriptors: Sequence[Descriptor]) -> None:
+    def __init__(self, cache: FeatureCache, descriptors: Sequence[Descriptor], computer: RowComputer) -> None:
         self.cache = cache
         self.descriptors = descriptors
+        self.computer = computer
         self._clear()
 
     def _clear(self) -> None:
@@ -47,8 +50,7 @@ class PendingRows:
             hashes = [name for name in readable if name not in rows]
             hashes = [name for name, has in zip(hashes, self.cache.has(descriptor.key, hashes), strict=True) if not has]
             if hashes:
-                values = descriptor.compute([readable[name] for name in hashes])
-                _check_rows(descriptor, values, len(hashes))
+                values = self.computer.compute(descriptor, [readable[name] for name in hashes])
                 rows.update(zip(hashes, values, strict=True))
         self.thumbnails.update((name, photo.thumbnail) for name, photo in readable.items() if photo.thumbnail)
         self.records += [photo.record for photo in photos]
@@ -68,12 +70,3 @@ class PendingRows:
         if self.records:
             self.cache.record(self.records)
         self._clear()
-
-
-def _check_rows(descriptor: Descriptor, values: NDArray[np.float32], n_rows: int) -> None:
-    expected = (n_rows, sum(descriptor.outputs.values()))
-    if values.shape != expected or values.dtype != np.float32 or not np.isfinite(values).all():
-        raise InvalidInputError(
-            f"descriptor {descriptor.name!r} must give finite float32 values of shape {expected}, "
-            f"got {values.dtype} of shape {values.shape}"
-        )

@@ -23,6 +23,17 @@ _BUILT_IN = {
     "deep": "tagloom.features.deep:DeepDescriptor",
     "color": "tagloom.features.color:ColorDescriptor",
     "edges": "tagloom.features.edges:EdgeDescriptor",
+    "correlogram": "tagloom.features.correlogram:CorrelogramDescriptor",
+    "rgb": "tagloom.features.rgb:RgbDescriptor",
+    "edge_blocks": "tagloom.features.edge_blocks:EdgeBlockDescriptor",
+    "wavelet": "tagloom.features.wavelet:WaveletDescriptor",
+    "cooccurrence": "tagloom.features.cooccurrence:CooccurrenceDescriptor",
+    "gabor": "tagloom.features.gabor:GaborDescriptor",
+    "gist": "tagloom.features.gist:GistDescriptor",
+    "gradients": "tagloom.features.gradients:GradientDescriptor",
+    "phash": "tagloom.features.phash:PerceptualHashDescriptor",
+    "context": "tagloom.features.context:ContextDescriptor",
+    "faces": "tagloom.features.faces:FacesDescriptor",
 }
 
 

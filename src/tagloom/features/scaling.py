@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["DEFAULT_WEIGHTS", "GroupScaler"]
+__all__ = ["DEFAULT_MAPS", "DEFAULT_WEIGHTS", "GroupScaler", "default_map"]
 
 DEFAULT_WEIGHTS: Mapping[str, float] = {
     "deep": 0.55,
@@ -21,15 +21,38 @@ DEFAULT_WEIGHTS: Mapping[str, float] = {
     "edges": 0.1,
 }
 _OTHER_WEIGHT = 0.1
+DEFAULT_MAPS: Mapping[str, str] = {
+    "deep": "root",
+    "semantic": "root",
+    "color": "root",
+    "moments": "standardize",
+    "correlogram": "root",
+    "rgb": "root",
+    "edges": "root",
+    "edge_blocks": "root",
+    "wavelet": "standardize",
+    "cooccurrence": "standardize",
+    "gabor": "standardize",
+    "gist": "standardize",
+    "gradients": "root",
+    "words": "root",
+    "blobs": "root",
+    "faces": "standardize",
+    "context": "unit",
+    "phash": "standardize",
+}
+MAPS = ("root", "standardize", "unit")
+AUTOMATIC = "automatic"
 _CHUNK_ROWS = 4096
 
 
 class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Scale each group of columns by itself, then weight the groups; no labels are used.
 
-    A group without negative values is taken to its square root (the Hellinger map, under which histograms and
-    rectified activations compare well by inner products). Any other group is standardised column by column. Then
-    each group's rows are brought to length one and multiplied by the root of the group's weight.
+    Each group is mapped in its own way: ``root`` takes the square root (the Hellinger map, under which histograms and
+    rectified activations compare well by inner products), ``standardize`` brings each column to mean 0 and deviation 1,
+    ``unit`` changes nothing. Then each group's rows are brought to length one and multiplied by the root of the
+    group's weight.
 
     Parameters
     ----------
@@ -38,11 +61,14 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     weights : mapping of str to float or None, default=None
         Weight per group, at least 0; they are divided by their sum. None takes `DEFAULT_WEIGHTS`, and 0.1 for other
         groups.
+    maps : mapping of str to {"root", "standardize", "unit"} or None, default=None
+        The map of some groups. Any other group has that of `DEFAULT_MAPS` (of the part of its name before the first
+        ``-``), or else ``root`` where no value is negative and ``standardize`` elsewhere.
 
     Attributes
     ----------
     choices_ : dict
-        Per group ``{"map": "root" | "standardize", "weight": float}``; JSON-able.
+        Per group ``{"map": "root" | "standardize" | "unit", "weight": float}``; JSON-able.
     means_, scales_ : dict of str to ndarray
         Column means and standard deviations (1 for constant columns) of the standardised groups.
 
@@ -53,9 +79,16 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     a Gaussian kernel on it is a Gaussian kernel on the weighted sum of the groups' distances.
     """
 
-    def __init__(self, groups: FeatureGroups | None = None, *, weights: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        groups: FeatureGroups | None = None,
+        *,
+        weights: Mapping[str, float] | None = None,
+        maps: Mapping[str, str] | None = None,
+    ) -> None:
         self.groups = groups
         self.weights = weights
+        self.maps = maps
 
     def fit(self, X: Any, y: Any = None) -> "GroupScaler":  # noqa: ARG002
         """Choose the map of each group and learn means and deviations.
@@ -71,14 +104,17 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._groups = FeatureGroups(["features"], [X.shape[1]]) if self.groups is None else self.groups
         self._groups.check(X)
         weights = self._normalized_weights()
+        maps = self._checked_maps()
         self.choices_: dict[str, dict[str, Any]] = {}
         self.means_: dict[str, NDArray[np.float64]] = {}
         self.scales_: dict[str, NDArray[np.float64]] = {}
         for name, columns in self._groups.split(X).items():
-            root = bool(columns.min() >= 0)
-            if not root:
+            chosen = maps[name]
+            if chosen == AUTOMATIC:
+                chosen = "root" if columns.min() >= 0 else "standardize"
+            if chosen == "standardize":
                 self.means_[name], self.scales_[name] = _moments(columns)
-            self.choices_[name] = {"map": "root" if root else "standardize", "weight": weights[name]}
+            self.choices_[name] = {"map": chosen, "weight": weights[name]}
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
@@ -92,12 +128,27 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 scaled[rows, columns] = self._scale(name, choice, X[rows, columns])
         return scaled
 
+    def scale_group(self, name: str, columns: NDArray[Any]) -> NDArray[np.float32]:
+        """Return one group's rows, mapped and brought to length one, without its weight.
+
+        Parameters
+        ----------
+        name : str
+            The group.
+        columns : array of shape (n, size of the group)
+            Its columns.
+        """
+        check_is_fitted(self)
+        choice = self.choices_[name] | {"weight": 1.0}
+        parts = [self._scale(name, choice, columns[rows]) for rows in _row_chunks(len(columns))]
+        return np.concatenate(parts).astype(np.float32)
+
     def _scale(self, name: str, choice: Mapping[str, Any], values: NDArray[Any]) -> NDArray[np.float64]:
         block = values.astype(np.float64)
         if choice["map"] == "root":
             # New photos may have a negative value where no training photo had one.
             block = np.sign(block) * np.sqrt(np.abs(block))
-        else:
+        elif choice["map"] == "standardize":
             block = (block - self.means_[name]) / self.scales_[name]
         # Bringing the largest entry to one first keeps the squares from under- or overflowing.
         largest = np.abs(block).max(axis=1, keepdims=True)
@@ -105,6 +156,15 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         lengths = np.sqrt(np.einsum("ij,ij->i", block, block))[:, None]
         scaled: NDArray[np.float64] = block * (np.sqrt(choice["weight"]) / np.where(lengths > 0, lengths, 1.0))
         return scaled
+
+    def _checked_maps(self) -> dict[str, str]:
+        given = dict(self.maps or {})
+        wrong = {name: value for name, value in given.items() if name not in self._groups or value not in MAPS}
+        if wrong:
+            raise InvalidInputError(
+                f"maps must name groups of {list(self._groups)} and be one of {', '.join(MAPS)}, got {wrong}"
+            )
+        return {name: given.get(name, default_map(name)) for name in self._groups}
 
     def _normalized_weights(self) -> dict[str, float]:
         given = self.weights
@@ -118,6 +178,11 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not np.isfinite(values).all() or values.min() < 0 or values.sum() <= 0:
             raise InvalidInputError(f"weights must be at least 0, not all 0 and finite, got {dict(given)}")
         return dict(zip(names, (values / values.sum()).tolist(), strict=True))
+
+
+def default_map(group: str) -> str:
+    """Return the map of a feature group of this name: one of `DEFAULT_MAPS`, or ``automatic``."""
+    return DEFAULT_MAPS.get(group.partition("-")[0], AUTOMATIC)
 
 
 def _moments(columns: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

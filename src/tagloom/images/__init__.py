@@ -9,11 +9,12 @@ from tagloom.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from tagloom.images.finder import FoundPhotos, find_photos
+    from tagloom.images.frames import photo_from_pixels
     from tagloom.images.photos import DecodedPhoto
     from tagloom.images.pool import DecodePool
     from tagloom.images.renditions import Rendition
 
-__all__ = ["DecodePool", "DecodedPhoto", "FoundPhotos", "Rendition", "find_photos"]
+__all__ = ["DecodePool", "DecodedPhoto", "FoundPhotos", "Rendition", "find_photos", "photo_from_pixels"]
 
 _HOMES = {
     "DecodePool": "tagloom.images.pool",
@@ -21,6 +22,7 @@ _HOMES = {
     "FoundPhotos": "tagloom.images.finder",
     "Rendition": "tagloom.images.renditions",
     "find_photos": "tagloom.images.finder",
+    "photo_from_pixels": "tagloom.images.frames",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

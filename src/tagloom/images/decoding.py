@@ -29,7 +29,7 @@ from tagloom.images.renditions import WORKING_SIDE, Rendition
 from tagloom.images.settings import LARGEST_EXIF, RESERVED_MEMORY, DecodeSettings
 from tagloom.images.verdicts import Refused
 
-__all__ = ["Decoded", "decode_bytes", "prepare"]
+__all__ = ["Decoded", "decode_bytes", "prepare", "render"]
 
 PLUGINS = (
     AvifImagePlugin,
@@ -159,7 +159,7 @@ def _decode(data: bytes, settings: DecodeSettings) -> Decoded:
         upright = upright.transpose(turn)
         if turn in (TURNS[5], TURNS[6], TURNS[7], TURNS[8]):
             width, height = height, width
-    pictures = [_render(upright, rendition, width, height) for rendition in settings.renditions]
+    pictures = [render(upright, rendition, width, height) for rendition in settings.renditions]
     return Decoded(
         width=width,
         height=height,
@@ -218,21 +218,34 @@ def _exif(image: Image.Image) -> bytes:
     return raw if len(raw) <= LARGEST_EXIF else b""
 
 
-def _render(upright: Image.Image, rendition: Rendition, width: int, height: int) -> Image.Image:
+def render(upright: Image.Image, rendition: Rendition, width: int, height: int) -> Image.Image:
+    """Return one rendition of an upright picture.
+
+    Parameters
+    ----------
+    upright : PIL image
+        RGB, possibly shrunk while it was decoded.
+    rendition : Rendition
+        What to make.
+    width, height : int
+        The photo's full size.
+    """
     target = rendition.target(width, height)
     resample = Image.Resampling[rendition.filter.upper()]
     if rendition.kind == "fit":
         return upright.resize(target, resample)
-    side = min(upright.size)
-    left, top = (upright.width - side) / 2, (upright.height - side) / 2
+    longest, shortest = rendition.bounds
+    reach = min(upright.size) * longest / shortest
+    across, down = min(upright.width, reach), min(upright.height, reach)
+    left, top = (upright.width - across) / 2, (upright.height - down) / 2
     # A box of the source instead of a crop afterwards: the pixels that would be cut off are never computed.
-    return upright.resize(target, resample, box=(left, top, left + side, top + side))
+    return upright.resize(target, resample, box=(left, top, left + across, top + down))
 
 
 def _thumbnail(upright: Image.Image, size: int | None, width: int, height: int) -> bytes:
     if size is None:
         return b""
-    small = _render(upright, Rendition("thumbnail", "fit", size), width, height)
+    small = render(upright, Rendition("thumbnail", "fit", size), width, height)
     buffer = io.BytesIO()
     small.save(buffer, "WEBP", quality=THUMBNAIL_QUALITY, method=THUMBNAIL_EFFORT)
     return buffer.getvalue()

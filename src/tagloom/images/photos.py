@@ -82,7 +82,8 @@ def _with_pixels(
     pixels: dict[str, NDArray[np.uint8]] = {}
     start = 0
     for rendition, (width, height) in zip(settings.renditions, header["pictures"], strict=True):
-        if not (1 <= width <= rendition.size and 1 <= height <= rendition.size):
+        longest, shortest = rendition.bounds
+        if not (1 <= min(width, height) <= shortest and max(width, height) <= longest):
             raise ValueError(f"rendition {rendition.name!r} has {width} × {height} pixels")
         end = start + 3 * width * height
         pixels[rendition.name] = buffer[start:end].reshape(height, width, 3)

@@ -15,7 +15,13 @@ With 720 a 12-megapixel photo (4032 × 3024) is decoded at a quarter of its widt
 resized from at least twice their size.
 """
 
-KINDS = ("square", "fit")
+KINDS = ("square", "fit", "shorter")
+STEP = 32
+"""Both sides of a "shorter" rendition are multiples of this, the stride of common convolutional networks: whole photos
+then come in few shapes, and none is padded unevenly inside the network.
+"""
+LONGEST = 2
+"""Of a photo whose longer side is more than this many times the shorter one, a "shorter" rendition has the centre."""
 FILTERS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
 
 
@@ -27,11 +33,14 @@ class Rendition:
     ----------
     name : str
         The key of the pixels in ``DecodedPhoto.pixels``.
-    kind : {"square", "fit"}
+    kind : {"square", "fit", "shorter"}
         "square": the shorter side is resized to ``size`` (up or down) and the centre ``size`` × ``size`` kept.
         "fit": the longer side is at most ``size``; a smaller photo keeps its size.
+        "shorter": the shorter side is resized to ``size`` (up or down) and the longer one to the multiple of 32 nearest
+        to its proportion (the smaller of two), so that proportions change by at most ``16 / size``; where the longer
+        side is more than twice the shorter one, its ends are cut off and ``2 * size`` pixels of it kept.
     size : int
-        Pixels, at most `WORKING_SIDE`.
+        Pixels, at most `WORKING_SIDE`; for "shorter" a multiple of 32.
     filter : {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"}, default="bicubic"
         How pixels are weighted; all but "nearest" average over the area a pixel comes from.
 
@@ -42,7 +51,7 @@ class Rendition:
     """
 
     name: str
-    kind: Literal["square", "fit"]
+    kind: Literal["square", "fit", "shorter"]
     size: int
     filter: str = "bicubic"
 
@@ -52,8 +61,18 @@ class Rendition:
         if self.kind not in KINDS:
             raise InvalidInputError(f"a rendition's kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
         check_side(self.size, what=f"the size of rendition {self.name!r}")
+        if self.kind == "shorter" and self.size % STEP:
+            raise InvalidInputError(
+                f"the size of rendition {self.name!r}, whose kind is 'shorter', must be a multiple of {STEP}, "
+                f"got {self.size}"
+            )
         if self.filter not in FILTERS:
             raise InvalidInputError(f"a rendition's filter must be one of {', '.join(FILTERS)}, got {self.filter!r}")
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The most pixels the longer and the shorter side of this rendition of any photo can have."""
+        return (LONGEST if self.kind == "shorter" else 1) * self.size, self.size
 
     def target(self, width: int, height: int) -> tuple[int, int]:
         """Return the width and height of this rendition of a photo.
@@ -66,9 +85,18 @@ class Rendition:
         if self.kind == "square":
             return self.size, self.size
         longer = max(width, height)
+        if self.kind == "shorter":
+            length = self._length(min(width, height), longer)
+            return (length, self.size) if width == longer else (self.size, length)
         if longer <= self.size:
             return width, height
         return max(1, round(width * self.size / longer)), max(1, round(height * self.size / longer))
+
+    def _length(self, shorter: int, longer: int) -> int:
+        """Return the longer side of a "shorter" rendition."""
+        # In whole numbers, with a tie going down: 3:2, the most common of all proportions, is one at 224 pixels.
+        twice, step = 2 * min(longer, LONGEST * shorter) * self.size, STEP * shorter
+        return -((step - twice) // (2 * step)) * STEP
 
 
 def check_side(size: object, *, what: str) -> None:

@@ -1,5 +1,6 @@
 """What every decode worker of a pool is told once, when it starts."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -65,7 +66,7 @@ class DecodeSettings:
     @property
     def longest_reply(self) -> int:
         """Bytes of the largest reply a worker can honestly send."""
-        pixels = sum(3 * rendition.size**2 for rendition in self.renditions)
+        pixels = sum(3 * math.prod(rendition.bounds) for rendition in self.renditions)
         return pixels + LARGEST_EXIF + LARGEST_THUMBNAIL
 
     def as_json(self) -> dict[str, Any]:

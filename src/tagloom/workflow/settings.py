@@ -38,9 +38,13 @@ class Settings:
     n_neighbors : int, default=15
         Neighbours of each photo in the graph.
     descriptors : tuple of str, default=("default",)
-        Which features are computed.
+        Feature groups or descriptors to compute; "default" stands for the default set.
     encoder : Path or None, default=None
         An ONNX network to use in place of the one that comes with tagloom.
+    vocabulary_words : int, default=500
+        Words of the visual vocabularies behind the groups ``words`` and ``blobs``.
+    vocabulary_photos : int, default=500
+        Photos from which a vocabulary is learned; ``blobs`` takes four times as many.
     absent_means : {"no", "unknown"}, default="no"
         What it means that a labelled photo lacks a tag.
     n_workers : int or None, default=None
@@ -68,6 +72,8 @@ class Settings:
     n_neighbors: Annotated[int, Integer(1, 1000)] = 15
     descriptors: Annotated[tuple[str, ...], Names()] = ("default",)
     encoder: Annotated[Path | None, OptionalPath()] = None
+    vocabulary_words: Annotated[int, Integer(2, 100000)] = 500
+    vocabulary_photos: Annotated[int, Integer(1, 1000000)] = 500
     absent_means: Annotated[AbsentMeans, Choice(("no", "unknown"))] = "no"
     n_workers: Annotated[int | None, Integer(1, 1024, optional=True)] = None
     n_threads: Annotated[int | None, Integer(1, 1024, optional=True)] = None

@@ -1,0 +1,1 @@
+"""How good: accuracy of what tagloom makes, beside what one would take instead. Pages come from JSON."""

@@ -1,0 +1,133 @@
+"""What every job on a folder of photos begins with: listing the files, and an engine that computes their features."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tagloom.core.photos import PhotoRecord
+from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.exceptions import PhotosError, WriteError
+from tagloom.features import Descriptor, ExtractionEngine, OnnxEncoder, get_descriptor, resolve_descriptors
+from tagloom.features.learned import is_learned, learned_descriptor
+from tagloom.features.registry import DEFAULT_DESCRIPTORS
+from tagloom.images import find_photos
+from tagloom.store import FolderCache
+from tagloom.workflow.settings import Settings
+
+__all__ = ["list_photos", "make_folder", "open_engine"]
+
+THUMBNAIL_SIZE = 192
+MEBI = 1 << 20
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """Return an output folder, made if needed.
+
+    Raises
+    ------
+    WriteError
+        If it cannot be made.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(
+            error.errno or 0, f"cannot make the output folder ({error.strerror}); choose another", str(folder)
+        ) from error
+    return folder
+
+
+def list_photos(root: Path) -> tuple[list[bytes], list[PhotoRecord]]:
+    """Return the photo files below a folder, and what could not even be listed.
+
+    Raises
+    ------
+    PhotosError
+        If it is no folder, or there is no photo in it.
+    """
+    if not root.is_dir():
+        raise PhotosError(f"expected a folder of photos, but {str(root)!r} is not a folder; check the path")
+    found = find_photos(root)
+    if not found.photos:
+        raise PhotosError(f"no photo files (jpg, png, webp, tiff …) in {str(root)!r} or below; check the path")
+    return found.photos, found.problems
+
+
+def open_engine(
+    cache: FolderCache,
+    root: Path,
+    names: Sequence[bytes],
+    settings: Settings,
+    *,
+    retry: bool = False,
+    progress: Progress = NO_PROGRESS,
+) -> tuple[ExtractionEngine, list[str]]:
+    """Return an engine for the descriptors that the settings name, and the feature groups asked for.
+
+    A descriptor with a vocabulary takes it from the cache folder, or learns it from a sample of these photos and
+    keeps it there.
+
+    Parameters
+    ----------
+    cache : FolderCache
+        Where features are kept.
+    root : Path
+        The folder of photos.
+    names : sequence of bytes
+        The photos, relative to it.
+    settings : Settings
+        What to compute, and with how many resources.
+    retry : bool, default=False
+        Try files again that were given up.
+    progress : Progress, optional
+        Told how far the work is.
+    """
+    limits: dict[str, Any] = {
+        "n_workers": settings.n_workers,
+        "deadline": settings.deadline_seconds,
+        "memory_limit": settings.memory_limit_mb * MEBI,
+        "max_pixels": int(settings.max_megapixels * 1_000_000),
+    }
+    wanted = [
+        learned_descriptor(
+            item,
+            cache.folder / "vocabularies",
+            names,
+            root=root,
+            n_words=settings.vocabulary_words,
+            n_photos=settings.vocabulary_photos,
+            progress=progress,
+            **limits,
+        )
+        if isinstance(item, str) and is_learned(item)
+        else item
+        for item in _wanted(settings)
+    ]
+    descriptors, groups = resolve_descriptors(wanted)
+    engine = ExtractionEngine(
+        descriptors,
+        cache,
+        root=root,
+        n_threads=settings.n_threads,
+        thumbnail_size=THUMBNAIL_SIZE,
+        batch_size=settings.batch_size,
+        retry=retry,
+        progress=progress,
+        **limits,
+    )
+    return engine, groups
+
+
+def _wanted(settings: Settings) -> list[str | Descriptor]:
+    """Return what to compute; a network of the user's own takes the place of the bundled one."""
+    wanted: list[str | Descriptor] = []
+    for item in settings.descriptors:
+        # The default set is one of descriptors, with all their groups; other names mean groups first.
+        wanted += [get_descriptor(name) for name in DEFAULT_DESCRIPTORS] if item == "default" else [item]
+    if settings.encoder is None:
+        return wanted
+    encoder: Any = OnnxEncoder.from_toml(settings.encoder, n_threads=settings.n_threads)
+    bundled = ("deep", "semantic")
+    return [encoder, *(item for item in wanted if (item if isinstance(item, str) else item.name) not in bundled)]
