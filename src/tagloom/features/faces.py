@@ -84,8 +84,9 @@ class FacesDescriptor(PixelDescriptor):
         10 pixels are not found.
     min_score : float, default=0.7
         How sure the detector has to be, above 0 and below 1.
-    n_threads : int or None, default=None
-        Threads of the detector; None takes every core of this process. The rows do not depend on it.
+    n_threads : int or None, default=1
+        Threads of the detector on one photo; None takes every core of this process. The engine looks at several
+        photos at a time anyway. The rows do not depend on it.
 
     Notes
     -----
@@ -102,7 +103,7 @@ class FacesDescriptor(PixelDescriptor):
     name = "faces"
     version = 1
 
-    def __init__(self, *, size: int = 448, min_score: float = 0.7, n_threads: int | None = None) -> None:
+    def __init__(self, *, size: int = 448, min_score: float = 0.7, n_threads: int | None = 1) -> None:
         if not 0 < min_score < 1:
             raise InvalidInputError(f"min_score must be above 0 and below 1, got {min_score!r}")
         self.size = size

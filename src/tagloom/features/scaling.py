@@ -21,6 +21,7 @@ DEFAULT_WEIGHTS: Mapping[str, float] = {
     "edges": 0.1,
 }
 _OTHER_WEIGHT = 0.1
+# By family, as measured on training photos alone (docs/benchmarks/features.md).
 DEFAULT_MAPS: Mapping[str, str] = {
     "deep": "root",
     "semantic": "root",
@@ -30,11 +31,11 @@ DEFAULT_MAPS: Mapping[str, str] = {
     "rgb": "root",
     "edges": "root",
     "edge_blocks": "root",
-    "wavelet": "standardize",
-    "cooccurrence": "standardize",
-    "gabor": "standardize",
+    "wavelet": "root",
+    "cooccurrence": "root",
+    "gabor": "root",
     "gist": "standardize",
-    "gradients": "root",
+    "gradients": "standardize",
     "words": "root",
     "blobs": "root",
     "faces": "standardize",
