@@ -134,19 +134,46 @@ def corel5k(words: int = 260, groups: tuple[str, ...] = ("deep",), scale: str = 
         Which vocabulary.
     groups : tuple of str
         Feature groups of ``tagloom.features.extract``.
-    scale : {"none", "unit", "groups"}
+    scale : {"none", "unit", "columns", "groups"}
         See `scaled`.
     part : {"all", "train"}
         "train": the 4,500 training photos alone, for choices that must not see the others.
     """
-    folder = data_folder("corel5k")
-    with np.load(folder / "corel5k.npz", allow_pickle=False) as stored:
-        Y = stored[f"Y{words}"].astype(np.int8)
-        splits, ids = stored["split"], stored["image_id"]
-    paths = [folder / "images" / split / f"{number}.jpeg" for split, number in zip(splits, ids, strict=True)]
-    X, found = photo_features("corel5k", paths, tuple(groups))
+    stored, X, found = _corel5k(tuple(groups))
+    Y, splits = stored[f"Y{words}"].astype(np.int8), stored["split"]
     rows = np.flatnonzero(splits == "train") if part == "train" else np.arange(len(Y))
     return Dataset(scaled(X[rows], scale, found), Y[rows], found, splits[rows] == "test")
+
+
+@register_dataset("corel5k_cds")
+def corel5k_cds(
+    groups: tuple[str, ...] = ("correlogram", "edges", "wavelet"), scale: str = "columns", cds: int = 50
+) -> Dataset:
+    """Load Corel-5K with the CD a photo is from as its one tag: 50 tags, 100 photos each (one CD lacks a photo).
+
+    Parameters
+    ----------
+    groups : tuple of str
+        Feature groups of ``tagloom.features.extract``.
+    scale : {"none", "unit", "columns", "groups"}
+        See `scaled`.
+    cds : int
+        Only the first so many CDs.
+    """
+    stored, X, found = _corel5k(tuple(groups))
+    _, cd = np.unique(stored["corel_cd"], return_inverse=True)
+    rows = np.flatnonzero(cd < cds)
+    return Dataset(scaled(X[rows], scale, found), np.eye(cd.max() + 1, dtype=np.int8)[cd[rows], :cds], found)
+
+
+def _corel5k(groups: tuple[str, ...]) -> tuple[dict[str, NDArray[Any]], NDArray[np.float32], FeatureGroups]:
+    """Return what is stored of Corel-5K, and features computed here."""
+    folder = data_folder("corel5k")
+    with np.load(folder / "corel5k.npz", allow_pickle=False) as file:
+        stored = dict(file)
+    pairs = zip(stored["split"], stored["image_id"], strict=True)
+    paths = [folder / "images" / split / f"{number}.jpeg" for split, number in pairs]
+    return stored, *photo_features("corel5k", paths, groups)
 
 
 @register_dataset("scenes")
@@ -162,7 +189,11 @@ def scenes(n_photos: int = 600, groups: tuple[str, ...] = ("deep",), scale: str 
 
 
 def scaled(X: NDArray[Any], scale: str, groups: FeatureGroups) -> NDArray[Any]:
-    """Return X as it is ("none"), with rows of length 1 ("unit"), or each group in its own way ("groups")."""
+    """Return X scaled without a look at labels.
+
+    "none" leaves it as it is, "unit" gives rows of length 1, "columns" gives every column mean 0 and deviation 1
+    (constant ones become 0), "groups" scales each group in its own way.
+    """
     if scale == "none":
         return X
     if scale == "groups":
@@ -171,4 +202,9 @@ def scaled(X: NDArray[Any], scale: str, groups: FeatureGroups) -> NDArray[Any]:
         return np.asarray(GroupScaler(groups).fit_transform(X))
     if scale == "unit":
         return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(X.dtype).tiny)
-    raise BenchmarkError(f"scale must be 'none', 'unit' or 'groups', got {scale!r}")
+    if scale == "columns":
+        deviation = X.std(axis=0, dtype=np.float64)
+        centred = X - X.mean(axis=0, dtype=np.float64)
+        constant = deviation <= 10 * np.finfo(X.dtype).eps * np.abs(X).max(axis=0)
+        return np.where(constant, 0.0, centred / np.where(constant, 1.0, deviation)).astype(X.dtype)
+    raise BenchmarkError(f"scale must be 'none', 'unit', 'columns' or 'groups', got {scale!r}")

@@ -30,7 +30,12 @@ class DataPart:
 
 @dataclass(frozen=True)
 class MethodSpec:
-    """One method: class, parameters that stay, grid, and the paper's own choice."""
+    """One method: class, parameters that stay, grid, and the paper's own choice.
+
+    ``honest`` has the values that the honest column chooses from where they are not those of the grid, ``default`` the
+    point it takes where nothing can be compared; ``folds`` says that only the first so many folds are looked at, for
+    methods that are dear. ``data`` and ``conditions`` limit where the method is run.
+    """
 
     name: str
     title: str
@@ -39,29 +44,51 @@ class MethodSpec:
     grid: dict[str, list[Any]] = field(default_factory=dict)
     paper: dict[str, Any] | None = None
     data: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    honest: dict[str, list[Any]] = field(default_factory=dict)
+    default: dict[str, Any] | None = None
+    folds: int | None = None
+
+    def runs_in(self, data: str, condition: str) -> bool:
+        """Say whether the method is run there."""
+        return (not self.data or data in self.data) and (not self.conditions or condition in self.conditions)
 
     def points(self) -> list[dict[str, Any]]:
         """Return the grid points, the paper's own one last if it is not among them."""
-        points = self.grid_points()
-        if self.paper is not None and self.paper not in points:
-            points.append(self.paper)
-        return points
+        points = [self.paper] if not self.grid and self.paper is not None else _product(self.grid)
+        return points if self.paper is None or self.paper in points else [*points, self.paper]
 
     def grid_points(self) -> list[dict[str, Any]]:
         """Return the points among which the honest column chooses."""
         if not self.grid and self.paper is not None:
             return [self.paper]
-        return [dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())]
+        return _product(self.grid | self.honest)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """How parameters are chosen: ``metric`` inside the labelled part, ``on`` names the part "best on test" looks at."""
+    """How parameters are chosen: ``metric`` inside the labelled part, ``on`` names the part "best on test" looks at.
+
+    In the conditions of ``default_in`` nothing can be compared inside the labelled part (one photo of each tag): the
+    honest column takes each method's default point there.
+    """
 
     metric: str
     on: str
     n_splits: int = 5
     paper: str = "best_on_test"
+    default_in: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class View:
+    """A further table and figure: ``kind`` names its form (see `benchmarks.views`), ``options`` go to it."""
+
+    name: str
+    title: str
+    kind: str
+    text: str
+    options: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -77,6 +104,24 @@ class Experiment:
     selection: Selection
     data: tuple[DataPart, ...]
     methods: tuple[MethodSpec, ...]
+    views: tuple[View, ...] = ()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a paper about an order: ``method`` is better than each of ``over`` in all of ``conditions``.
+
+    ``gain`` is the relative improvement that was stated, where one was.
+    """
+
+    text: str
+    source: str
+    data: str
+    metric: str
+    method: str
+    over: tuple[str, ...]
+    conditions: tuple[str, ...]
+    gain: float | None = None
 
 
 @dataclass(frozen=True)
@@ -100,13 +145,17 @@ def read_experiment(folder: Path) -> Experiment:
     """Read ``experiment.toml`` of a folder."""
     table = _read(folder / "experiment.toml")
     where = f"{folder.name}/experiment.toml"
-    _only(table, {"title", "about", "seed", "metrics", "selection", "data", "methods"}, where)
-    selection = Selection(**_only(table["selection"], {"metric", "on", "n_splits", "paper"}, f"{where} [selection]"))
+    _only(table, {"title", "about", "seed", "metrics", "selection", "data", "methods", "views"}, where)
+    known = {"metric", "on", "n_splits", "paper", "default_in"}
+    chosen = _only(table["selection"], known, f"{where} [selection]")
+    selection = Selection(**chosen | {"default_in": tuple(chosen.get("default_in", ()))})
     if selection.paper not in CHOICES:
         raise BenchmarkError(f"{where}: selection.paper must be one of {sorted(CHOICES)}, got {selection.paper!r}")
     methods = tuple(_method(item, where) for item in table["methods"])
     if selection.paper == "fixed" and any(method.paper is None for method in methods):
         raise BenchmarkError(f"{where}: selection.paper = 'fixed' needs [methods.paper] in every method")
+    if selection.default_in and any(method.grid and method.default is None for method in methods):
+        raise BenchmarkError(f"{where}: selection.default_in needs [methods.default] in every method with a grid")
     return Experiment(
         name=folder.name,
         folder=folder,
@@ -117,6 +166,7 @@ def read_experiment(folder: Path) -> Experiment:
         selection=selection,
         data=tuple(_data(item, where) for item in table["data"]),
         methods=methods,
+        views=tuple(_view(item, where) for item in table.get("views", ())),
     )
 
 
@@ -140,8 +190,32 @@ def read_expected(folder: Path) -> list[ExpectedTable]:
     return tables
 
 
+def read_claims(folder: Path) -> list[Claim]:
+    """Read the ``[[claim]]`` tables of ``expected.toml``."""
+    known = {"text", "source", "data", "metric", "method", "over", "conditions", "gain"}
+    items = [
+        _only(item, known, f"{folder.name}/expected.toml") for item in _read(folder / "expected.toml").get("claim", ())
+    ]
+    return [Claim(**item | {"over": tuple(item["over"]), "conditions": tuple(item["conditions"])}) for item in items]
+
+
+def _product(grid: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def _view(item: dict[str, Any], where: str) -> View:
+    missing = {"name", "title", "kind"} - set(item)
+    if missing:
+        raise BenchmarkError(f"{where}: [[views]] needs {sorted(missing)}")
+    options = dict(item)
+    named = {key: options.pop(key) for key in ("name", "title", "kind")}
+    return View(**named, text=options.pop("text", "").strip(), options=options)
+
+
 def _method(item: dict[str, Any], where: str) -> MethodSpec:
-    _only(item, {"name", "title", "class", "fixed", "grid", "paper", "data"}, f"{where} [[methods]]")
+    known = {"name", "title", "class", "fixed", "grid", "paper", "data", "conditions", "honest", "default", "folds"}
+    _only(item, known, f"{where} [[methods]]")
+    _only(item.get("honest", {}), set(item.get("grid", {})), f"{where} [methods.honest]")
     return MethodSpec(
         name=item["name"],
         title=item.get("title", item["name"]),
@@ -150,6 +224,10 @@ def _method(item: dict[str, Any], where: str) -> MethodSpec:
         grid=item.get("grid", {}),
         paper=item.get("paper"),
         data=tuple(item.get("data", ())),
+        conditions=tuple(item.get("conditions", ())),
+        honest=item.get("honest", {}),
+        default=item.get("default"),
+        folds=item.get("folds"),
     )
 
 

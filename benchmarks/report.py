@@ -6,19 +6,29 @@
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any
 
 from benchmarks import experiment as experiments
 from benchmarks.datasets import ROOT
-from benchmarks.experiment import CHOICES, ExpectedTable, Experiment, read_expected, read_experiment
+from benchmarks.experiment import (
+    CHOICES,
+    ExpectedTable,
+    Experiment,
+    MethodSpec,
+    read_claims,
+    read_expected,
+    read_experiment,
+)
+from benchmarks.figures import view_path
 from benchmarks.quality import features as quality_features
 from benchmarks.results import digest, read_cells
 from benchmarks.runner import finished
 from benchmarks.speed.report import speed_page
 from benchmarks.splits import conditions
-from benchmarks.summary import DATA_MISSING, Column, Summary, statuses
+from benchmarks.summary import DATA_MISSING, Summary, claimed, statuses
+from benchmarks.views import spell, table_of
 from tagloom.core.files import write_text
 
 DOCS = ROOT / "docs"
@@ -33,8 +43,8 @@ def markdown_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
 
-def paper_page(experiment: Experiment, figure: bool = False) -> str:
-    """Return the page of one reproduction."""
+def paper_page(experiment: Experiment, figures: Container[str] = ()) -> str:
+    """Return the page of one reproduction; ``figures`` are the files that it can show."""
     known = {cell.key: cell for cell in read_cells(experiment.folder / "results.json")}
     summary = Summary(experiment, finished(experiment, known))
     tables = read_expected(experiment.folder)
@@ -48,13 +58,48 @@ def paper_page(experiment: Experiment, figure: bool = False) -> str:
         "",
         *_protocol(experiment),
     ]
-    if figure:
-        lines += [f"![{experiment.title}]({experiment.name}.svg)", ""]
+    lines += _image(experiment.title, f"{experiment.name}.svg", figures)
     for table in tables:
         lines += _published(experiment, table, summary, told)
+    lines += _claims(experiment, summary)
+    for view in experiment.views:
+        lines += [f"## {view.title}", "", *([view.text, ""] if view.text else [])]
+        lines += [*markdown_table(*table_of(view, experiment, summary)), ""]
+        lines += _image(view.title, view_path(Path(f"{experiment.name}.svg"), view).name, figures)
     if summary.cells:
         lines += [*_honest(experiment, summary), *_effort(experiment, summary), *_environments(summary)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _image(title: str, name: str, figures: Container[str]) -> list[str]:
+    return [f"![{title}]({name})", ""] if name in figures else []
+
+
+def _claims(experiment: Experiment, summary: Summary) -> list[str]:
+    told = claimed(summary, read_claims(experiment.folder))
+    if not told:
+        return []
+    rows = []
+    for row in told:
+        claim = row["claim"]
+        stated = "–" if claim.gain is None else f"{claim.gain:+.0%}".replace("%", " %")
+        rows.append([claim.text, claim.source, stated, _held(row["paper"]), _held(row["honest"])])
+    return [
+        "## What the paper says of the order",
+        "",
+        "Each cell: in how many of the comparisons the method is the better one, and its relative difference to the",
+        "best other one, averaged over conditions.",
+        "",
+        *markdown_table(["statement", "source", "stated difference", "paper's protocol", "honest"], rows),
+        "",
+    ]
+
+
+def _held(counts: dict[str, Any]) -> str:
+    if not counts["of"]:
+        return "–"
+    verdict = "holds" if counts["wins"] == counts["of"] else "does not hold"
+    return f"{verdict}: {counts['wins']} of {counts['of']}, {counts['gain']:+.1%}".replace("%", " %")
 
 
 def _counts(told: list[dict[str, Any]]) -> str:
@@ -76,14 +121,31 @@ def _protocol(experiment: Experiment) -> list[str]:
         f"- *Paper's protocol*: {CHOICES[selection.paper]}.",
         f"- *Honest*: in every draw the grid point with the best {selection.metric} by {selection.n_splits}-fold",
         "  `LabeledKFold` inside the labelled part. Only this column is quoted elsewhere.",
-        "",
     ]
+    if selection.default_in:
+        lines.append(
+            f"  At {', '.join(selection.default_in)} nothing can be compared there: every method has its default point."
+        )
+    lines.append("")
     rows = []
     for method in experiment.methods:
         fixed = ", ".join(f"{key} = {value}" for key, value in method.fixed.items())
         grid = "; ".join(f"{key}: {', '.join(map(str, values))}" for key, values in method.grid.items())
-        rows.append([method.title, f"`{method.path}`", fixed or "–", grid or "–"])
-    return [*lines, *markdown_table(["method", "class", "fixed", "grid"], rows), ""]
+        rows.append([method.title, f"`{method.path}`", fixed or "–", grid or "–", _thinned(method)])
+    header = ["method", "class", "fixed", "grid", "honest column"]
+    if not any(method.honest or method.default or method.folds for method in experiment.methods):
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    return [*lines, *markdown_table(header, rows), ""]
+
+
+def _thinned(method: MethodSpec) -> str:
+    """Say how the honest column differs from choosing among the whole grid."""
+    parts = [f"{key}: {', '.join(map(str, values))}" for key, values in method.honest.items()]
+    if method.folds is not None:
+        parts.append(f"folds looked at: {method.folds}")
+    if method.default is not None:
+        parts.append(f"default {_point(method.default)}")
+    return "; ".join(parts) or "–"
 
 
 def _published(experiment: Experiment, table: ExpectedTable, summary: Summary, told: list[dict[str, Any]]) -> list[str]:
@@ -98,8 +160,8 @@ def _published(experiment: Experiment, table: ExpectedTable, summary: Summary, t
                 titles.get(row["method"], row["method"]),
                 row["condition"],
                 f"{row['published']:g}",
-                _spell(summary.paper(*place)),
-                _spell(summary.honest(*place)),
+                spell(summary.paper(*place)),
+                spell(summary.honest(*place)),
                 status,
             ]
         )
@@ -123,9 +185,9 @@ def _honest(experiment: Experiment, summary: Summary) -> list[str]:
         metrics = sorted({metric for cell in summary.cells if cell.data == data.name for metric in cell.test})
         for metric in metrics:
             rows = [
-                [method.title, *(_spell(summary.honest(data.name, name, method.name, metric)) for name in columns)]
+                [method.title, *(spell(summary.honest(data.name, name, method.name, metric)) for name in columns)]
                 for method in experiment.methods
-                if any(summary.of(data.name, name, method.name) for name in columns)
+                if method.grid_points() and any(summary.of(data.name, name, method.name) for name in columns)
             ]
             lines += [f"{data.name}, {metric}:", "", *markdown_table(["method", *columns], rows), ""]
     return lines
@@ -159,15 +221,13 @@ def _environments(summary: Summary) -> list[str]:
     return lines
 
 
-def _spell(column: Column | None) -> str:
-    if column is None:
-        return "–"
-    spread = f" ± {column.deviation:.3f}" if column.n_draws > 1 else ""
-    return f"{column.mean:.3f}{spread}"
-
-
 def _point(point: dict[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in point.items()) or "–"
+
+
+def figures_beside(path: Path) -> set[str]:
+    """Return the names of the figures that lie beside a page."""
+    return {figure.name for figure in path.parent.glob("*.svg")}
 
 
 def pages() -> dict[Path, str]:
@@ -175,8 +235,7 @@ def pages() -> dict[Path, str]:
     found = {}
     for name in experiments.names():
         path = DOCS / "benchmarks" / f"{name}.md"
-        has_figure = path.with_suffix(".svg").is_file()
-        found[path] = paper_page(read_experiment(experiments.PAPERS / name), figure=has_figure)
+        found[path] = paper_page(read_experiment(experiments.PAPERS / name), figures_beside(path))
     found[DOCS / "speed.md"] = speed_page(SPEED_RESULTS)
     if (QUALITY_RESULTS / "features.json").is_file():
         found[DOCS / "benchmarks" / "features.md"] = quality_features.page(QUALITY_RESULTS)

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,17 @@ def cells_of(experiment: Experiment) -> Iterator[Cell]:
         for condition, split in conditions(data.split):
             for draw in range(data.draws):
                 for method in experiment.methods:
-                    if method.data and data.name not in method.data:
-                        continue
-                    for point in method.points():
-                        yield _cell(experiment, data, condition, split, draw, method, point)
+                    if method.runs_in(data.name, condition):
+                        for point in _points(experiment, method, condition):
+                            yield _cell(experiment, data, condition, split, draw, method, point)
+
+
+def _points(experiment: Experiment, method: MethodSpec, condition: str) -> list[dict[str, Any]]:
+    """Return the points to run: beside the grid those that only the honest column uses."""
+    points = method.points()
+    default = [method.default] if method.default is not None else []
+    more = default if condition in experiment.selection.default_in else method.grid_points()
+    return points + [point for point in more if point not in points]
 
 
 def _cell(
@@ -64,6 +72,11 @@ def _cell(
     method: MethodSpec,
     point: dict[str, Any],
 ) -> Cell:
+    selection = experiment.selection
+    # A single grid point needs no choice, and one that cannot be chosen no score.
+    compared = len(method.points()) > 1 and condition not in selection.default_in
+    choices = method.grid_points()
+    compared = compared and (not method.honest or (len(choices) > 1 and point in choices))
     identity = {
         "dataset": data.dataset,
         "parameters": data.parameters,
@@ -74,8 +87,7 @@ def _cell(
         "method": method.path,
         "settings": method.fixed | point,
         "metrics": list(experiment.metrics),
-        # A single grid point needs no choice, so nothing is scored inside the labelled part.
-        "inside": [experiment.selection.metric, experiment.selection.n_splits] if len(method.points()) > 1 else None,
+        "inside": [selection.metric, selection.n_splits, *filter(None, [method.folds])] if compared else None,
     }
     return Cell(data, condition, split, draw, method, point, identity)
 
@@ -109,6 +121,8 @@ def run(
     todo = [
         cell for cell in wanted if (not methods or cell.method.name in methods) and (fresh or cell.key not in known)
     ]
+    # Cells of two methods that compute the same are run once.
+    todo = list({cell.key: cell for cell in todo}.values())
     say(f"{experiment.name}: {len(wanted)} cells, {len(todo)} to run")
     where = environment()
     for number, result in enumerate(_results(experiment, todo, where, jobs), start=1):
@@ -131,7 +145,19 @@ def _results(experiment: Experiment, todo: list[Cell], where: dict[str, Any], jo
     from joblib import Parallel, delayed
 
     parallel = Parallel(n_jobs=jobs, return_as="generator")
-    yield from parallel(delayed(run_cell)(experiment, cell, where) for cell in todo)
+    groups = [list(cells) for _, cells in groupby(todo, key=_what_is_shared)]
+    for results in parallel(delayed(_run_cells)(experiment, cells, where) for cells in groups):
+        yield from results
+
+
+def _what_is_shared(cell: Cell) -> str:
+    """Return what cells have in common that differ in the last parameter of the grid only: work they may share."""
+    point = {name: value for name, value in cell.point.items() if name != list(cell.point)[-1]}
+    return digest([cell.draw_identity, cell.method.path, cell.method.fixed, point])
+
+
+def _run_cells(experiment: Experiment, cells: list[Cell], where: dict[str, Any]) -> list[CellResult]:
+    return [run_cell(experiment, cell, where) for cell in cells]
 
 
 def run_cell(experiment: Experiment, cell: Cell, where: dict[str, Any]) -> CellResult:
@@ -156,9 +182,9 @@ def _score_parts(experiment: Experiment, cell: Cell, dataset: Dataset, split: Sp
     """Fit on the labelled part and score the parts that the split names."""
     X, Y = _seen(dataset, split)
     with measure() as elapsed:
-        model = _make(cell).fit(X, Y)
+        model = _make(cell, dataset).fit(X, Y)
         scores = {name: _scores(model, dataset, split, rows) for name, rows in split.evaluate.items()}
-    result.cpu_fit = round(elapsed.cpu, 4)
+    result.cpu_fit = round(elapsed.cpu + _saved(model), 4)
     for name, rows in split.evaluate.items():
         for metric in experiment.metrics:
             result.test[f"{name}/{metric}"] = metric_of(metric)(dataset.Y[rows], scores[name])
@@ -173,20 +199,29 @@ def _score_inside(experiment: Experiment, cell: Cell, dataset: Dataset, split: S
     X, Y = _seen(dataset, split)
     selection = experiment.selection
     folds = LabeledKFold(selection.n_splits, random_state=seed_of(cell.draw_identity, "folds"))
-    values = []
+    values, saved = [], 0.0
     with measure() as elapsed:
-        for Y_train, held_out in folds.split_labels(Y):
-            scores = _seen_scores(_make(cell).fit(X, Y_train), X)[held_out]
+        for Y_train, held_out in islice(folds.split_labels(Y), cell.method.folds):
+            model = _make(cell, dataset).fit(X, Y_train)
+            saved += _saved(model)
+            # What is chosen for photos never seen must not be compared by scores of photos seen.
+            novel = selection.on == "novel"
+            scores = model.decision_function(X[held_out]) if novel else _seen_scores(model, X)[held_out]
             with suppress(NothingToScoreError):
                 values.append(metric_of(selection.metric)(Y[held_out], scores))
     if not values:
         raise NothingToScoreError(f"no fold of draw {cell.draw} has a tag to score; label more rows")
-    result.cpu_inside = round(elapsed.cpu, 4)
+    result.cpu_inside = round(elapsed.cpu + saved, 4)
     result.inside = float(np.mean(values))
 
 
-def _make(cell: Cell) -> Any:
-    return make_method(cell.method.path, cell.method.fixed | cell.point, seed_of(cell.identity))
+def _make(cell: Cell, dataset: Dataset) -> Any:
+    return make_method(cell.method.path, cell.method.fixed | cell.point, seed_of(cell.identity), dataset.groups)
+
+
+def _saved(model: Any) -> float:
+    """Return the CPU seconds of work that another cell has done for this one."""
+    return float(getattr(model, "saved_cpu_", 0.0))
 
 
 def _seen(dataset: Dataset, split: Split) -> tuple[NDArray[Any], NDArray[np.int8]]:
@@ -212,14 +247,8 @@ def _seen_scores(model: Any, X: NDArray[Any]) -> NDArray[Any]:
 
 
 def _titled(result: CellResult, cell: Cell) -> CellResult:
-    """Give a cell from the cache the names it has now."""
-    result.data, result.condition, result.method, result.point = (
-        cell.data.name,
-        cell.condition,
-        cell.method.name,
-        cell.point,
-    )
-    return result
+    """Return a cell from the cache with the names it has now; two methods may share one."""
+    return replace(result, data=cell.data.name, condition=cell.condition, method=cell.method.name, point=cell.point)
 
 
 def _line(result: CellResult) -> str:

@@ -140,6 +140,27 @@ def per_class(
     return Split(fit_rows, joined["labeled"], scored)
 
 
+@register_scheme("balanced")
+def balanced(dataset: Dataset, generator: np.random.Generator, *, per_class: int, labeled: float = 1.0) -> Split:
+    """See ``per_class`` random rows of each class (the first tag a row has), label a share of them, score the rest.
+
+    Every class gets the same number of labelled rows; what is left over when the share does not come out even goes to
+    classes at random, one row each.
+    """
+    classes = dataset.Y.argmax(axis=1)
+    seen = [generator.permutation(np.flatnonzero(classes == label))[:per_class] for label in np.unique(classes)]
+    n_labeled = round(labeled * sum(map(len, seen)))
+    each, left_over = divmod(n_labeled, len(seen))
+    counts = np.full(len(seen), each)
+    counts[generator.permutation(len(seen))[:left_over]] += 1
+    if each == 0 or any(count > len(rows) for count, rows in zip(counts, seen, strict=True)):
+        raise BenchmarkError(f"labeled = {labeled} does not give each of {len(seen)} classes 1 to {per_class} rows")
+    fit_rows = np.sort(np.concatenate(seen))
+    chosen = np.sort(np.concatenate([rows[:count] for rows, count in zip(seen, counts, strict=True)]))
+    parts = {"novel": np.setdiff1d(np.arange(len(classes)), fit_rows), "unlabeled": np.setdiff1d(fit_rows, chosen)}
+    return Split(fit_rows, chosen, {name: part for name, part in parts.items() if len(part)})
+
+
 def _choose(Y: NDArray[np.int8], rows: Rows, labeled: float | int, generator: np.random.Generator, cover: bool) -> Rows:
     """Choose the labelled ones among rows; with ``cover`` every tag gets a positive, as far as the budget goes."""
     partial = label_budget(Y[rows], labeled, random_state=generator, cover_tags=cover)

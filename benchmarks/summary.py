@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.experiment import ExpectedTable, Experiment, MethodSpec
+from benchmarks.experiment import Claim, ExpectedTable, Experiment, MethodSpec
 from benchmarks.methods import metric_of
 from benchmarks.results import CellResult, canonical
 
@@ -60,8 +60,14 @@ class Summary:
         ]
 
     def honest(self, data: str, condition: str, method: str, metric: str) -> Column | None:
-        """Return the honest column: in every draw the grid point that did best inside the labelled part."""
-        allowed = self._methods[method].grid_points() if method in self._methods else []
+        """Return the honest column: in every draw the grid point that did best inside the labelled part.
+
+        Where nothing can be compared there it is the default point.
+        """
+        spec = self._methods.get(method)
+        allowed = spec.grid_points() if spec is not None else []
+        if spec is not None and spec.default is not None and condition in self.experiment.selection.default_in:
+            allowed = [spec.default]
         cells = [cell for cell in self.of(data, condition, method) if cell.point in allowed]
         by_draw: dict[int, list[CellResult]] = {}
         for cell in cells:
@@ -87,7 +93,8 @@ class Summary:
         selection = self.experiment.selection
         by_point: dict[str, list[CellResult]] = {canonical(point): [] for point in method.points()}
         for cell in cells:
-            by_point.setdefault(canonical(cell.point), []).append(cell)
+            # A point that only the honest column uses is no candidate.
+            by_point.get(canonical(cell.point), []).append(cell)
         longest = max(len(group) for group in by_point.values())
         candidates = [group for group in by_point.values() if group and len(group) == longest]
         key = f"{selection.on}/{selection.metric}"
@@ -107,6 +114,34 @@ class Summary:
             return table.missing[data]
         errors = [cell.error for cell in self.cells if cell.data == data and cell.error.startswith(DATA_MISSING)]
         return errors[0].partition(": ")[2] if errors else None
+
+
+def claimed(summary: Summary, claims: list[Claim]) -> list[dict[str, Any]]:
+    """Compare every claim with both columns.
+
+    In each row and column: in how many of the comparisons (one for each condition and other method) the method is the
+    better one, their number, and the relative improvement over the best other method, averaged over conditions.
+    """
+    rows = []
+    for claim in claims:
+        row: dict[str, Any] = {"claim": claim}
+        for name in ("paper", "honest"):
+            column = getattr(summary, name)
+            wins, n_compared, gains = 0, 0, []
+            for condition in claim.conditions:
+                mine = column(claim.data, condition, claim.method, claim.metric)
+                others = [column(claim.data, condition, other, claim.metric) for other in claim.over]
+                others = [other for other in others if other is not None]
+                if mine is None or not others:
+                    continue
+                sign = _sign(claim.metric.rpartition("/")[2])
+                wins += sum(sign * mine.mean > sign * other.mean for other in others)
+                n_compared += len(others)
+                best = max(sign * other.mean for other in others)
+                gains.append((sign * mine.mean - best) / abs(best) if best else 0.0)
+            row[name] = {"wins": wins, "of": n_compared, "gain": float(np.mean(gains)) if gains else None}
+        rows.append(row)
+    return rows
 
 
 def _mean(cells: list[CellResult], metric: str) -> float:

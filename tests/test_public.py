@@ -15,12 +15,17 @@ from tests.conftest import ROOT
 
 PUBLIC = [
     "Annotator",
+    "FSNM",
     "FeatureGroups",
+    "FisherScore",
+    "GLLR",
     "HarmonicPropagation",
     "LabeledKFold",
     "LocalGlobalConsistency",
     "NeighborTransfer",
     "RegularizedLeastSquares",
+    "SBMLR",
+    "SFSS",
     "TagVocabulary",
     "__version__",
     "label_budget",

@@ -5,8 +5,8 @@ import sys
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.experiment import PAPERS, names, read_expected, read_experiment
-from benchmarks.figures import draw_figure
-from benchmarks.report import DOCS, paper_page
+from benchmarks.figures import draw_figures
+from benchmarks.report import DOCS, figures_beside, paper_page
 from benchmarks.results import CellStore
 from benchmarks.runner import cells_of, finished, run
 from benchmarks.summary import Summary, statuses
@@ -70,10 +70,10 @@ def _report(name: str) -> None:
     summary = Summary(experiment, cells)
     store.commit(cells, statuses(summary, read_expected(experiment.folder)))
     path = DOCS / "benchmarks" / f"{name}.md"
-    if not draw_figure(experiment, summary, path.with_suffix(".svg")):
+    if not draw_figures(experiment, summary, path.with_suffix(".svg")):
         print("no figure: matplotlib is not installed (pip install tagloom[plot])")
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, paper_page(experiment, figure=path.with_suffix(".svg").is_file()))
+    write_text(path, paper_page(experiment, figures_beside(path)))
     print(f"written: {path.relative_to(DOCS.parent).as_posix()}")
 
 

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from tagloom.core.groups import FeatureGroups
     from tagloom.core.vocabulary import TagVocabulary
     from tagloom.methods import (
+        FSNM,
+        GLLR,
+        SBMLR,
+        SFSS,
+        FisherScore,
         HarmonicPropagation,
         LocalGlobalConsistency,
         NeighborTransfer,
@@ -21,6 +26,11 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "SFSS": "tagloom.methods",
+    "SBMLR": "tagloom.methods",
+    "GLLR": "tagloom.methods",
+    "FisherScore": "tagloom.methods",
+    "FSNM": "tagloom.methods",
     "Annotator": "tagloom.core.annotator",
     "FeatureGroups": "tagloom.core.groups",
     "HarmonicPropagation": "tagloom.methods",
@@ -33,8 +43,13 @@ _HOMES = {
 }
 
 __all__ = [
+    "FSNM",
+    "GLLR",
+    "SBMLR",
+    "SFSS",
     "Annotator",
     "FeatureGroups",
+    "FisherScore",
     "HarmonicPropagation",
     "LabeledKFold",
     "LocalGlobalConsistency",

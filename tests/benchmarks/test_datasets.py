@@ -44,6 +44,34 @@ def test_unit_scale_gives_rows_of_length_one_and_leaves_zero_rows():
     np.testing.assert_allclose(joined[0], np.sqrt([0.5, 0.5]), rtol=1e-6)
 
 
+def test_columns_get_mean_0_and_deviation_1_and_constant_ones_become_0():
+    X = np.random.default_rng(0).normal(5.0, [3.0, 0.1, 0.0], size=(50, 3)).astype(np.float32)
+    scaled = datasets.scaled(X, "columns", FeatureGroups(["a"], [3]))
+    np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=1e-5)
+    np.testing.assert_allclose(scaled.std(axis=0), [1.0, 1.0, 0.0], rtol=1e-5)
+    assert scaled.dtype == np.float32
+
+
+def test_corel_cds_are_one_tag_each(tmp_path, monkeypatch):
+    folder = tmp_path / "corel5k"
+    folder.mkdir()
+    cd = np.array([7000, 1000, 7000, 3000])
+    np.savez(folder / "corel5k.npz", corel_cd=cd, split=np.array(["train"] * 4), image_id=np.arange(4))
+    monkeypatch.setenv("TAGLOOM_DATA", str(tmp_path))
+    seen = []
+
+    def photo_features(_name, paths, groups):
+        seen.extend(path.relative_to(folder).as_posix() for path in paths)
+        return np.arange(4.0, dtype=np.float32)[:, None], FeatureGroups(list(groups), [1])
+
+    monkeypatch.setattr(datasets, "photo_features", photo_features)
+    found = datasets.corel5k_cds(groups=("edges",), scale="none")
+    assert found.Y.tolist() == [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 0]]
+    assert seen == [f"images/train/{number}.jpeg" for number in range(4)]
+    first = datasets.corel5k_cds(groups=("edges",), scale="none", cds=2)
+    assert (first.Y.tolist(), first.X.ravel().tolist()) == ([[1, 0], [0, 1]], [1.0, 3.0])
+
+
 def test_an_unknown_dataset_is_named():
     with pytest.raises(BenchmarkError, match="'nothing'"):
         datasets.load_dataset("nothing")

@@ -7,6 +7,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from benchmarks.literal.harmonic import harmonic_propagation
 from benchmarks.literal.local_global import local_global_consistency
 from benchmarks.literal.ridge import ridge, ridge_leave_one_out
+from benchmarks.literal.sfss import sfss
 from tagloom.graph import NeighborGraph
 from tagloom.methods import HarmonicPropagation
 
@@ -65,3 +66,18 @@ def test_tagloom_agrees_with_the_dense_harmonic_function(weights, labels):
     graph = NeighborGraph.from_weights(sparse.csr_array(weights))
     found = HarmonicPropagation(graph=graph, tol=1e-12).fit(np.zeros((12, 1)), labels).transduction_
     np.testing.assert_allclose(found, harmonic_propagation(weights, labels), atol=1e-8)
+
+
+def test_sfss_as_printed_is_stationary(weights, labels):
+    X = np.random.default_rng(2).standard_normal((12, 4))
+    W, b, F = sfss(X, weights, labels, 2.0, 0.5, tol=1e-14, max_iter=5000)
+    residual = X @ W + b - F
+    known = (labels != -1).all(axis=1)
+    np.testing.assert_allclose(F[known], labels[known], atol=1e-6)
+    smooth = (np.diag(weights.sum(axis=1)) - weights) @ F + F - 2.0 * residual  # the gradient in F, halved
+    np.testing.assert_allclose(smooth[~known], 0.0, atol=1e-6)
+    np.testing.assert_allclose(residual.mean(axis=0), 0.0, atol=1e-8)
+    norms = np.linalg.norm(W, axis=1)
+    used = norms > 1e-3
+    assert used.any()
+    np.testing.assert_allclose(4.0 * (X.T @ residual)[used], -0.5 * W[used] / norms[used, None], atol=1e-5)

@@ -1,14 +1,16 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import benchmarks.papers.__main__ as papers
-from benchmarks import datasets, methods, report, runner
+from benchmarks import datasets, figures, methods, report, runner
 from benchmarks.errors import BenchmarkError, DataMissingError
-from benchmarks.experiment import read_expected, read_experiment
+from benchmarks.experiment import read_claims, read_expected, read_experiment
 from benchmarks.results import CellStore, read_cells, seed_of
-from benchmarks.summary import Summary, statuses
+from benchmarks.summary import Summary, claimed, statuses
+from benchmarks.views import table_of
 
 EXPERIMENT = """
 title = "A toy"
@@ -260,3 +262,281 @@ def test_committed_cells_serve_a_fresh_checkout(command, folder):
     assert len(CellStore(folder).load()) == 8
     command(["run", "toy"])
     assert FakeCentroid.fits == fits
+
+
+def with_lines(folder, *replacements, more=""):
+    text = (folder / "experiment.toml").read_text(encoding="utf-8")
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "experiment.toml").write_text(text + more, encoding="utf-8")
+    return read_experiment(folder)
+
+
+def test_the_honest_column_may_have_a_smaller_grid_and_only_that_is_scored_inside(folder):
+    experiment = with_lines(folder, ("[0.0, 100.0]", "[0.0, 1.0, 100.0]"), more="honest = { noise = [1.0, 100.0] }\n")
+    cells = run(folder)
+    assert {(cell.point["noise"], cell.inside is None) for cell in cells} == {(0.0, True), (1.0, False), (100.0, False)}
+    for cell in cells:
+        cell.test["unlabeled/map"] = {0.0: 1.0, 1.0: 0.5, 100.0: 0.1}[cell.point["noise"]]
+    summary = Summary(experiment, cells)
+    assert summary.honest("blobs", "20 %", "centroid", "unlabeled/map").mean == 0.5
+    assert summary.paper("blobs", "20 %", "centroid", "unlabeled/map").mean == 1.0
+    with pytest.raises(BenchmarkError, match="other"):
+        with_lines(folder, ("honest = { noise", "honest = { other"))
+
+
+def test_the_honest_column_may_have_a_value_of_its_own_that_is_no_candidate_on_the_test_part(folder):
+    experiment = with_lines(folder, more="honest = { noise = [3.0] }\n")
+    cells = run(folder)
+    assert {cell.point["noise"] for cell in cells} == {0.0, 3.0, 100.0}
+    assert all(cell.inside is None for cell in cells)  # one value: nothing to compare
+    for cell in cells:
+        cell.test["unlabeled/map"] = {0.0: 0.3, 3.0: 0.9, 100.0: 0.1}[cell.point["noise"]]
+    summary = Summary(experiment, cells)
+    assert summary.honest("blobs", "20 %", "centroid", "unlabeled/map").mean == 0.9
+    assert summary.paper("blobs", "20 %", "centroid", "unlabeled/map").mean == 0.3
+
+
+def test_a_dear_method_may_look_at_some_of_the_folds_only(folder):
+    all_folds = {cell.key: cell.inside for cell in run(folder)}
+    with_lines(folder, more="folds = 1\n")
+    FakeCentroid.fits = 0
+    first = {cell.key: cell.inside for cell in run(folder)}
+    assert FakeCentroid.fits == 8 * (1 + 1)
+    assert not set(first) & set(all_folds)
+
+
+def test_two_methods_that_compute_the_same_share_their_cells(folder):
+    twin = '[[methods]]\nname = "twin"\nclass = "fake_centroid"\ngrid = { noise = [0.0, 100.0] }\n'
+    with_lines(folder, more=twin)
+    cells = run(folder)
+    assert FakeCentroid.fits == 8 * (1 + 3)
+    by_method = {
+        name: [(cell.point, cell.test) for cell in cells if cell.method == name] for name in ("centroid", "twin")
+    }
+    assert len(by_method["twin"]) == 8
+    assert by_method["twin"] == by_method["centroid"]
+
+
+def test_where_nothing_can_be_compared_the_honest_column_takes_the_default(folder):
+    change = ('paper = "best_on_test"', 'paper = "best_on_test"\ndefault_in = ["20 %"]')
+    experiment = with_lines(folder, change, more="default = { noise = 7.0 }\n")
+    cells = run(folder)
+    place = {condition: [cell for cell in cells if cell.condition == condition] for condition in ("20 %", "50 %")}
+    assert all(cell.inside is None for cell in place["20 %"])
+    assert {cell.point["noise"] for cell in place["20 %"]} == {0.0, 7.0, 100.0}
+    assert {cell.point["noise"] for cell in place["50 %"]} == {0.0, 100.0}
+    for cell in place["20 %"]:
+        cell.test["unlabeled/map"] = 0.9 if cell.point["noise"] == 7.0 else 0.2
+    summary = Summary(experiment, cells)
+    honest = summary.honest("blobs", "20 %", "centroid", "unlabeled/map")
+    assert (honest.mean, honest.points) == (0.9, ({"noise": 7.0},) * 2)
+    assert summary.paper("blobs", "20 %", "centroid", "unlabeled/map").mean == 0.2
+    assert "At 20 % nothing can be compared" in report.paper_page(experiment)
+
+
+def test_a_default_is_asked_for_where_it_is_needed(folder):
+    change = ('paper = "best_on_test"', 'paper = "best_on_test"\ndefault_in = ["20 %"]')
+    with pytest.raises(BenchmarkError, match="default"):
+        with_lines(folder, change)
+
+
+def test_a_method_may_be_limited_to_conditions(folder):
+    with_lines(folder, more='conditions = ["50 %"]\n')
+    assert {cell.condition for cell in run(folder)} == {"50 %"}
+
+
+def test_for_photos_never_seen_choices_are_compared_by_the_scores_of_new_photos(folder, monkeypatch):
+    def decision_function(self, X):
+        return np.zeros((len(X), 4))
+
+    monkeypatch.setattr(FakeCentroid, "decision_function", decision_function, raising=False)
+    with_lines(
+        folder, ('scheme = "transductive"', 'scheme = "train_test", n_train = 40'), ('on = "unlabeled"', 'on = "novel"')
+    )
+    by_inside = {cell.inside for cell in run(folder) if cell.point["noise"] == 0.0}
+    by_transduction = {cell.test["unlabeled/map"] for cell in run(folder) if cell.point["noise"] == 0.0}
+    assert max(by_inside) < min(by_transduction)
+
+
+@pytest.mark.medium
+def test_two_processes_give_what_one_does(folder):
+    with_lines(
+        folder,
+        ('class = "fake_centroid"', 'class = "tagloom.methods:RegularizedLeastSquares"'),
+        ("noise = [0.0, 100.0]", "regularization = [0.1, 10.0]"),
+    )
+    assert scores(run(folder, jobs=2)) == scores(run(folder, fresh=True))
+
+
+def toy_rows():
+    dataset = datasets.toy(n_rows=40)
+    Y = dataset.Y.copy()
+    Y[20:] = -1
+    return dataset, dataset.X, Y
+
+
+def test_labelled_photos_only_is_the_method_without_the_others():
+    _, X, Y = toy_rows()
+    wrapped = methods.make_method("labeled_only", {"method": "tagloom.methods:RegularizedLeastSquares"}, 0).fit(X, Y)
+    alone = methods.find("tagloom.methods:RegularizedLeastSquares")().fit(X[:20], Y[:20])
+    np.testing.assert_array_equal(wrapped.decision_function(X), alone.decision_function(X))
+    assert not hasattr(wrapped, "transduction_")
+
+
+def test_features_are_selected_once_for_all_penalties(monkeypatch):
+    _, X, Y = toy_rows()
+    fits = []
+
+    class Selector:
+        def __init__(self, **settings):
+            self.settings = settings
+
+        def fit(self, X, Y):
+            fits.append((len(X), self.settings))
+            self.selected_features_ = np.arange(self.settings["keep"])
+            return self
+
+    monkeypatch.setattr(methods, "find", lambda _path: Selector)
+    monkeypatch.setattr(methods, "_kept", methods.OrderedDict())
+
+    def make(keep, regularization):
+        settings = {"selector": "s", "keep": keep, "regularization": regularization}
+        return methods.make_method("select_then_least_squares", settings, 0).fit(X, Y)
+
+    weak, strong = make(2, 0.1), make(2, 10.0)
+    assert fits == [(20, {"keep": 2})]
+    assert weak.saved_cpu_ == 0.0 <= strong.saved_cpu_
+    monkeypatch.undo()
+    direct = methods.find("tagloom.methods:RegularizedLeastSquares")(10.0).fit(X[:20, :2], Y[:20])
+    np.testing.assert_array_equal(strong.decision_function(X), direct.decision_function(X[:, :2]))
+
+
+def test_without_a_feature_all_photos_score_alike():
+    X = datasets.toy(n_rows=40).X
+    model = methods.METHODS["select_then_least_squares"]("s", 1.0)
+    model.selected_features_, model.shares_ = np.empty(0, int), np.array([0.1, 0.2])
+    assert model.decision_function(X[:2]).tolist() == [[0.1, 0.2]] * 2
+
+
+def test_a_point_of_a_path_is_the_fit_of_that_sparsity_and_groups_are_those_of_the_dataset():
+    dataset, X, Y = toy_rows()
+    gllr = "tagloom.methods.baselines.gllr:GLLR"
+    settings = {"method": gllr, "groups": "dataset", "sparsities": [0.5, 0.1], "sparsity": 0.1, "tol": 1e-8}
+    point = methods.make_method("point_of_path", settings, 0, dataset.groups).fit(X, Y)
+    direct = methods.find(gllr)(dataset.groups, sparsity=0.1, tol=1e-8).fit(X, Y)
+    np.testing.assert_allclose(point.decision_function(X), direct.decision_function(X), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("sparsity", [1e-3, 10.0])
+def test_sfss_is_the_same_minimum_whichever_solver_is_the_faster(sparsity):
+    _, X, Y = toy_rows()
+    settings = {"regression_weight": 1.0, "sparsity": sparsity, "n_neighbors": 5}
+    fast = methods.make_method("sfss", settings, 0).fit(X, Y)
+    exact = methods.find("tagloom.methods.sfss:SFSS")(**settings, tol=1e-8).fit(X, Y)
+    np.testing.assert_allclose(fast.decision_function(X), exact.decision_function(X), atol=0.02)
+
+
+CLAIMS = """
+[[claim]]
+text = "centroid beats noise"
+source = "made up"
+data = "blobs"
+metric = "unlabeled/map"
+method = "centroid"
+over = ["noise"]
+conditions = ["20 %", "50 %"]
+gain = 0.5
+"""
+SECOND = """
+[[methods]]
+name = "noise"
+class = "fake_centroid"
+fixed = { noise = 100.0 }
+"""
+VIEWS = """
+[[views]]
+name = "lines"
+title = "Lines"
+kind = "curves"
+data = "blobs"
+metric = "unlabeled/map"
+column = "paper"
+[[views]]
+name = "bars"
+title = "Bars"
+kind = "gain"
+text = "What it shows."
+data = "blobs"
+metric = "unlabeled/map"
+methods = ["centroid", "noise"]
+[[views]]
+name = "map"
+title = "Map"
+kind = "surface"
+data = "blobs"
+metric = "unlabeled/map"
+condition = "20 %"
+method = "centroid"
+x = "noise"
+y = "random_state"
+"""
+
+
+@pytest.fixture
+def shown(folder):
+    (folder / "expected.toml").write_text(EXPECTED + CLAIMS, encoding="utf-8")
+    grid = ("noise = [0.0, 100.0]", "random_state = [1, 2], noise = [0.0, 100.0]")
+    return with_lines(folder, grid, more=SECOND + VIEWS)
+
+
+def test_claims_are_counted_in_both_columns(shown, folder):
+    summary = Summary(shown, run(folder))
+    (row,) = claimed(summary, read_claims(folder))
+    for column in ("paper", "honest"):
+        place = [
+            [getattr(summary, column)("blobs", name, method, "unlabeled/map").mean for method in ("centroid", "noise")]
+            for name in ("20 %", "50 %")
+        ]
+        assert row[column]["of"] == 2
+        assert row[column]["wins"] == sum(one > other for one, other in place)
+        assert row[column]["gain"] == pytest.approx(np.mean([one / other - 1 for one, other in place]))
+
+
+def test_views_have_tables_by_hand(shown, folder):
+    cells = run(folder)
+    summary = Summary(shown, cells)
+    tables = {view.name: table_of(view, shown, summary) for view in shown.views}
+    header, rows = tables["map"]
+    assert header == ["random_state ↓, noise →", "0", "100"]
+    found = [
+        cell.test["unlabeled/map"]
+        for cell in cells
+        if (cell.method, cell.condition) == ("centroid", "20 %") and cell.point == {"random_state": 2, "noise": 100.0}
+    ]
+    assert rows[1][2] == f"{np.mean(found):.3f}"
+    assert tables["lines"][0] == ["method", "20 %", "50 %"]
+    assert [row[:2] for row in tables["bars"][1]][::2] == [["paper's protocol", "20 %"], ["honest", "20 %"]]
+
+
+def test_views_are_drawn_and_shown_on_the_page(shown, folder):
+    pytest.importorskip("matplotlib")
+    summary = Summary(shown, run(folder))
+    page = folder.parent / "docs" / "toy.md"
+    assert figures.draw_figures(shown, summary, page.with_suffix(".svg"))
+    drawn = report.figures_beside(page)
+    assert drawn == {"toy.svg", "toy-lines.svg", "toy-bars.svg", "toy-map.svg"}
+    text = report.paper_page(shown, drawn)
+    assert all(f"]({name})" in text for name in drawn)
+    assert "What it shows." in text
+    assert "toy-map.svg" not in report.paper_page(shown)
+
+
+def test_a_view_of_an_unknown_kind_or_method_is_named(shown, folder):
+    summary = Summary(shown, [])
+    lines = shown.views[0]
+    with pytest.raises(BenchmarkError, match="'pie'"):
+        table_of(replace(lines, kind="pie"), shown, summary)
+    with pytest.raises(BenchmarkError, match="absent"):
+        table_of(replace(lines, options=lines.options | {"methods": ["absent"]}), shown, summary)

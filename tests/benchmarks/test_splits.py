@@ -50,6 +50,29 @@ def test_per_class_takes_so_many_of_each():
     assert Y[split.evaluate["novel"]].sum(axis=0).tolist() == [4, 4, 1]
 
 
+@pytest.mark.parametrize(("labeled", "per_tag"), [(0.1, {1}), (0.25, {2, 3}), (1.0, {10})])
+def test_balanced_labels_every_class_alike_and_scores_all_others(labeled, per_tag):
+    Y = np.eye(4, dtype=np.int8)[np.repeat([0, 1, 2, 3], [15, 14, 15, 15])]
+    split = draw_split(Dataset(np.zeros((59, 1)), Y), "balanced", {"per_class": 10, "labeled": labeled}, seed=3)
+    assert Y[split.fit_rows].sum(axis=0).tolist() == [10] * 4
+    assert set(Y[split.labeled_rows].sum(axis=0).tolist()) == per_tag
+    assert len(split.labeled_rows) == 40 * labeled
+    assert np.isin(split.labeled_rows, split.fit_rows).all()
+    assert Y[split.evaluate["novel"]].sum(axis=0).tolist() == [5, 4, 5, 5]
+    unlabeled = split.evaluate.get("unlabeled", np.empty(0, int))
+    assert np.array_equal(np.union1d(unlabeled, split.labeled_rows), split.fit_rows)
+
+
+def test_balanced_refuses_a_class_without_a_label():
+    with pytest.raises(BenchmarkError, match="each of 2 classes"):
+        draw_split(
+            Dataset(np.zeros((8, 1)), np.eye(2, dtype=np.int8)[np.arange(8) % 2]),
+            "balanced",
+            {"per_class": 4, "labeled": 0.1},
+            seed=0,
+        )
+
+
 def test_draws_depend_on_the_seed_alone():
     dataset = toy()
     first, again, other = (draw_split(dataset, "transductive", {"labeled": 9}, seed=s) for s in (1, 1, 2))

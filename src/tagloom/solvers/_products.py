@@ -15,7 +15,7 @@ try:
 except ImportError:  # a SciPy that has moved its private kernels
     csr_matvecs = None
 
-__all__ = ["Product", "as_product"]
+__all__ = ["Product", "add_product", "as_product"]
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -51,6 +51,14 @@ def multiply_into(A: Any, block: FloatArray, out: FloatArray) -> None:
         out[:] = A @ block
         return
     out.fill(0)
+    add_product(A, block, out)
+
+
+def add_product(A: Any, block: FloatArray, out: FloatArray) -> None:
+    """Add ``A @ block`` to ``out`` (CSR, all three C-contiguous and of one dtype)."""
+    if csr_matvecs is None:
+        out += A @ block
+        return
     rows, columns = A.shape
     csr_matvecs(rows, columns, block.shape[1], A.indptr, A.indices, A.data, block.ravel(), out.ravel())
 

@@ -4,15 +4,16 @@ import itertools
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers.datafits import Datafit
-from tagloom.solvers.penalties import Penalty
+from tagloom.solvers._newton import newton_candidate, suits_newton
+from tagloom.solvers.datafits import Datafit, QuadraticGram
+from tagloom.solvers.penalties import L21, Penalty
 
 __all__ = ["PenalizedResult", "solve_penalized"]
 
@@ -100,7 +101,8 @@ def solve_penalized(
     -----
     A block of rows takes steps ``W_b ← prox(W_b - ∇_b/L_b, 1/L_b)`` with L_b the Lipschitz constant of the block alone,
     which never raise the objective. Every few passes the last iterates are combined to cancel their differences as far
-    as possible; the combination is kept only if its objective is lower.
+    as possible; the combination is kept only if its objective is lower. For a quadratic with `L21` a pass, which
+    settles the rows in use, is followed by a Newton step on them instead, as long as it lowers the objective.
     """
     if not (np.isfinite(tol) and tol > 0) or max_iter < 0:
         raise InvalidInputError(f"tol must be positive and max_iter not negative, got {tol!r} and {max_iter!r}")
@@ -194,15 +196,19 @@ class _Descent:
 
     def run(self, aim: float, max_iter: int) -> Iterator[float]:
         """Descend until the optimality residual is at most ``aim``; yield the objective from time to time."""
-        memory = [self.W.copy()]
+        suits = suits_newton(self.datafit, self.penalty)
+        by_newton = suits
         while self.n_iter < max_iter:
-            for _ in range(min(PERIOD, max_iter - self.n_iter)):
+            memory = [self.W.copy()]
+            for _ in range(1 if by_newton else min(PERIOD, max_iter - self.n_iter)):
                 self._epoch()
                 memory.append(self.W.copy())
-            yield self._extrapolate(memory)
-            memory = [self.W.copy()]
+            before = self.W
+            yield self._newton() if by_newton else self._extrapolate(memory)
             if self._distance(self.W) <= aim:
                 break
+            # Where a Newton step was of no use the rows in use are not settled: passes come first.
+            by_newton = suits and not (by_newton and self.W is before)
 
     def _epoch(self) -> None:
         """Step on every block once."""
@@ -229,6 +235,16 @@ class _Descent:
         weights = np.linalg.solve(gram / size + 1e-12 * np.eye(len(gram)), np.ones(len(gram)))
         candidate = np.tensordot(weights / weights.sum(), np.array(memory[1:]), axes=1)
         candidate[self.W == 0] = 0
+        return self._take_better(candidate, objective)
+
+    def _newton(self) -> float:
+        """Take a Newton step if that is an improvement, and return the objective."""
+        objective = self._objective(self.W)
+        candidate = newton_candidate(cast(QuadraticGram, self.datafit), cast(L21, self.penalty), self.W)
+        return objective if candidate is None else self._take_better(candidate, objective)
+
+    def _take_better(self, candidate: Matrix, objective: float) -> float:
+        """Move to the candidate if that is an improvement, and return the objective."""
         value = self._objective(candidate)
         # Near the solution objectives agree to the last digit; the optimality residual still tells them apart.
         level = value <= objective + ROUNDING * abs(objective)

@@ -12,6 +12,9 @@ __all__ = ["L21", "Penalty"]
 
 Matrix = NDArray[np.floating[Any]]
 
+# What stands for the norm of a zero row in a division.
+TINY = 1e-150
+
 
 class Penalty(Protocol):
     """What the solver asks of a penalty: a sum over groups of whole rows.
@@ -72,10 +75,9 @@ class L21:
 
     def prox(self, W: Matrix, step: float) -> Matrix:
         """Shorten every row by ``step · strength · weight``; rows that are not longer become zero."""
-        norms = _row_norms(W)
-        shorter = norms - step * self._limits(len(W))
-        factor = np.divide(shorter, norms, out=np.zeros_like(norms), where=shorter > 0)
-        return W * factor[:, None]
+        limits = self.strength if self.weights is None else self._limits(len(W))
+        factor = 1.0 - step * limits / np.maximum(_row_norms(W), TINY)
+        return W * np.maximum(factor, 0.0)[:, None]
 
     def subdifferential_distance(self, W: Matrix, gradient: Matrix) -> NDArray[np.float64]:
         """Return ``‖g_i + limit_i w_i/‖w_i‖‖`` for rows in use and ``(‖g_i‖ - limit_i)₊`` for zero rows."""

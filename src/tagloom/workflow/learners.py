@@ -13,6 +13,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import SettingsError
 from tagloom.features import GroupScaler
 from tagloom.methods import (
+    SFSS,
     HarmonicPropagation,
     LocalGlobalConsistency,
     NeighborTransfer,
@@ -56,6 +57,11 @@ LEARNERS = {
             "consistency",
             "local-global consistency over the neighbour graph",
             lambda n_neighbors: LocalGlobalConsistency(n_neighbors=n_neighbors),
+        ),
+        Learner(
+            "sfss",
+            "SFSS: one set of features for all tags, scores spread over the neighbour graph",
+            lambda n_neighbors: SFSS(n_neighbors=n_neighbors, tol=1e-4),
         ),
         Learner(
             "neighbors",

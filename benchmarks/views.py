@@ -1,0 +1,119 @@
+"""Further tables of a reproduction, each with a figure: ``[[views]]`` of experiment.toml.
+
+==========  ==================================================================================================
+kind        options
+==========  ==================================================================================================
+curves      ``data``, ``metric``, ``column`` ("paper" or "honest"), ``methods`` (default: all): a line per method
+gain        ``data``, ``metric``, ``methods`` (the one and the other): bars, and the relative improvement
+surface     ``data``, ``metric``, ``condition``, ``method``, ``x``, ``y`` (two parameters of its grid)
+==========  ==================================================================================================
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.experiment import Experiment, View
+from benchmarks.splits import conditions
+from benchmarks.summary import Column, Summary
+
+KINDS = ("curves", "gain", "surface")
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A column of the summary over conditions, for some methods."""
+
+    conditions: list[str]
+    titles: list[str]
+    columns: list[list[Column | None]]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """Mean of a metric over draws at each grid point; NaN where there is none."""
+
+    x: list[Any]
+    y: list[Any]
+    values: NDArray[np.float64]
+
+
+def lines_of(view: View, experiment: Experiment, summary: Summary, column: str) -> Lines:
+    """Return what "curves" and "gain" show; conditions in which no method was run are left out."""
+    data, metric = view.options["data"], view.options["metric"]
+    titles = {method.name: method.title for method in experiment.methods}
+    methods = view.options.get("methods", list(titles))
+    unknown = sorted(set(methods) - set(titles))
+    if unknown:
+        raise BenchmarkError(f"{experiment.name}: view {view.name!r} names unknown methods {unknown}")
+    found = {
+        name: [getattr(summary, column)(data, name, method, metric) for method in methods]
+        for part in experiment.data
+        if part.name == data
+        for name, _ in conditions(part.split)
+    }
+    # "gain" compares: both must be there.
+    enough = all if view.kind == "gain" else any
+    names = [name for name, row in found.items() if enough(item is not None for item in row)]
+    columns = [[found[name][index] for name in names] for index in range(len(methods))]
+    return Lines(names, [titles[method] for method in methods], columns)
+
+
+def surface_of(view: View, experiment: Experiment, summary: Summary) -> Surface:
+    """Return what "surface" shows."""
+    options = view.options
+    (method,) = (method for method in experiment.methods if method.name == options["method"])
+    x, y = method.grid[options["x"]], method.grid[options["y"]]
+    cells = summary.of(options["data"], options["condition"], method.name)
+    values = np.full((len(y), len(x)), np.nan)
+    for row, vertical in enumerate(y):
+        for col, horizontal in enumerate(x):
+            point = {options["x"]: horizontal, options["y"]: vertical}
+            found = [cell.test[options["metric"]] for cell in cells if cell.point == point]
+            values[row, col] = np.mean(found) if found else np.nan
+    return Surface(x, y, values)
+
+
+def table_of(view: View, experiment: Experiment, summary: Summary) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of a view's table."""
+    if view.kind == "surface":
+        surface = surface_of(view, experiment, summary)
+        header = [f"{view.options['y']} ↓, {view.options['x']} →", *(f"{value:g}" for value in surface.x)]
+        rows = [
+            [f"{value:g}", *(_number(item) for item in row)]
+            for value, row in zip(surface.y, surface.values, strict=True)
+        ]
+        return header, rows
+    if view.kind == "curves":
+        lines = lines_of(view, experiment, summary, view.options["column"])
+        rows = [[title, *map(spell, row)] for title, row in zip(lines.titles, lines.columns, strict=True)]
+        return ["method", *lines.conditions], rows
+    if view.kind == "gain":
+        rows = []
+        for column, title in (("paper", "paper's protocol"), ("honest", "honest")):
+            lines = lines_of(view, experiment, summary, column)
+            first, second = lines.columns
+            for name, one, other in zip(lines.conditions, first, second, strict=True):
+                rows.append([title, name, spell(one), spell(other), f"{_gain(one, other):+.1%}".replace("%", " %")])
+        titles = lines_of(view, experiment, summary, "paper").titles
+        return ["column", "condition", *titles, "relative difference"], rows
+    raise BenchmarkError(f"{experiment.name}: view {view.name!r} has kind {view.kind!r}; there are {KINDS}")
+
+
+def spell(column: Column | None) -> str:
+    """Return mean and spread as text."""
+    if column is None:
+        return "–"
+    spread = f" ± {column.deviation:.3f}" if column.n_draws > 1 else ""
+    return f"{column.mean:.3f}{spread}"
+
+
+def _gain(one: Column | None, other: Column | None) -> float:
+    return one.mean / other.mean - 1.0 if one is not None and other is not None and other.mean else float("nan")
+
+
+def _number(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.3f}"

@@ -1,0 +1,119 @@
+"""Centred features and their products, dense or sparse."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = ["CentredFeatures", "summed_product"]
+
+Floats = NDArray[np.float64]
+
+# Rows whose float32 products are summed in that precision; the sums of such blocks are added in float64.
+ROWS_AT_ONCE = 4096
+
+
+class CentredFeatures:
+    """``X̃ = X - 1x̄ᵀ`` and the products that a fit asks for; results are float64.
+
+    Dense features are centred in a copy of the working precision: centring afterwards would cost digits where means are
+    large. Sparse ones stay as they are, and the mean is taken from every product.
+
+    Parameters
+    ----------
+    X : array or CSR of shape (n, d)
+        Features.
+    dtype : dtype
+        Precision of products: float32 or float64.
+    """
+
+    def __init__(self, X: Any, dtype: Any) -> None:
+        self.shape: tuple[int, int] = X.shape
+        self.dtype = np.dtype(dtype)
+        self.is_sparse = sparse.issparse(X)
+        self.mean = column_means(X)
+        if self.is_sparse:
+            self._X = sparse.csr_array(X, dtype=np.float64)
+            self._T = sparse.csr_array(self._X.T)
+        else:
+            self._X = np.subtract(X, self.mean.astype(self.dtype), dtype=self.dtype)
+
+    def times(self, W: Floats) -> Floats:
+        """Return ``X̃W``, with columns of mean zero."""
+        if self.is_sparse:
+            scores = np.asarray(self._X @ W)
+            scores -= self.mean @ W
+            return scores
+        used = np.flatnonzero(W.any(axis=1))
+        few = 3 * used.size < W.shape[0]
+        factor = (W[used] if few else W).astype(self.dtype)
+        scores = np.empty((self.shape[0], W.shape[1]))
+        for start in range(0, self.shape[0], ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            block = self._X[rows]
+            scores[rows] = (block.take(used, axis=1) if few else block) @ factor
+        scores -= scores.mean(axis=0)
+        return scores
+
+    def transposed_times(self, R: NDArray[np.floating[Any]]) -> Floats:
+        """Return ``X̃ᵀR`` for R with columns of mean zero."""
+        if self.is_sparse:
+            return np.asarray(self._T @ R)
+        return summed_product(self._X, R.astype(self.dtype, copy=False))
+
+    def columns(self, features: NDArray[np.intp], rows: NDArray[np.intp] | None = None) -> NDArray[np.floating[Any]]:
+        """Return some centred columns, dense, all rows or some."""
+        if self.is_sparse:
+            part = self._X[:, features] if rows is None else self._X[rows][:, features]
+            return np.asarray(part.toarray() - self.mean[features], dtype=self.dtype)
+        if rows is None:
+            return np.ascontiguousarray(self._X[:, features])
+        result = np.empty((rows.size, features.size), dtype=self.dtype)
+        for start in range(0, rows.size, ROWS_AT_ONCE):
+            block = slice(start, start + ROWS_AT_ONCE)
+            result[block] = self._X[rows[block]].take(features, axis=1)
+        return result
+
+    def gram(self, *, precise: bool = False) -> Floats:
+        """Return ``X̃ᵀX̃``; ``precise`` to multiply in float64 in any case."""
+        if self.is_sparse:
+            total = np.asarray((self._T @ self._X).toarray())
+            total -= self.shape[0] * np.outer(self.mean, self.mean)
+            return total
+        return summed_product(self._X, self._X, precise=precise)
+
+    def gram_columns(self, features: NDArray[np.intp]) -> Floats:
+        """Return ``X̃ᵀX̃`` for some features against all."""
+        if self.is_sparse:
+            total = np.asarray((self._T @ self._X[:, features]).toarray())
+            total -= self.shape[0] * np.outer(self.mean, self.mean[features])
+            return total
+        total = np.zeros((self.shape[1], features.size))
+        for start in range(0, self.shape[0], ROWS_AT_ONCE):
+            block = self._X[start : start + ROWS_AT_ONCE]
+            total += block.T @ block.take(features, axis=1)
+        return total
+
+
+def column_means(X: Any) -> Floats:
+    """Return the mean of each column in float64."""
+    if sparse.issparse(X):
+        return np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    total = np.zeros(X.shape[1])
+    for start in range(0, X.shape[0], ROWS_AT_ONCE):
+        block = X[start : start + ROWS_AT_ONCE]
+        total += block.sum(axis=0, dtype=np.float64)
+    return total / max(1, X.shape[0])
+
+
+def summed_product(
+    left: NDArray[np.floating[Any]], right: NDArray[np.floating[Any]], *, precise: bool = False
+) -> Floats:
+    """Return ``leftᵀ right``, summed in float64 over blocks of rows, or ``precise``: multiplied in it as well."""
+    total = np.zeros((left.shape[1], right.shape[1]))
+    for start in range(0, len(left), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        first = left[rows].astype(np.float64, copy=False) if precise else left[rows]
+        total += first.T @ (first if left is right else right[rows])
+    return total
