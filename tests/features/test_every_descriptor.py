@@ -95,8 +95,6 @@ def test_pixels_are_left_alone(descriptor):
 
 
 def test_threads_give_the_same_bytes(descriptor):
-    if not getattr(descriptor, "thread_safe", False):
-        pytest.skip("runs in one thread")
     pictures = [_picture((60 + seed, 80), seed) for seed in range(6)]
     serial = _compute(descriptor, *pictures)
     with ThreadPoolExecutor(3) as executor:

@@ -135,6 +135,7 @@ class ContextDescriptor(BaseDescriptor):
 
     name = "context"
     version = 1
+    thread_safe = True
 
     @property
     def outputs(self) -> Mapping[str, int]:
