@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tagloom.features.cooccurrence import CooccurrenceDescriptor
     from tagloom.features.correlogram import CorrelogramDescriptor
     from tagloom.features.deep import DeepDescriptor
-    from tagloom.features.descriptor import BaseDescriptor, Descriptor, PixelDescriptor
+    from tagloom.features.descriptor import BaseDescriptor, Descriptor, PictureDescriptor, PixelDescriptor
     from tagloom.features.duplicates import NearDuplicates, near_duplicate_pairs, near_duplicates
     from tagloom.features.edge_blocks import EdgeBlockDescriptor
     from tagloom.features.edges import EdgeDescriptor
@@ -65,6 +65,7 @@ __all__ = [
     "OnnxEncoder",
     "PerceptualHashDescriptor",
     "PhotoFacts",
+    "PictureDescriptor",
     "PixelDescriptor",
     "RegionSampler",
     "RegionVocabulary",
@@ -116,6 +117,7 @@ _HOMES = {
     "OnnxEncoder": "tagloom.features.encoder_file",
     "PerceptualHashDescriptor": "tagloom.features.phash",
     "PhotoFacts": "tagloom.features.exif",
+    "PictureDescriptor": "tagloom.features.descriptor",
     "PixelDescriptor": "tagloom.features.descriptor",
     "RegionSampler": "tagloom.features.blobs",
     "RegionVocabulary": "tagloom.features.blobs",

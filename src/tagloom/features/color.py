@@ -1,14 +1,13 @@
 """Colour: a histogram and block moments, both in CIE LAB."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.features.descriptor import PixelDescriptor
-from tagloom.images import Rendition
+from tagloom.features.descriptor import PictureDescriptor
 
 __all__ = ["ColorDescriptor", "block_moments", "lab_histogram", "srgb_to_lab"]
 
@@ -145,7 +144,7 @@ def _column_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDAr
     return np.add.reduceat(by_column.reshape(-1, 3), starts, axis=0)
 
 
-class ColorDescriptor(PixelDescriptor):
+class ColorDescriptor(PictureDescriptor):
     """Where which colours are: groups ``color`` (64 columns, `lab_histogram`) and ``moments`` (225, `block_moments`).
 
     Parameters
@@ -156,24 +155,7 @@ class ColorDescriptor(PixelDescriptor):
 
     name = "color"
     version = 2
-
-    def __init__(self, *, size: int = 256) -> None:
-        self.size = size
-
-    @property
-    def outputs(self) -> Mapping[str, int]:
-        """Two groups: ``color`` and ``moments``."""
-        return {"color": _N_BOXES, "moments": _N_BLOCKS**2 * 9}
-
-    @property
-    def renditions(self) -> tuple[Rendition, ...]:
-        """The whole photo, longer side at most ``size``."""
-        return (Rendition(f"fit-{self.size}", "fit", self.size),)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The picture's size."""
-        return {"size": self.size}
+    groups: ClassVar[Mapping[str, int]] = {"color": _N_BOXES, "moments": _N_BLOCKS**2 * 9}
 
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the 289 numbers of one photo."""

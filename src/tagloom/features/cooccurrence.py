@@ -1,14 +1,13 @@
 """Co-occurrence texture: which grey levels lie next to each other."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.features.descriptor import PixelDescriptor
+from tagloom.features.descriptor import PictureDescriptor
 from tagloom.features.luma import LUMA_UNIT, count_bytes, scaled_luma
-from tagloom.images import Rendition
 
 __all__ = ["CooccurrenceDescriptor", "cooccurrence_matrices", "cooccurrence_texture"]
 
@@ -104,7 +103,7 @@ def cooccurrence_texture(pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
     return np.stack([contrast, homogeneity, entropy, correlation], axis=1).ravel()
 
 
-class CooccurrenceDescriptor(PixelDescriptor):
+class CooccurrenceDescriptor(PictureDescriptor):
     """Texture by neighbouring grey levels: group ``cooccurrence``, 16 columns (see `cooccurrence_texture`).
 
     Parameters
@@ -115,24 +114,7 @@ class CooccurrenceDescriptor(PixelDescriptor):
 
     name = "cooccurrence"
     version = 1
-
-    def __init__(self, *, size: int = 256) -> None:
-        self.size = size
-
-    @property
-    def outputs(self) -> Mapping[str, int]:
-        """One group: ``cooccurrence``."""
-        return {"cooccurrence": _N_DIRECTIONS * _N_STATISTICS}
-
-    @property
-    def renditions(self) -> tuple[Rendition, ...]:
-        """The whole photo, longer side at most ``size``."""
-        return (Rendition(f"fit-{self.size}", "fit", self.size),)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The picture's size."""
-        return {"size": self.size}
+    groups: ClassVar[Mapping[str, int]] = {"cooccurrence": _N_DIRECTIONS * _N_STATISTICS}
 
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the 16 numbers of one photo."""

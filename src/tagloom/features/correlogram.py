@@ -1,14 +1,13 @@
 """Where colours keep together: the autocorrelogram of 36 HSV colours."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.features.descriptor import PixelDescriptor
-from tagloom.images import Rendition
+from tagloom.features.descriptor import PictureDescriptor
 
 __all__ = ["CorrelogramDescriptor", "autocorrelogram", "quantize_hsv"]
 
@@ -165,7 +164,7 @@ def _places(size: int) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     return place.astype(np.uint16), reaches
 
 
-class CorrelogramDescriptor(PixelDescriptor):
+class CorrelogramDescriptor(PictureDescriptor):
     """Where colours keep together: group ``correlogram``, 144 columns (`quantize_hsv`, then `autocorrelogram`).
 
     Parameters
@@ -176,24 +175,7 @@ class CorrelogramDescriptor(PixelDescriptor):
 
     name = "correlogram"
     version = 1
-
-    def __init__(self, *, size: int = 256) -> None:
-        self.size = size
-
-    @property
-    def outputs(self) -> Mapping[str, int]:
-        """One group: ``correlogram``."""
-        return {"correlogram": _N_COLORS * len(_DISTANCES)}
-
-    @property
-    def renditions(self) -> tuple[Rendition, ...]:
-        """The whole photo, longer side at most ``size``."""
-        return (Rendition(f"fit-{self.size}", "fit", self.size),)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The picture's size."""
-        return {"size": self.size}
+    groups: ClassVar[Mapping[str, int]] = {"correlogram": _N_COLORS * len(_DISTANCES)}
 
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the 144 numbers of one photo."""

@@ -4,7 +4,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tagloom.exceptions import InvalidInputError
 from tagloom.images import DecodedPhoto, Rendition
 
-__all__ = ["BaseDescriptor", "Descriptor", "PixelDescriptor"]
+__all__ = ["BaseDescriptor", "Descriptor", "PictureDescriptor", "PixelDescriptor"]
 
 
 @runtime_checkable
@@ -126,6 +126,43 @@ class PixelDescriptor(BaseDescriptor):
         for row, photo in zip(rows, photos, strict=True):
             row[:] = self.describe(_check_pixels(photo.pixels[rendition.name]))
         return rows
+
+
+class PictureDescriptor(PixelDescriptor):
+    """Base of the descriptors of the whole photo at one moderate size: a subclass sets `groups` and writes `describe`.
+
+    They share the picture, so that a photo is resized once for all of them.
+
+    Parameters
+    ----------
+    size : int, default=256
+        Longer side of the picture; smaller photos are not enlarged.
+
+    Attributes
+    ----------
+    groups : mapping of str to int
+        Feature groups and their number of columns.
+    """
+
+    groups: ClassVar[Mapping[str, int]]
+
+    def __init__(self, *, size: int = 256) -> None:
+        self.size = size
+
+    @property
+    def outputs(self) -> Mapping[str, int]:
+        """The groups."""
+        return self.groups
+
+    @property
+    def renditions(self) -> tuple[Rendition, ...]:
+        """The whole photo, longer side at most ``size``."""
+        return (Rendition(f"fit-{self.size}", "fit", self.size),)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The picture's size."""
+        return {"size": self.size}
 
 
 def _check_pixels(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -1,15 +1,14 @@
 """Edges by place: in which directions brightness changes in five regions of the photo."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.features.descriptor import PixelDescriptor
+from tagloom.features.descriptor import PictureDescriptor
 from tagloom.features.edges import direction_bins, edge_angles
 from tagloom.features.luma import count_bytes, scaled_luma
-from tagloom.images import Rendition
 
 __all__ = ["EdgeBlockDescriptor", "edge_block_histogram"]
 
@@ -69,7 +68,7 @@ def edge_block_histogram(pixels: NDArray[np.uint8], *, threshold: float = _THRES
     return shares.ravel()
 
 
-class EdgeBlockDescriptor(PixelDescriptor):
+class EdgeBlockDescriptor(PictureDescriptor):
     """Directions of edges in five regions: group ``edge_blocks``, 75 columns (see `edge_block_histogram`).
 
     Parameters
@@ -82,25 +81,16 @@ class EdgeBlockDescriptor(PixelDescriptor):
 
     name = "edge_blocks"
     version = 1
+    groups: ClassVar[Mapping[str, int]] = {"edge_blocks": len(_REGIONS) * (_N_DIRECTIONS + 1)}
 
     def __init__(self, *, size: int = 256, threshold: float = _THRESHOLD) -> None:
-        self.size = size
+        super().__init__(size=size)
         self.threshold = threshold
-
-    @property
-    def outputs(self) -> Mapping[str, int]:
-        """One group: ``edge_blocks``."""
-        return {"edge_blocks": len(_REGIONS) * (_N_DIRECTIONS + 1)}
-
-    @property
-    def renditions(self) -> tuple[Rendition, ...]:
-        """The whole photo, longer side at most ``size``."""
-        return (Rendition(f"fit-{self.size}", "fit", self.size),)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The picture's size and the threshold."""
-        return {"size": self.size, "threshold": float(self.threshold)}
+        return {**super().parameters, "threshold": float(self.threshold)}
 
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the 75 numbers of one photo."""

@@ -1,15 +1,14 @@
 """Edges: in which directions brightness changes."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.features.descriptor import PixelDescriptor
+from tagloom.features.descriptor import PictureDescriptor
 from tagloom.features.luma import LUMA_UNIT, count_bytes, scaled_luma
-from tagloom.images import Rendition
 
 __all__ = ["EdgeDescriptor", "direction_bins", "edge_angles", "edge_histogram"]
 
@@ -90,7 +89,7 @@ def edge_histogram(pixels: NDArray[np.uint8], *, threshold: float = _THRESHOLD) 
     return np.append(counts / max(1, angles.size), 1.0 - angles.size / n_pixels)
 
 
-class EdgeDescriptor(PixelDescriptor):
+class EdgeDescriptor(PictureDescriptor):
     """Directions of edges: group ``edges``, 73 columns (see `edge_histogram`).
 
     Parameters
@@ -103,25 +102,16 @@ class EdgeDescriptor(PixelDescriptor):
 
     name = "edges"
     version = 2
+    groups: ClassVar[Mapping[str, int]] = {"edges": _N_DIRECTIONS + 1}
 
     def __init__(self, *, size: int = 256, threshold: float = _THRESHOLD) -> None:
-        self.size = size
+        super().__init__(size=size)
         self.threshold = threshold
-
-    @property
-    def outputs(self) -> Mapping[str, int]:
-        """One group: ``edges``."""
-        return {"edges": _N_DIRECTIONS + 1}
-
-    @property
-    def renditions(self) -> tuple[Rendition, ...]:
-        """The whole photo, longer side at most ``size``."""
-        return (Rendition(f"fit-{self.size}", "fit", self.size),)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The picture's size and the threshold."""
-        return {"size": self.size, "threshold": float(self.threshold)}
+        return {**super().parameters, "threshold": float(self.threshold)}
 
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the 73 numbers of one photo."""

@@ -2,14 +2,13 @@
 
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.features.descriptor import PixelDescriptor
+from tagloom.features.descriptor import PictureDescriptor
 from tagloom.features.filter_bank import FilterBand, gray_levels, magnitudes, make_band, mirrored_spectrum
-from tagloom.images import Rendition
 
 __all__ = ["GaborDescriptor", "gabor_texture", "gabor_transfer"]
 
@@ -150,7 +149,7 @@ def _band(frequency: float, canvas: tuple[int, int]) -> FilterBand:
     )
 
 
-class GaborDescriptor(PixelDescriptor):
+class GaborDescriptor(PictureDescriptor):
     """Texture: group ``gabor``, 48 columns (see `gabor_texture`).
 
     Parameters
@@ -162,24 +161,7 @@ class GaborDescriptor(PixelDescriptor):
 
     name = "gabor"
     version = 1
-
-    def __init__(self, *, size: int = 256) -> None:
-        self.size = size
-
-    @property
-    def outputs(self) -> Mapping[str, int]:
-        """One group: ``gabor``."""
-        return {"gabor": len(_FREQUENCIES) * _N_ORIENTATIONS * 2}
-
-    @property
-    def renditions(self) -> tuple[Rendition, ...]:
-        """The whole photo, longer side at most ``size``."""
-        return (Rendition(f"fit-{self.size}", "fit", self.size),)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The picture's size."""
-        return {"size": self.size}
+    groups: ClassVar[Mapping[str, int]] = {"gabor": len(_FREQUENCIES) * _N_ORIENTATIONS * 2}
 
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the 48 numbers of one photo."""

@@ -2,15 +2,14 @@
 
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.features.descriptor import PixelDescriptor
+from tagloom.features.descriptor import PictureDescriptor
 from tagloom.features.filter_bank import FilterBand, gray_levels, magnitudes, make_band, mirrored_spectrum
-from tagloom.images import Rendition
 
 __all__ = ["GistDescriptor", "equalize_contrast", "gist", "gist_transfer", "square_luma"]
 
@@ -151,7 +150,7 @@ def _bands() -> tuple[FilterBand, ...]:
     )
 
 
-class GistDescriptor(PixelDescriptor):
+class GistDescriptor(PictureDescriptor):
     """Layout of the scene: group ``gist``, 512 columns (see `gist`).
 
     Parameters
@@ -162,24 +161,7 @@ class GistDescriptor(PixelDescriptor):
 
     name = "gist"
     version = 1
-
-    def __init__(self, *, size: int = 256) -> None:
-        self.size = size
-
-    @property
-    def outputs(self) -> Mapping[str, int]:
-        """One group: ``gist``."""
-        return {"gist": len(_FREQUENCIES) * _N_ORIENTATIONS * _N_CELLS**2}
-
-    @property
-    def renditions(self) -> tuple[Rendition, ...]:
-        """The whole photo, longer side at most ``size``."""
-        return (Rendition(f"fit-{self.size}", "fit", self.size),)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The picture's size."""
-        return {"size": self.size}
+    groups: ClassVar[Mapping[str, int]] = {"gist": len(_FREQUENCIES) * _N_ORIENTATIONS * _N_CELLS**2}
 
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the 512 numbers of one photo."""

@@ -2,15 +2,14 @@
 
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.features.descriptor import PixelDescriptor
+from tagloom.features.descriptor import PictureDescriptor
 from tagloom.features.filter_bank import gray_levels
-from tagloom.images import Rendition
 
 __all__ = ["GradientDescriptor", "gradient_pyramid"]
 
@@ -99,7 +98,7 @@ def _shares() -> tuple[tuple[NDArray[np.uint8], NDArray[np.float32]], ...]:
     return tuple(shares)
 
 
-class GradientDescriptor(PixelDescriptor):
+class GradientDescriptor(PictureDescriptor):
     """Directions of gradients by place: group ``gradients``, 680 columns (see `gradient_pyramid`).
 
     Parameters
@@ -110,24 +109,7 @@ class GradientDescriptor(PixelDescriptor):
 
     name = "gradients"
     version = 1
-
-    def __init__(self, *, size: int = 256) -> None:
-        self.size = size
-
-    @property
-    def outputs(self) -> Mapping[str, int]:
-        """One group: ``gradients``."""
-        return {"gradients": _N_DIRECTIONS * sum(4**level for level in range(_N_LEVELS))}
-
-    @property
-    def renditions(self) -> tuple[Rendition, ...]:
-        """The whole photo, longer side at most ``size``."""
-        return (Rendition(f"fit-{self.size}", "fit", self.size),)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The picture's size."""
-        return {"size": self.size}
+    groups: ClassVar[Mapping[str, int]] = {"gradients": _N_DIRECTIONS * sum(4**level for level in range(_N_LEVELS))}
 
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the 680 numbers of one photo."""

@@ -2,14 +2,13 @@
 
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.features.descriptor import PixelDescriptor
-from tagloom.images import Rendition
+from tagloom.features.descriptor import PictureDescriptor
 
 __all__ = ["PerceptualHashDescriptor", "perceptual_hash"]
 
@@ -60,7 +59,7 @@ def _waves() -> NDArray[np.float64]:
     return waves
 
 
-class PerceptualHashDescriptor(PixelDescriptor):
+class PerceptualHashDescriptor(PictureDescriptor):
     """A fingerprint of the picture: group ``phash``, 64 columns of 0 and 1 (see `perceptual_hash`).
 
     It is for `tagloom.features.near_duplicates` rather than for learning.
@@ -73,24 +72,7 @@ class PerceptualHashDescriptor(PixelDescriptor):
 
     name = "phash"
     version = 1
-
-    def __init__(self, *, size: int = 256) -> None:
-        self.size = size
-
-    @property
-    def outputs(self) -> Mapping[str, int]:
-        """One group: ``phash``."""
-        return {"phash": _N_FREQUENCIES**2}
-
-    @property
-    def renditions(self) -> tuple[Rendition, ...]:
-        """The whole photo, longer side at most ``size``."""
-        return (Rendition(f"fit-{self.size}", "fit", self.size),)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The picture's size."""
-        return {"size": self.size}
+    groups: ClassVar[Mapping[str, int]] = {"phash": _N_FREQUENCIES**2}
 
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the 64 bits of one photo as numbers."""

@@ -1,14 +1,13 @@
 """Colour as it is stored: the RGB histogram."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.features.descriptor import PixelDescriptor
-from tagloom.images import Rendition
+from tagloom.features.descriptor import PictureDescriptor
 
 __all__ = ["RgbDescriptor", "rgb_histogram"]
 
@@ -36,7 +35,7 @@ def rgb_histogram(pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
     return counts.ravel() / np.float64(pixels.size // 3)
 
 
-class RgbDescriptor(PixelDescriptor):
+class RgbDescriptor(PictureDescriptor):
     """Histogram of RGB: group ``rgb``, 256 columns (see `rgb_histogram`).
 
     Parameters
@@ -47,24 +46,7 @@ class RgbDescriptor(PixelDescriptor):
 
     name = "rgb"
     version = 1
-
-    def __init__(self, *, size: int = 256) -> None:
-        self.size = size
-
-    @property
-    def outputs(self) -> Mapping[str, int]:
-        """One group: ``rgb``."""
-        return {"rgb": int(np.prod(_N_BINS))}
-
-    @property
-    def renditions(self) -> tuple[Rendition, ...]:
-        """The whole photo, longer side at most ``size``."""
-        return (Rendition(f"fit-{self.size}", "fit", self.size),)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The picture's size."""
-        return {"size": self.size}
+    groups: ClassVar[Mapping[str, int]] = {"rgb": int(np.prod(_N_BINS))}
 
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the 256 numbers of one photo."""

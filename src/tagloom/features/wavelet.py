@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import ClassVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.features.descriptor import PixelDescriptor
+from tagloom.features.descriptor import PictureDescriptor
 from tagloom.features.luma import LUMA_UNIT, scaled_luma
-from tagloom.images import Rendition
 
 __all__ = ["WaveletDescriptor", "wavelet_texture"]
 
@@ -122,7 +121,7 @@ def _statistics(bands: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.stack([means, deviations], axis=-1).reshape(*bands.shape[:2], 2) / LUMA_UNIT
 
 
-class WaveletDescriptor(PixelDescriptor):
+class WaveletDescriptor(PictureDescriptor):
     """Texture by scale and orientation: group ``wavelet``, 128 columns (see `wavelet_texture`).
 
     Parameters
@@ -133,24 +132,7 @@ class WaveletDescriptor(PixelDescriptor):
 
     name = "wavelet"
     version = 1
-
-    def __init__(self, *, size: int = 256) -> None:
-        self.size = size
-
-    @property
-    def outputs(self) -> Mapping[str, int]:
-        """One group: ``wavelet``."""
-        return {"wavelet": _N_COLUMNS}
-
-    @property
-    def renditions(self) -> tuple[Rendition, ...]:
-        """The whole photo, longer side at most ``size``."""
-        return (Rendition(f"fit-{self.size}", "fit", self.size),)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The picture's size."""
-        return {"size": self.size}
+    groups: ClassVar[Mapping[str, int]] = {"wavelet": _N_COLUMNS}
 
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the 128 numbers of one photo."""
