@@ -1,7 +1,7 @@
 """Datasets by name: each loader returns features, true labels and what a split may need to know of them."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,8 @@ from tagloom.core.photos import Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "benchmarks" / ".cache"
+#: Size of the vocabulary of "words", as in NUS-WIDE.
+N_WORDS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +35,18 @@ class Dataset:
         The columns' families.
     test_rows : bool array of shape (n,) or None
         The dataset's own test part, where it has one.
+    tags : tuple of str
+        Names of the columns of Y, where they are told.
+    names : tuple of str
+        Names of the rows, where they are told.
     """
 
     X: NDArray[Any]
     Y: NDArray[np.int8]
     groups: FeatureGroups | None = None
     test_rows: NDArray[np.bool_] | None = None
+    tags: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 Loader = Callable[..., Dataset]
@@ -93,17 +101,44 @@ def cached_features(key: str, compute: Callable[[], dict[str, NDArray[Any]]]) ->
 
 def photo_features(name: str, paths: list[Path], groups: tuple[str, ...]) -> tuple[NDArray[np.float32], FeatureGroups]:
     """Return features of photos through ``tagloom.features.extract``, kept until a descriptor's key changes."""
+    return _kept_features(name, groups, list(groups), paths)
+
+
+def learned_features(
+    name: str, root: Path, names: list[bytes], training: list[bytes], groups: tuple[str, ...]
+) -> tuple[NDArray[np.float32], FeatureGroups]:
+    """Return features, "words" among them: its vocabulary is learned from the photos of ``training``, without labels.
+
+    Features and vocabulary are kept in ``benchmarks/.cache/NAME.tagloom``, where `benchmarks.quality` keeps them too.
+    """
+    from tagloom.features.learned import learned_descriptor
+    from tagloom.store import FolderCache
+
+    folder = CACHE / f"{name}.tagloom"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with FolderCache(folder, root) as cache:
+        vocabularies = folder / "vocabularies"
+        wanted: list[Any] = [
+            learned_descriptor(group, vocabularies, training, root=root, n_words=N_WORDS) if group == "words" else group
+            for group in groups
+        ]
+        return _kept_features(name, groups, wanted, names, cache=cache, root=root)
+
+
+def _kept_features(
+    name: str, groups: tuple[str, ...], wanted: list[Any], paths: Sequence[Any], **options: Any
+) -> tuple[NDArray[np.float32], FeatureGroups]:
     from tagloom.features.engine import extract
     from tagloom.features.registry import resolve_descriptors
 
     def compute() -> dict[str, NDArray[Any]]:
-        X, found, records = extract(paths, groups=list(groups))
+        X, found, records = extract(paths, groups=wanted, **options)
         bad = sum(record.verdict != Verdict.OK for record in records)
         if bad:
             raise BenchmarkError(f"{bad} of {len(paths)} photos could not be read; repair the dataset first")
         return {"X": X, "names": np.array(found.names), "sizes": np.array(found.sizes)}
 
-    descriptors, _ = resolve_descriptors(list(groups))
+    descriptors, _ = resolve_descriptors(wanted)
     keys = "-".join(descriptor.key for descriptor in descriptors)
     stored = cached_features(f"{name}-{'-'.join(groups)}-{keys}", compute)
     return stored["X"], FeatureGroups(stored["names"].tolist(), stored["sizes"].tolist())
@@ -125,7 +160,13 @@ def toy(n_rows: int = 120, n_tags: int = 4, n_columns: int = 6, seed: int = 0) -
 
 
 @register_dataset("corel5k")
-def corel5k(words: int = 260, groups: tuple[str, ...] = ("deep",), scale: str = "none", part: str = "all") -> Dataset:
+def corel5k(
+    words: int = 260,
+    groups: tuple[str, ...] = ("deep",),
+    scale: str = "none",
+    part: str = "all",
+    frequent: int | None = None,
+) -> Dataset:
     """Load the 4,999 photos of Corel-5K with features computed here.
 
     Parameters
@@ -133,16 +174,22 @@ def corel5k(words: int = 260, groups: tuple[str, ...] = ("deep",), scale: str = 
     words : {260, 374}
         Which vocabulary.
     groups : tuple of str
-        Feature groups of ``tagloom.features.extract``.
+        Feature groups of ``tagloom.features.extract``; "words" has a vocabulary of 500, learned without labels from the
+        4,500 training photos.
     scale : {"none", "unit", "columns", "groups"}
         See `scaled`.
     part : {"all", "train"}
         "train": the 4,500 training photos alone, for choices that must not see the others.
+    frequent : int, optional
+        Only so many words, those of the most photos, in the order of the vocabulary.
     """
     stored, X, found = _corel5k(tuple(groups))
     Y, splits = stored[f"Y{words}"].astype(np.int8), stored["split"]
+    kept = np.sort(np.argsort(-Y.sum(axis=0, dtype=np.int64), kind="stable")[:frequent])
     rows = np.flatnonzero(splits == "train") if part == "train" else np.arange(len(Y))
-    return Dataset(scaled(X[rows], scale, found), Y[rows], found, splits[rows] == "test")
+    tags = tuple(str(stored[f"words{words}"][tag]) for tag in kept)
+    names = tuple(str(stored["image_id"][row]) for row in rows)
+    return Dataset(scaled(X[rows], scale, found), Y[np.ix_(rows, kept)], found, splits[rows] == "test", tags, names)
 
 
 @register_dataset("corel5k_cds")
@@ -171,9 +218,44 @@ def _corel5k(groups: tuple[str, ...]) -> tuple[dict[str, NDArray[Any]], NDArray[
     folder = data_folder("corel5k")
     with np.load(folder / "corel5k.npz", allow_pickle=False) as file:
         stored = dict(file)
-    pairs = zip(stored["split"], stored["image_id"], strict=True)
-    paths = [folder / "images" / split / f"{number}.jpeg" for split, number in pairs]
-    return stored, *photo_features("corel5k", paths, groups)
+    names = [f"images/{part}/{number}.jpeg" for part, number in zip(stored["split"], stored["image_id"], strict=True)]
+    if "words" not in groups:
+        return stored, *photo_features("corel5k", [folder / name for name in names], groups)
+    training = [name.encode() for name, part in zip(names, stored["split"], strict=True) if part == "train"]
+    return stored, *learned_features("corel5k", folder, [name.encode() for name in names], training, groups)
+
+
+@register_dataset("awa_attributes")
+def awa_attributes(values: str = "continuous", scale: str = "columns") -> Dataset:
+    """Load the 30,475 images of Animals with Attributes: 85 attributes of the class, a group each, 50 classes."""
+    from tagloom.datasets.awa import load_awa_attributes
+
+    loaded = load_awa_attributes(data_folder("awa"), values=values)
+    return Dataset(scaled(loaded.X, scale, loaded.groups), loaded.Y, loaded.groups, tags=loaded.tags.names)
+
+
+@register_dataset("awa_subset")
+def awa_subset(columns: int = 200, scale: str = "columns") -> Dataset:
+    """Load 1,575 images of Animals with Attributes with six feature groups; the 85 attributes are the tags.
+
+    Parameters
+    ----------
+    columns : int
+        Keep so many columns of each group, those with the largest variance of their square roots (histograms: the
+        root is what makes them comparable).
+    scale : {"none", "unit", "columns", "groups"}
+        See `scaled`.
+    """
+    from tagloom.datasets.awa import load_awa_subset
+
+    loaded = load_awa_subset(data_folder("awa"))
+    parts = {name: np.sqrt(part) for name, part in loaded.groups.split(loaded.X).items()}
+    kept = {
+        name: part[:, np.sort(np.argsort(-part.var(axis=0), kind="stable")[:columns])] for name, part in parts.items()
+    }
+    groups = FeatureGroups.from_mapping({name: part.shape[1] for name, part in kept.items()})
+    X = scaled(groups.join(kept), scale, groups)
+    return Dataset(X, loaded.Y, groups, tags=loaded.tags.names)
 
 
 @register_dataset("scenes")

@@ -92,6 +92,20 @@ class View:
 
 
 @dataclass(frozen=True)
+class Study:
+    """What is no table of scores: ``function`` ("module:name") is called with the experiment and ``parameters``.
+
+    See `benchmarks.studies` for what it returns.
+    """
+
+    name: str
+    title: str
+    function: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class Experiment:
     """All of experiment.toml."""
 
@@ -105,6 +119,7 @@ class Experiment:
     data: tuple[DataPart, ...]
     methods: tuple[MethodSpec, ...]
     views: tuple[View, ...] = ()
+    studies: tuple[Study, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -145,7 +160,7 @@ def read_experiment(folder: Path) -> Experiment:
     """Read ``experiment.toml`` of a folder."""
     table = _read(folder / "experiment.toml")
     where = f"{folder.name}/experiment.toml"
-    _only(table, {"title", "about", "seed", "metrics", "selection", "data", "methods", "views"}, where)
+    _only(table, {"title", "about", "seed", "metrics", "selection", "data", "methods", "views", "studies"}, where)
     known = {"metric", "on", "n_splits", "paper", "default_in"}
     chosen = _only(table["selection"], known, f"{where} [selection]")
     selection = Selection(**chosen | {"default_in": tuple(chosen.get("default_in", ()))})
@@ -167,6 +182,10 @@ def read_experiment(folder: Path) -> Experiment:
         data=tuple(_data(item, where) for item in table["data"]),
         methods=methods,
         views=tuple(_view(item, where) for item in table.get("views", ())),
+        studies=tuple(
+            Study(**_only(item, {"name", "title", "function", "parameters", "text"}, f"{where} [[studies]]"))
+            for item in table.get("studies", ())
+        ),
     )
 
 

@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.experiment import Experiment, View
+from benchmarks.experiment import Experiment, Study, View
 from benchmarks.splits import conditions
+from benchmarks.studies import finished_studies
 from benchmarks.summary import Column, Summary
-from benchmarks.views import lines_of, surface_of
+from benchmarks.views import lines_of, points_of, surface_of
 
 
 def draw_figures(experiment: Experiment, summary: Summary, path: Path) -> bool:
-    """Draw the honest column (``path``) and each view (``NAME-VIEW.svg`` beside it).
+    """Draw the honest column (``path``), each view and each study with panels (``NAME-VIEW.svg`` beside it).
 
     Parameters
     ----------
@@ -38,13 +39,18 @@ def draw_figures(experiment: Experiment, summary: Summary, path: Path) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     _save(_honest(experiment, summary), path)
     for view in experiment.views:
-        draw = {"curves": _curves, "gain": _bars, "surface": _surface}[view.kind]
+        draw = {"curves": _curves, "gain": _bars, "surface": _surface, "points": _points}[view.kind]
         _save(draw(view, experiment, summary), view_path(path, view))
+    finished = finished_studies(experiment)
+    for study in experiment.studies:
+        panels = finished.get(study.name, {}).get("result", {}).get("panels")
+        if panels:
+            _save(_panels(panels), view_path(path, study))
     return True
 
 
-def view_path(path: Path, view: View) -> Path:
-    """Return the file of a view's figure, given that of the honest column or of the page."""
+def view_path(path: Path, view: View | Study) -> Path:
+    """Return the file of a view's or study's figure, given that of the honest column or of the page."""
     return path.with_name(f"{path.stem}-{view.name}.svg")
 
 
@@ -52,10 +58,10 @@ def _save(figure: Any, path: Path) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def _figure(width: float = 5.0) -> Any:
+def _figure(width: float = 5.0, height: float = 3.6) -> Any:
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, 3.6), layout="constrained")
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _honest(experiment: Experiment, summary: Summary) -> Any:
@@ -69,7 +75,8 @@ def _honest(experiment: Experiment, summary: Summary) -> Any:
         axes.set_xticks(range(len(names)), names)
         axes.set_title(data.name)
         axes.set_ylabel(metric)
-        axes.legend()
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend()
     return figure
 
 
@@ -133,4 +140,44 @@ def _surface(view: View, experiment: Experiment, summary: Summary) -> Any:
             ink = "white" if value < middle else "black"
             axes.text(column, row, f"{value:.3f}", ha="center", va="center", fontsize=7, color=ink)
     figure.colorbar(shown, label=view.options["metric"])
+    return figure
+
+
+def _points(view: View, experiment: Experiment, summary: Summary) -> Any:
+    """Return for each data and metric a panel: methods side by side, one mark for each value."""
+    parts = points_of(view, experiment, summary)
+    n_columns = len({part.metric for part in parts})
+    n_rows = len(parts) // n_columns
+    figure = _figure(4.5 * n_columns, 3.2 * n_rows)
+    for axes, part in zip(figure.subplots(n_rows, n_columns, squeeze=False).ravel(), parts, strict=True):
+        places = np.arange(len(part.titles))
+        for index, value in enumerate(part.values):
+            row = [columns[index] for columns in part.columns]
+            means = [column.mean if column else np.nan for column in row]
+            spreads = [column.deviation if column else np.nan for column in row]
+            shift = 0.2 * (index - (len(part.values) - 1) / 2)
+            axes.errorbar(places + shift, means, yerr=spreads, fmt="o", capsize=3, label=str(value))
+        axes.set_xticks(places, part.titles, fontsize=8)
+        axes.set_ylabel(part.metric)
+        axes.set_title(part.data, fontsize=9)
+    axes.legend(fontsize=7, title=view.options["parameter"])
+    return figure
+
+
+def _panels(panels: list[dict[str, Any]]) -> Any:
+    """Return the panels of a study side by side: lines, dotted levels of the same colour, and marked places."""
+    figure = _figure(5.0 * len(panels))
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False, sharey=True)[0], panels, strict=True):
+        for index, (label, values) in enumerate(panel["lines"].items()):
+            axes.plot(panel["x"], values, color=f"C{index}", label=label)
+            if label in panel.get("dotted", {}):
+                axes.axhline(panel["dotted"][label], color=f"C{index}", linestyle=":", linewidth=1)
+        for label, place in panel.get("marks", {}).items():
+            axes.axvline(place, color="0.5", linestyle="--", linewidth=1, label=label)
+        if panel.get("log_x"):
+            axes.set_xscale("log")
+        axes.set_xlabel(panel["x_label"])
+        axes.set_ylabel(panel["y_label"])
+        axes.set_title(panel["title"])
+        axes.legend(fontsize=8)
     return figure

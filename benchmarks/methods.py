@@ -49,7 +49,15 @@ METRICS = {
     "n_plus": Metric("tagloom.metrics:n_recalled_keywords"),
     "macro_auc": Metric("tagloom.metrics:macro_auc"),
     "micro_auc": Metric("tagloom.metrics:micro_auc"),
+    "precision_at_zero": Metric("benchmarks.methods:precision_at_zero"),
 }
+
+
+def precision_at_zero(Y: NDArray[np.int8], scores: NDArray[Any]) -> float:
+    """Return the share of right entries among those scored above 0, the middle where labels are coded ±1."""
+    from tagloom.metrics import precision
+
+    return precision(Y, scores, 0.0)
 
 
 def register_method(name: str) -> Callable[[type], type]:

@@ -27,6 +27,7 @@ from benchmarks.results import digest, read_cells
 from benchmarks.runner import finished
 from benchmarks.speed.report import speed_page
 from benchmarks.splits import conditions
+from benchmarks.studies import finished_studies
 from benchmarks.summary import DATA_MISSING, Summary, claimed, statuses
 from benchmarks.views import spell, table_of
 from tagloom.core.files import write_text
@@ -62,6 +63,7 @@ def paper_page(experiment: Experiment, figures: Container[str] = ()) -> str:
     for table in tables:
         lines += _published(experiment, table, summary, told)
     lines += _claims(experiment, summary)
+    lines += _studies(experiment, figures)
     for view in experiment.views:
         lines += [f"## {view.title}", "", *([view.text, ""] if view.text else [])]
         lines += [*markdown_table(*table_of(view, experiment, summary)), ""]
@@ -73,6 +75,25 @@ def paper_page(experiment: Experiment, figures: Container[str] = ()) -> str:
 
 def _image(title: str, name: str, figures: Container[str]) -> list[str]:
     return [f"![{title}]({name})", ""] if name in figures else []
+
+
+def _studies(experiment: Experiment, figures: Container[str]) -> list[str]:
+    finished = finished_studies(experiment)
+    lines = []
+    for study in experiment.studies:
+        lines += [f"## {study.title}", "", *([study.text.strip(), ""] if study.text else [])]
+        if study.name not in finished:
+            lines += ["Not run yet.", ""]
+            continue
+        record = finished[study.name]
+        for table in record["result"].get("tables", ()):
+            caption = [table["caption"], ""] if table.get("caption") else []
+            lines += [*caption, *markdown_table(table["header"], table["rows"]), ""]
+        lines += _image(study.title, view_path(Path(f"{experiment.name}.svg"), study).name, figures)
+        where = record["environment"]
+        dirty = " with changes" if where["dirty"] else ""
+        lines += [f"{record['cpu']:g} CPU s; commit {where['commit']}{dirty}.", ""]
+    return lines
 
 
 def _claims(experiment: Experiment, summary: Summary) -> list[str]:
@@ -189,7 +210,8 @@ def _honest(experiment: Experiment, summary: Summary) -> list[str]:
                 for method in experiment.methods
                 if method.grid_points() and any(summary.of(data.name, name, method.name) for name in columns)
             ]
-            lines += [f"{data.name}, {metric}:", "", *markdown_table(["method", *columns], rows), ""]
+            if rows:
+                lines += [f"{data.name}, {metric}:", "", *markdown_table(["method", *columns], rows), ""]
     return lines
 
 

@@ -144,6 +144,10 @@ def _results(experiment: Experiment, todo: list[Cell], where: dict[str, Any], jo
         return
     from joblib import Parallel, delayed
 
+    # Features are computed (or found missing) here, once, rather than by every process at the same time.
+    for data in {cell.data.name: cell.data for cell in todo}.values():
+        with suppress(DataMissingError):
+            load_dataset(data.dataset, **data.parameters)
     parallel = Parallel(n_jobs=jobs, return_as="generator")
     groups = [list(cells) for _, cells in groupby(todo, key=_what_is_shared)]
     for results in parallel(delayed(_run_cells)(experiment, cells, where) for cells in groups):
@@ -213,6 +217,18 @@ def _score_inside(experiment: Experiment, cell: Cell, dataset: Dataset, split: S
         raise NothingToScoreError(f"no fold of draw {cell.draw} has a tag to score; label more rows")
     result.cpu_inside = round(elapsed.cpu + saved, 4)
     result.inside = float(np.mean(values))
+
+
+def fit_cell(experiment: Experiment, data: str, method: str, draw: int, **point: Any) -> tuple[Dataset, Split, Any]:
+    """Return dataset, split and fitted model of one cell, for studies that look into a model."""
+    (cell,) = (
+        cell
+        for cell in cells_of(experiment)
+        if (cell.data.name, cell.method.name, cell.draw, cell.point) == (data, method, draw, point)
+    )
+    dataset = load_dataset(cell.data.dataset, **cell.data.parameters)
+    split = draw_split(dataset, cell.data.scheme, cell.split, seed_of(cell.draw_identity))
+    return dataset, split, _make(cell, dataset).fit(*_seen(dataset, split))
 
 
 def _make(cell: Cell, dataset: Dataset) -> Any:

@@ -101,6 +101,14 @@ def train_test(
     return Split(rows, chosen, {name: part for name, part in parts.items() if len(part)})
 
 
+@register_scheme("covered")
+def covered(dataset: Dataset, generator: np.random.Generator, *, n_train: int) -> Split:
+    """See and label ``n_train`` random rows among which every tag occurs, score the others."""
+    rows = np.arange(len(dataset.Y))
+    chosen = np.sort(_choose(dataset.Y, rows, n_train, generator, cover=True))
+    return Split(chosen, chosen, {"novel": np.setdiff1d(rows, chosen)})
+
+
 @register_scheme("given")
 def given(
     dataset: Dataset,

@@ -76,6 +76,10 @@ class Summary:
         sign = _sign(self.experiment.selection.metric)
         return _column([max(group, key=lambda cell: sign * (cell.inside or 0.0)) for group in complete], metric)
 
+    def at(self, data: str, condition: str, method: str, metric: str, point: dict[str, Any]) -> Column | None:
+        """Return the column of one grid point."""
+        return _column([cell for cell in self.of(data, condition, method) if cell.point == point], metric)
+
     def paper(self, data: str, condition: str, method: str, metric: str) -> Column | None:
         """Return the column of the paper's protocol."""
         if method not in self._methods:

@@ -6,6 +6,8 @@ kind        options
 curves      ``data``, ``metric``, ``column`` ("paper" or "honest"), ``methods`` (default: all): a line per method
 gain        ``data``, ``metric``, ``methods`` (the one and the other): bars, and the relative improvement
 surface     ``data``, ``metric``, ``condition``, ``method``, ``x``, ``y`` (two parameters of its grid)
+points      ``data``, ``metric``, ``condition``, ``methods``, ``parameter`` of their grids: marks, a panel for each
+            data and metric (both may be lists)
 ==========  ==================================================================================================
 """
 
@@ -20,7 +22,7 @@ from benchmarks.experiment import Experiment, View
 from benchmarks.splits import conditions
 from benchmarks.summary import Column, Summary
 
-KINDS = ("curves", "gain", "surface")
+KINDS = ("curves", "gain", "surface", "points")
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,17 @@ class Lines:
     """A column of the summary over conditions, for some methods."""
 
     conditions: list[str]
+    titles: list[str]
+    columns: list[list[Column | None]]
+
+
+@dataclass(frozen=True)
+class Points:
+    """A metric of some methods at each value of one parameter."""
+
+    data: str
+    metric: str
+    values: list[Any]
     titles: list[str]
     columns: list[list[Column | None]]
 
@@ -77,8 +90,44 @@ def surface_of(view: View, experiment: Experiment, summary: Summary) -> Surface:
     return Surface(x, y, values)
 
 
+def points_of(view: View, experiment: Experiment, summary: Summary) -> list[Points]:
+    """Return what "points" shows, for each data and metric."""
+    options = view.options
+    chosen = [method for method in experiment.methods if method.name in options["methods"]]
+    unknown = sorted(set(options["methods"]) - {method.name for method in chosen})
+    if unknown:
+        raise BenchmarkError(f"{experiment.name}: view {view.name!r} names unknown methods {unknown}")
+    values = list(dict.fromkeys(value for method in chosen for value in method.grid[options["parameter"]]))
+    titles = [method.title for method in chosen]
+    found = []
+    for data in _listed(options["data"]):
+        for metric in _listed(options["metric"]):
+            columns = [
+                [
+                    summary.at(data, options["condition"], method.name, metric, {options["parameter"]: value})
+                    for value in values
+                ]
+                for method in chosen
+            ]
+            found.append(Points(data, metric, values, titles, columns))
+    return found
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 def table_of(view: View, experiment: Experiment, summary: Summary) -> tuple[list[str], list[list[str]]]:
     """Return header and rows of a view's table."""
+    if view.kind == "points":
+        parts = points_of(view, experiment, summary)
+        rows = [
+            [part.data, part.metric, title, *map(spell, columns)]
+            for part in parts
+            for title, columns in zip(part.titles, part.columns, strict=True)
+        ]
+        name = view.options["parameter"]
+        return ["data", "metric", "method", *(f"{name} {value}" for value in parts[0].values)], rows
     if view.kind == "surface":
         surface = surface_of(view, experiment, summary)
         header = [f"{view.options['y']} ↓, {view.options['x']} →", *(f"{value:g}" for value in surface.x)]

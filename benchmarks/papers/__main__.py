@@ -9,6 +9,7 @@ from benchmarks.figures import draw_figures
 from benchmarks.report import DOCS, figures_beside, paper_page
 from benchmarks.results import CellStore
 from benchmarks.runner import cells_of, finished, run
+from benchmarks.studies import finished_studies, run_studies
 from benchmarks.summary import Summary, statuses
 from tagloom.core.files import write_text
 
@@ -39,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("run", help="run the cells that are missing, then write tables, figures and page")
     command.add_argument("name")
     command.add_argument("--method", action="append", default=[], help="only this method (may be repeated)")
+    command.add_argument("--study", action="append", default=[], help="only this study (may be repeated)")
     command.add_argument("--fresh", action="store_true", help="run also the cells that are there")
     command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     commands.add_parser("report", help="write statuses, figures and page from what is there").add_argument("name")
@@ -51,16 +53,25 @@ def _list() -> None:
         known = CellStore(experiment.folder).load()
         wanted = list(cells_of(experiment))
         done = sum(cell.key in known and not known[cell.key].error for cell in wanted)
-        print(f"{name}: {experiment.title} ({done} of {len(wanted)} cells)")
+        studies = f", {len(finished_studies(experiment))} of {len(experiment.studies)} studies"
+        print(f"{name}: {experiment.title} ({done} of {len(wanted)} cells{studies if experiment.studies else ''})")
 
 
 def _run(arguments: argparse.Namespace) -> None:
     experiment = read_experiment(PAPERS / arguments.name)
-    unknown = set(arguments.method) - {method.name for method in experiment.methods}
-    if unknown:
-        raise BenchmarkError(f"no method {sorted(unknown)}; there are {[method.name for method in experiment.methods]}")
-    cells = run(experiment, methods=tuple(arguments.method), fresh=arguments.fresh, jobs=arguments.jobs)
-    CellStore(experiment.folder).commit(cells, [])
+    for kind, asked, known in (
+        ("method", arguments.method, experiment.methods),
+        ("study", arguments.study, experiment.studies),
+    ):
+        unknown = set(asked) - {item.name for item in known}
+        if unknown:
+            raise BenchmarkError(f"no {kind} {sorted(unknown)}; there are {[item.name for item in known]}")
+    # Naming methods alone leaves the studies out, and the other way round.
+    if arguments.method or not arguments.study:
+        cells = run(experiment, methods=tuple(arguments.method), fresh=arguments.fresh, jobs=arguments.jobs)
+        CellStore(experiment.folder).commit(cells, [])
+    if arguments.study or not arguments.method:
+        run_studies(experiment, names=tuple(arguments.study), fresh=arguments.fresh)
 
 
 def _report(name: str) -> None:

@@ -103,3 +103,70 @@ def test_photo_features_are_kept_until_a_descriptor_changes(tmp_path, monkeypatc
     records[0] = PhotoRecord(b"a", Verdict.DAMAGED)
     with pytest.raises(BenchmarkError, match="1 of 1 photos"):
         datasets.photo_features("other", [tmp_path / "a"], ("fake",))
+
+
+def write_corel(tmp_path, monkeypatch):
+    folder = tmp_path / "corel5k"
+    folder.mkdir()
+    Y = np.array([[1, 0, 1], [0, 0, 1], [1, 0, 0], [0, 1, 1]], np.uint8)
+    splits = np.array(["train", "train", "train", "test"])
+    words = np.array(["city", "ox", "sky"])
+    np.savez(folder / "corel5k.npz", Y260=Y, words260=words, split=splits, image_id=np.arange(10, 14))
+    monkeypatch.setenv("TAGLOOM_DATA", str(tmp_path))
+    return folder
+
+
+def test_the_most_frequent_words_with_their_names(tmp_path, monkeypatch):
+    write_corel(tmp_path, monkeypatch)
+
+    def photo_features(_name, paths, groups):
+        return np.zeros((len(paths), 1), np.float32), FeatureGroups(list(groups), [1])
+
+    monkeypatch.setattr(datasets, "photo_features", photo_features)
+    found = datasets.corel5k(groups=("edges",), frequent=2)
+    assert (found.tags, found.names) == (("city", "sky"), ("10", "11", "12", "13"))
+    assert found.Y.tolist() == [[1, 1], [0, 1], [1, 0], [0, 1]]
+    assert datasets.corel5k(groups=("edges",), part="train").Y.shape == (3, 3)
+
+
+def test_visual_words_are_learned_from_the_training_photos(tmp_path, monkeypatch):
+    folder = write_corel(tmp_path, monkeypatch)
+    seen = []
+
+    def learned_features(_name, root, names, training, groups):
+        seen.append((root, names[-1], training))
+        return np.zeros((len(names), 2), np.float32), FeatureGroups(list(groups), [1, 1])
+
+    monkeypatch.setattr(datasets, "learned_features", learned_features)
+    assert datasets.corel5k(groups=("edges", "words")).X.shape == (4, 2)
+    expected = [f"images/train/{number}.jpeg".encode() for number in (10, 11, 12)]
+    assert seen == [(folder, b"images/test/13.jpeg", expected)]
+
+
+def test_animals_keep_the_columns_of_each_group_that_vary_most(tmp_path, monkeypatch):
+    (tmp_path / "awa").mkdir()
+    monkeypatch.setenv("TAGLOOM_DATA", str(tmp_path))
+    views = {
+        f"X_{name}": np.array([[0, 1, 0], [0, 1, 9], [1, 1, 0]]) for name in ("cq", "lss", "phog", "rgsift", "sift")
+    }
+    np.savez(
+        tmp_path / "awa" / "awa_subset.npz", **views, X_surf=np.array([[4], [0], [1]]),
+        class_index=np.array([0, 1, 1]), Y=np.array([[1, 0], [0, 1], [0, 1]]), classes=np.array(["ox", "fox"]),
+        attributes=np.array(["black", "fast"]),
+    )  # fmt: skip
+    found = datasets.awa_subset(columns=2, scale="none")
+    assert found.groups.sizes == (2, 2, 2, 2, 2, 1)
+    # Square roots of the first and the last column, in the order of the file.
+    assert found.X[:, :2].tolist() == [[0, 0], [0, 3], [1, 0]]
+    assert found.X[:, -1].tolist() == [2, 0, 1]
+    assert found.tags == ("black", "fast")
+
+
+@pytest.mark.medium
+def test_attributes_of_animals(shared_data, monkeypatch):
+    monkeypatch.setenv("TAGLOOM_DATA", str(shared_data))
+    found = datasets.awa_attributes()
+    assert (found.X.shape, found.Y.shape) == ((30475, 85), (30475, 50))
+    np.testing.assert_allclose(found.X.mean(axis=0), 0.0, atol=1e-3)
+    assert len(found.groups) == 85
+    assert np.linalg.matrix_rank(np.unique(found.X, axis=0).astype(np.float64), tol=1e-3) <= 50

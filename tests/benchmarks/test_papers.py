@@ -540,3 +540,44 @@ def test_a_view_of_an_unknown_kind_or_method_is_named(shown, folder):
         table_of(replace(lines, kind="pie"), shown, summary)
     with pytest.raises(BenchmarkError, match="absent"):
         table_of(replace(lines, options=lines.options | {"methods": ["absent"]}), shown, summary)
+
+
+POINTS = """
+[[views]]
+name = "points"
+title = "Points"
+kind = "points"
+data = ["blobs"]
+metric = ["unlabeled/map"]
+condition = "20 %"
+methods = ["centroid"]
+parameter = "noise"
+"""
+
+
+def test_points_show_every_value_of_a_parameter(folder):
+    pytest.importorskip("matplotlib")
+    experiment = with_lines(folder, more=POINTS)
+    cells = run(folder)
+    summary = Summary(experiment, cells)
+    header, (row,) = table_of(experiment.views[0], experiment, summary)
+    assert header == ["data", "metric", "method", "noise 0.0", "noise 100.0"]
+    for place, noise in ((3, 0.0), (4, 100.0)):
+        found = [c.test["unlabeled/map"] for c in cells if c.condition == "20 %" and c.point == {"noise": noise}]
+        assert row[place].startswith(f"{np.mean(found):.3f} ± ")
+    page = folder.parent / "docs" / "toy.md"
+    figures.draw_figures(experiment, summary, page.with_suffix(".svg"))
+    assert "toy-points.svg" in report.figures_beside(page)
+    assert table_of(experiment.views[0], experiment, Summary(experiment, []))[1][0][3:] == ["–", "–"]
+    view = replace(experiment.views[0], options=experiment.views[0].options | {"methods": ["absent"]})
+    with pytest.raises(BenchmarkError, match="absent"):
+        table_of(view, experiment, summary)
+
+
+def test_a_cell_can_be_fitted_again_to_look_into_its_model(folder):
+    experiment = with_lines(folder, ("[0.2, 0.5]", "0.5"))
+    (cell,) = (cell for cell in run(folder) if cell.draw == 1 and cell.point == {"noise": 100.0})
+    dataset, split, model = runner.fit_cell(experiment, "blobs", "centroid", 1, noise=100.0)
+    rows = split.evaluate["unlabeled"]
+    again = methods.metric_of("map")(dataset.Y[rows], model.transduction_[rows])
+    assert again == cell.test["unlabeled/map"]

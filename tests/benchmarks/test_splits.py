@@ -83,3 +83,15 @@ def test_draws_depend_on_the_seed_alone():
 def test_an_unknown_scheme_is_named():
     with pytest.raises(BenchmarkError, match="'sideways'"):
         draw_split(toy(), "sideways", {}, seed=0)
+
+
+def test_covered_training_rows_have_every_tag_and_the_others_are_scored():
+    Y = np.zeros((100, 6), np.int8)
+    Y[np.arange(100), np.r_[np.arange(5), np.full(95, 5)]] = 1
+    dataset = Dataset(np.zeros((100, 1)), Y)
+    first, other = (draw_split(dataset, "covered", {"n_train": 20}, seed=seed) for seed in (0, 1))
+    assert Y[first.fit_rows].any(axis=0).all()
+    assert np.array_equal(first.fit_rows, first.labeled_rows)
+    assert (len(first.fit_rows), len(first.evaluate["novel"])) == (20, 80)
+    assert not np.intersect1d(first.fit_rows, first.evaluate["novel"]).size
+    assert not np.array_equal(first.fit_rows, other.fit_rows)

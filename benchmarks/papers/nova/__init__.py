@@ -1,0 +1,1 @@
+"""Methods and studies that only the reproduction of NOVA needs."""
