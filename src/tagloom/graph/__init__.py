@@ -2,6 +2,7 @@
 
 from tagloom.graph.build import knn_graph
 from tagloom.graph.neighbors import nearest_neighbors
+from tagloom.graph.shared_words import SharedWordsGraph, shared_words_graph
 from tagloom.graph.structure import NeighborGraph
 
-__all__ = ["NeighborGraph", "knn_graph", "nearest_neighbors"]
+__all__ = ["NeighborGraph", "SharedWordsGraph", "knn_graph", "nearest_neighbors", "shared_words_graph"]

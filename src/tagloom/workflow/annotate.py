@@ -79,9 +79,9 @@ def annotate(
         Y = said.Y[rows]
         _check_some_labeled(Y, said, records)
         progress.start(f"learning ({learner.name})", None)
-        features = prepare(X, groups)
         with threadpool_limits(settings.n_threads):
-            scores = learner.make(settings.n_neighbors).fit(features, Y).transduction_
+            annotator = learner.make(settings.n_neighbors, groups)
+            scores = annotator.fit(learner.features(X, groups), Y).transduction_
         progress.finish()
         clock.lap("learning")
         result = AnnotateResult(
@@ -98,7 +98,7 @@ def annotate(
         )
         if truth is not None:
             named = {f"tagloom: {learner.name}": scores}
-            result.comparison = compare_with_truth(truth, result.photos, result.tags, Y, features, named)
+            result.comparison = compare_with_truth(truth, result.photos, result.tags, Y, prepare(X, groups), named)
         hashes = [records[row].content_hash for row in rows]
         _write_results(result, out, cache, hashes, settings, clock)
     logger.info("annotated %d photos with %d tags by %s", len(rows), len(said.vocabulary), learner.name)

@@ -13,12 +13,16 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import SettingsError
 from tagloom.features import GroupScaler
 from tagloom.methods import (
+    NOVA,
     SFSS,
     HarmonicPropagation,
+    LaplacianTopicModel,
+    LapRLS,
     LocalGlobalConsistency,
     NeighborTransfer,
     RegularizedLeastSquares,
 )
+from tagloom.workflow.visual_words import visual_words
 
 __all__ = ["ENTRY_POINT_GROUP", "LEARNERS", "Learner", "all_learners", "get_learner", "prepare"]
 
@@ -26,13 +30,23 @@ ENTRY_POINT_GROUP = "tagloom.annotators"
 SMOOTHING = 0.5  # the figures behind it are in docs/methods.md
 
 
+def prepare(X: NDArray[np.float32], groups: FeatureGroups) -> NDArray[Any]:
+    """Return features scaled for learning: each group in its own way, weighted, side by side; no label is used."""
+    return GroupScaler(groups).fit_transform(X)
+
+
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """A named way to learn: one line for a person, and how to make the annotator."""
+    """A named way to learn: one line for a person, how to make the annotator, and what it learns from.
+
+    ``make`` takes the number of neighbours of a graph and the feature groups, ``features`` the features as computed and
+    their groups.
+    """
 
     name: str
     summary: str
-    make: Callable[[int], Annotator]
+    make: Callable[[int, FeatureGroups], Annotator]
+    features: Callable[[NDArray[np.float32], FeatureGroups], Any] = prepare
 
 
 LEARNERS = {
@@ -41,32 +55,50 @@ LEARNERS = {
         Learner(
             "smoothed-ridge",
             "regularised least squares, its scores smoothed over the neighbour graph of all photos",
-            lambda n_neighbors: RegularizedLeastSquares(smoothing=SMOOTHING, n_neighbors=n_neighbors),
+            lambda n_neighbors, groups: RegularizedLeastSquares(smoothing=SMOOTHING, n_neighbors=n_neighbors),  # noqa: ARG005
         ),
         Learner(
             "ridge",
             "regularised least squares on the labelled photos alone",
-            lambda n_neighbors: RegularizedLeastSquares(),  # noqa: ARG005
+            lambda n_neighbors, groups: RegularizedLeastSquares(),  # noqa: ARG005
         ),
         Learner(
             "harmonic",
             "harmonic propagation of the labels over the neighbour graph",
-            lambda n_neighbors: HarmonicPropagation(n_neighbors=n_neighbors),
+            lambda n_neighbors, groups: HarmonicPropagation(n_neighbors=n_neighbors),  # noqa: ARG005
         ),
         Learner(
             "consistency",
             "local-global consistency over the neighbour graph",
-            lambda n_neighbors: LocalGlobalConsistency(n_neighbors=n_neighbors),
+            lambda n_neighbors, groups: LocalGlobalConsistency(n_neighbors=n_neighbors),  # noqa: ARG005
         ),
         Learner(
             "sfss",
             "SFSS: one set of features for all tags, scores spread over the neighbour graph",
-            lambda n_neighbors: SFSS(n_neighbors=n_neighbors, tol=1e-4),
+            lambda n_neighbors, groups: SFSS(n_neighbors=n_neighbors, tol=1e-4),  # noqa: ARG005
+        ),
+        Learner(
+            "nova",
+            "NOVA: each tag keeps a few whole feature groups",
+            lambda n_neighbors, groups: NOVA(groups, tol=1e-4),  # noqa: ARG005
+        ),
+        Learner(
+            "laprls",
+            "least squares with a kernel, smooth over the neighbour graph",
+            lambda n_neighbors, groups: LapRLS(n_neighbors=n_neighbors),  # noqa: ARG005
+        ),
+        Learner(
+            "topics",
+            "a topic model of visual words and tags, smooth over the neighbour graph",
+            lambda n_neighbors, groups: LaplacianTopicModel(  # noqa: ARG005
+                graph="knn", n_neighbors=n_neighbors, random_state=0
+            ),
+            visual_words,
         ),
         Learner(
             "neighbors",
             "the tags of the nearest labelled photos",
-            lambda n_neighbors: NeighborTransfer(n_neighbors=n_neighbors),
+            lambda n_neighbors, groups: NeighborTransfer(n_neighbors=n_neighbors),  # noqa: ARG005
         ),
     )
 }
@@ -100,7 +132,7 @@ def all_learners() -> dict[str, Learner]:
 
 
 def _from_entry_point(point: metadata.EntryPoint) -> Learner:
-    def make(n_neighbors: int) -> Annotator:
+    def make(n_neighbors: int, groups: FeatureGroups) -> Annotator:  # noqa: ARG001
         try:
             annotator = point.load()()
         except Exception as error:  # whatever another package does when it is imported
@@ -112,8 +144,3 @@ def _from_entry_point(point: metadata.EntryPoint) -> Learner:
         return annotator.set_params(n_neighbors=n_neighbors) if "n_neighbors" in annotator.get_params() else annotator
 
     return Learner(point.name, f"offered by {point.value}", make)
-
-
-def prepare(X: NDArray[np.float32], groups: FeatureGroups) -> NDArray[Any]:
-    """Return features scaled for learning: each group in its own way, weighted, side by side; no label is used."""
-    return GroupScaler(groups).fit_transform(X)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tagloom.workflow.report_data import ReportData, ReportPhoto, TagSummary, UnreadablePhoto
 
-__all__ = ["display_text", "render_page"]
+__all__ = ["display_text", "image_source", "render_page"]
 
 N_STATIC = 50
 """Photos that are there as plain HTML, for readers without JavaScript."""
@@ -215,7 +215,7 @@ def _noscript(n_shown: int) -> str:
     )
 
 
-def _image_source(data: bytes) -> str:
+def image_source(data: bytes) -> str:
     """Return a data URL, or nothing where the bytes are not one of the three kinds of picture."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         kind = "webp"
@@ -231,7 +231,7 @@ def _image_source(data: bytes) -> str:
 def _card(photo: ReportPhoto, scale: _Scale) -> str:
     """Return the same elements as ``card`` in report.js."""
     name = _text(photo.name)
-    source = _image_source(photo.thumbnail)
+    source = image_source(photo.thumbnail)
     parts = [f'<p class="name">{name}</p>']
     if photo.given:
         chips = "".join(f'<li class="chip">{_text(tag)}</li>' for tag in photo.given)
@@ -292,7 +292,7 @@ def _embedded_data(photos: Sequence[ReportPhoto], tags: Sequence[TagSummary], sc
     rows = [
         [
             display_text(photo.name),
-            _image_source(photo.thumbnail),
+            image_source(photo.thumbnail),
             int(photo.is_labeled),
             [numbers[tag] for tag in photo.given],
             [[numbers[tag], scale.text(score), scale.level(score)] for tag, score in photo.suggestions],

@@ -1,0 +1,133 @@
+"""The plain mixture of topics: the Laplacian topic model without its graph."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.annotator import Annotator, fit_thresholds
+from tagloom.core.labels import LabelMatrix, labeled_rows
+from tagloom.core.seeds import spawn_generators
+from tagloom.methods._topics_checks import (
+    check_counts_of,
+    check_numbers,
+    warn_unless_converged,
+    warn_without_tags,
+)
+from tagloom.methods._topics_em import best_of_starts
+from tagloom.methods._topics_new import plain_posteriors, tag_scores
+from tagloom.methods._topics_smoothing import NoGraph
+from tagloom.methods._topics_words import TopicParameters, WordCounts, check_counts
+
+__all__ = ["TopicMixture"]
+
+Floats = NDArray[np.float64]
+
+
+class TopicMixture(Annotator):
+    """Mixture of multinomials over visual words and tags, learnt by EM from labelled and unlabelled photos.
+
+    What `tagloom.methods.topics.LaplacianTopicModel` is with ``smoothness=0``.
+
+    Parameters
+    ----------
+    n_topics : int, default=50
+        K.
+    words_per_photo : float, optional
+        Visual words of each photo are scaled to this total: for shares instead of counts. Default: as they are.
+    prior : float, default=0.05
+        Dirichlet pseudo-count of every topic, visual word and tag.
+    n_init : int, default=3
+        Random starts; the one with the highest objective is kept.
+    max_iter : int, default=200
+        Most EM iterations of a start.
+    tol : float, default=1e-3
+        A start ends when an iteration changes the objective by at most this much per photo.
+    random_state : int, Generator or None, default=None
+        For the starts.
+
+    Attributes
+    ----------
+    topic_prior_, visual_words_, tag_words_ : ndarrays of shape (K,), (K, d), (K, c)
+        P(topic), P(visual word | topic), P(tag | topic). Topics that no photo has are dropped.
+    topics_ : ndarray of shape (n, K)
+        P(topic | photo) of the training photos.
+    transduction_ : ndarray of shape (n, c)
+        P(tag) of the training photos.
+    thresholds_ : ndarray of shape (c,)
+        `fit_thresholds` of the labelled photos, scored as if their own tags were unknown.
+    objective_ : list of float
+        The bound of the log-likelihood and the prior's term, at the start and after each iteration; it never falls.
+    n_iter_ : int
+        EM iterations of the start that was kept.
+
+    Notes
+    -----
+    Maximises Eq. (1) of paper 001 and the density of the Dirichlet prior.
+
+    References
+    ----------
+    K. Nigam, A. McCallum, S. Thrun, T. Mitchell: Text classification from labeled and unlabeled documents using EM,
+    Machine Learning 39, 2000.
+    """
+
+    _accepts_sparse = True
+
+    def __init__(
+        self,
+        n_topics: int = 50,
+        *,
+        words_per_photo: float | None = None,
+        prior: float = 0.05,
+        n_init: int = 3,
+        max_iter: int = 200,
+        tol: float = 1e-3,
+        random_state: Any = None,
+    ) -> None:
+        self.n_topics = n_topics
+        self.words_per_photo = words_per_photo
+        self.prior = prior
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _fit(self, X: Any, Y: LabelMatrix) -> None:
+        check_counts_of(self, "n_topics", "n_init", "max_iter")
+        check_numbers(self, "prior")
+        check_numbers(self, "tol", zero=True)
+        if self.words_per_photo is not None:
+            check_numbers(self, "words_per_photo")
+        warn_without_tags(Y)
+        found = best_of_starts(
+            WordCounts(self._counts_of(X), Y),
+            NoGraph(),
+            spawn_generators(self.random_state, int(self.n_init)),
+            int(self.n_topics),
+            pseudo_count=float(self.prior),
+            max_iter=int(self.max_iter),
+            tol=float(self.tol),
+        )
+        self.objective_, self.n_iter_ = found.objective, len(found.objective) - 1
+        warn_unless_converged(type(self).__name__, found.converged, self.n_iter_, self.tol)
+        kept = found.without_empty_topics()
+        self._parameters: TopicParameters = kept.parameters
+        self.topic_prior_ = kept.parameters.prior
+        self.visual_words_ = kept.parameters.visual_words
+        self.tag_words_ = kept.parameters.tag_words
+        self.topics_ = kept.p
+        self.transduction_ = tag_scores(kept.p, self.tag_words_)
+        rows = np.flatnonzero(labeled_rows(Y))
+        self.thresholds_ = fit_thresholds(self._decision_function(X[rows]), Y[rows])
+
+    def _decision_function(self, X: Any) -> Floats:
+        return tag_scores(plain_posteriors(self._counts_of(X), self._parameters)[1], self.tag_words_)
+
+    def _counts_of(self, X: Any) -> Any:
+        return check_counts(X, words_per_photo=self.words_per_photo, name=type(self).__name__)
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare that features are counts."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
