@@ -1,0 +1,24 @@
+"""LapRLS and LapSVM with landmarks, each to be run in a process of its own for its peak memory (see worker.py)."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from tagloom.methods.baselines.laprls import LapRLS
+from tagloom.methods.baselines.lapsvm import LapSVM
+
+Arrays = dict[str, Any]
+
+
+def laprls(arrays: Arrays) -> Arrays:
+    model = LapRLS(n_landmarks=int(arrays["landmarks"])).fit(arrays["X"], arrays["Y"])
+    return {"optimality": np.array(model.optimality_)}
+
+
+def lapsvm(arrays: Arrays) -> Arrays:
+    model = LapSVM(n_landmarks=int(arrays["landmarks"])).fit(arrays["X"], arrays["Y"])
+    return {"optimality": np.array(model.optimality_)}
