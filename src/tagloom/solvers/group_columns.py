@@ -1,0 +1,368 @@
+"""Penalised least squares for many tags on one Gram matrix, each tag with groups and a strength of its own."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+from sklearn.exceptions import ConvergenceWarning
+
+from tagloom.exceptions import InvalidInputError
+from tagloom.solvers._group_axes import Axes, axes_of_rows, own_axes, plain_axes
+from tagloom.solvers._group_run import Run
+from tagloom.solvers._group_splitting import Spectrum
+from tagloom.solvers.radial import Norm, Radial
+
+__all__ = ["GroupColumns", "GroupColumnsResult"]
+
+Floats = NDArray[np.float64]
+
+#: Passes over the groups before a Newton step; before the first one of a cold start, or while less than this share of
+#: the tags takes whole steps, more.
+PASSES, MORE_PASSES, SETTLED = 1, 4, 0.75
+#: Residual of the group lasso from which a concave penalty starts.
+ROUGH = 1e-3
+#: Ridge of the dense start, relative to the mean of the diagonal.
+DENSE_RIDGE = 1e-3
+#: From so many groups on, and above this residual, a convex problem is first solved roughly by splitting.
+MANY_GROUPS, SPLIT_ABOVE = 50, 3e-3
+
+
+@dataclass(frozen=True)
+class GroupColumnsResult:
+    """What `GroupColumns.solve` found.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (d, c)
+        Groups that a tag does not use are exactly zero.
+    values : ndarray of shape (c,)
+        Objective of each tag, without the constant ½yᵀy.
+    objective : list of float
+        Their sum after every round; it rises by rounding at most.
+    optimality : ndarray of shape (c,)
+        Largest distance, over groups, of minus the gradient from the penalty's subdifferential, relative to the
+        smallest strength at which the tag uses nothing.
+    n_iter : int
+        Rounds.
+    converged : bool
+        Whether every tag is within the tolerance.
+    """
+
+    coef: Floats
+    values: Floats
+    objective: list[float] = field(repr=False)
+    optimality: Floats = field(repr=False)
+    n_iter: int
+    converged: bool
+
+
+class GroupColumns:
+    """``½ βᵀAβ - bᵀβ + Σ_g p(‖β_g‖; λ w_g)`` for each column b of B, λ its own.
+
+    Parameters
+    ----------
+    A : array of shape (d, d)
+        Positive semidefinite, XᵀX/n as a rule. Shared by all tags.
+    B : array of shape (d, c)
+        One column for each tag.
+    sizes : array of shape (g,)
+        Columns of each group, in order.
+    weights : array of shape (g,), optional
+        w, positive. Default: ones.
+    entry_share : float, default=0.0
+        Of the strength this share is put on the absolute values of the entries: the sparse group lasso.
+
+    Notes
+    -----
+    Every group is turned to the principal axes of its own block of A, which its norm does not see. There the minimum
+    over one group, the others fixed, is one equation for a length, solved for all tags at once. Passes over the groups
+    find out which are used; Newton steps on these do the rest (`tagloom.solvers._group_newton`). A tag that is done
+    leaves. With an ``entry_share`` columns stay as they are, and a pass takes proximal steps.
+    """
+
+    def __init__(
+        self,
+        A: ArrayLike,
+        B: ArrayLike,
+        sizes: ArrayLike,
+        *,
+        weights: ArrayLike | None = None,
+        entry_share: float = 0.0,
+    ) -> None:
+        if not 0 <= entry_share < 1:
+            raise InvalidInputError(f"entry_share must be at least 0 and below 1, got {entry_share!r}")
+        lengths = np.asarray(sizes, dtype=np.intp)
+        turn = plain_axes if entry_share > 0 else own_axes
+        axes = turn(np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64), lengths)
+        self._prepare(axes, lengths.size, weights, float(entry_share))
+
+    @classmethod
+    def from_rows(
+        cls, X: ArrayLike, Y: ArrayLike, sizes: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> "GroupColumns":
+        """Return the problem of A = XᵀX/n and B = XᵀY/n without A: for groups with more columns than X has rows.
+
+        Parameters
+        ----------
+        X, Y : arrays of shape (n, d) and (n, c)
+            Centred columns and targets.
+        sizes, weights : arrays of shape (g,)
+            As of the class.
+        """
+        rows, targets = np.asarray(X, dtype=np.float64), np.asarray(Y, dtype=np.float64)
+        lengths = np.asarray(sizes, dtype=np.intp)
+        if rows.ndim != 2 or len(rows) != len(targets) or lengths.sum() != rows.shape[1] or (lengths < 1).any():
+            raise InvalidInputError(
+                f"X must be (n, d), Y (n, c) and the sizes add up to d, got {rows.shape}, {targets.shape} and sizes of "
+                f"sum {lengths.sum()}"
+            )
+        problem = cls.__new__(cls)
+        problem._prepare(axes_of_rows(rows, targets, lengths), lengths.size, weights, 0.0)
+        return problem
+
+    def _prepare(self, axes: Axes, n_groups: int, weights: ArrayLike | None, entry_share: float) -> None:
+        every = np.ones(n_groups) if weights is None else np.asarray(weights, dtype=np.float64)
+        if every.shape != (n_groups,) or not (np.isfinite(every).all() and (every > 0).all()):
+            raise InvalidInputError(f"expected {n_groups} positive weights, one per group, got {weights!r}")
+        self.axes, self.entry_share = axes, entry_share
+        self.single = axes.A.astype(np.float32)
+        self.weights = every[axes.groups]
+        self.shape = (axes.n_rows, axes.B.shape[1])
+        blocks = (axes.A[run, run] for run in axes.layout.runs)
+        # On its own axes a group's block is diagonal.
+        largest = [np.linalg.eigvalsh(block)[-1] if entry_share > 0 else block.diagonal().max() for block in blocks]
+        self.steepness = np.array(largest) * (1 + 1e-10)
+        self.largest = self._largest_strengths()
+        self._dense: Floats | None = None
+        self._splits = entry_share > 0 or self.weights.size > MANY_GROUPS
+
+    def _largest_strengths(self) -> Floats:
+        """Return for each tag the smallest strength of a convex penalty at which it uses nothing."""
+        layout, share = self.axes.layout, self.entry_share
+        high = layout.norms(self.axes.B) / self.weights[:, None] / (1 - share)
+        if share > 0:
+            low = np.zeros_like(high)
+            for _ in range(60):
+                middle = (low + high) / 2
+                left = np.maximum(np.abs(self.axes.B) - (share * middle)[layout.group_of], 0.0)
+                uses = layout.norms(left) > (1 - share) * middle * self.weights[:, None]
+                low, high = np.where(uses, middle, low), np.where(uses, high, middle)
+        largest: Floats = high.max(axis=0, initial=0.0)
+        return largest
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """The eigendecomposition of A, made when it is first asked for."""
+        return Spectrum(self.axes)
+
+    def solve(
+        self,
+        radial: Radial,
+        strengths: ArrayLike,
+        *,
+        W0: ArrayLike | None = None,
+        dense: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+    ) -> GroupColumnsResult:
+        """Minimise for every tag.
+
+        Parameters
+        ----------
+        radial : Radial
+            The penalty of a length: `Norm`, `SCAD` or `MCP`.
+        strengths : float or array of shape (c,)
+            λ, positive.
+        W0 : array of shape (d, c), optional
+            Start. Default: zero for a convex penalty. For a concave one the group lasso of the same strength and, if
+            there are at most 50 groups, least squares with a little ridge: each tag keeps the better end.
+        dense : bool, default=True
+            Whether a concave penalty has the second start.
+        tol : float, default=1e-6
+            Largest optimality residual of a tag that is done.
+        max_iter : int, default=200
+            Most rounds from one start.
+
+        Returns
+        -------
+        GroupColumnsResult
+            Coefficients, values, certificate.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If a tag is not done after ``max_iter`` rounds.
+        """
+        limits = self._limits(strengths)
+        if W0 is not None:
+            state = self._descend(Run(self, radial, limits, self._start(W0)), tol, max_iter, warm=True)
+        elif radial.convex:
+            state = self._descend(self._zero(radial, limits), tol, max_iter)
+        else:
+            convex = self._descend(self._zero(Norm(), limits), max(tol, ROUGH), max_iter)
+            state = self._concave(radial, convex, tol, max_iter, dense=dense)
+        result = self._result(state, tol)
+        if not result.converged:
+            warnings.warn(
+                f"{int((result.optimality > tol).sum())} of {limits.size} tags were left at an optimality residual of "
+                f"up to {result.optimality.max():.2g} after {result.n_iter} rounds, above tol={tol:g}. Raise max_iter "
+                f"or tol, or scale the features",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return result
+
+    def _limits(self, strengths: ArrayLike) -> Floats:
+        limits = np.asarray(strengths, dtype=np.float64)
+        if limits.shape not in ((), (self.shape[1],)) or not (np.isfinite(limits).all() and (limits > 0).all()):
+            raise InvalidInputError(f"strengths must be positive numbers, one or {self.shape[1]}, got {strengths!r}")
+        return np.broadcast_to(limits, (self.shape[1],))
+
+    def _start(self, W0: ArrayLike) -> Floats:
+        W = np.asarray(W0, dtype=np.float64)
+        if W.shape != self.shape or not np.isfinite(W).all():
+            raise InvalidInputError(f"W0 must be finite and of shape {self.shape}, got shape {W.shape}")
+        return self.axes.turn(W)
+
+    def _concave(self, radial: Radial, convex: Run, tol: float, max_iter: int, *, dense: bool) -> Run:
+        """Descend from the group lasso and from least squares; keep the better end of each tag."""
+        run = self._descend(Run(self, radial, convex.limits, convex.W, convex.G), tol, max_iter, warm=True)
+        if dense and self.weights.size <= MANY_GROUPS:
+            other = Run(self, radial, convex.limits, self.dense_start())
+            run.take_better(self._descend(other, tol, max_iter, warm=True))
+        return run
+
+    def _zero(self, radial: Radial, limits: Floats) -> Run:
+        return Run(self, radial, limits, np.zeros_like(self.axes.B), -self.axes.B)
+
+    def dense_start(self, ridge: float | None = None) -> Floats:
+        """Return least squares with a ridge, on the axes; default: a thousandth of the mean of the diagonal."""
+        if ridge is None and self._dense is not None:
+            return self._dense
+        A = self.axes.A.copy()
+        if A.size:
+            A.flat[:: len(A) + 1] += DENSE_RIDGE * A.diagonal().mean() if ridge is None else ridge
+            start: Floats = linalg.solve(A, self.axes.B, assume_a="pos", check_finite=False)
+        else:
+            start = np.zeros_like(self.axes.B)
+        if ridge is None:
+            self._dense = start
+        return start
+
+    def _descend(self, run: Run, tol: float, max_iter: int, *, warm: bool = False) -> Run:
+        """Take rounds of passes and a Newton step until every tag is done."""
+        live = np.flatnonzero(run.optimality > tol)
+        if self._splits and run.radial.convex and (run.optimality > SPLIT_ABOVE).any():
+            live = run.split(np.flatnonzero(run.optimality > SPLIT_ABOVE), tol)
+        passes = PASSES if warm else MORE_PASSES
+        while live.size and run.n_iter < max_iter:
+            state = run.state(live)
+            for _ in range(passes):
+                state.sweep()
+            left = state.optimality() > tol
+            if left.any():
+                # Where steps are cut short, which groups are used is not settled.
+                passes = PASSES if state.newton(left) > SETTLED else MORE_PASSES
+            live = run.keep(live, state, tol)
+        return run
+
+    def path(
+        self, radial: Radial, strengths: ArrayLike, *, dense: bool = True, tol: float = 1e-6, max_iter: int = 200
+    ) -> Iterator[GroupColumnsResult]:
+        """Minimise for one set of strengths after another, each from the ones before.
+
+        Parameters
+        ----------
+        radial : Radial
+            The penalty of a length.
+        strengths : array of shape (k, c)
+            One row for each point, from large to small as a rule.
+        dense, tol, max_iter : bool, float, int
+            As in `solve`.
+
+        Yields
+        ------
+        GroupColumnsResult
+            One for each row. For a concave penalty each is what `solve` gives for it, with the group lasso that it
+            starts from taken along the path.
+        """
+        runs: list[Run] = []
+        for row in np.asarray(strengths, dtype=np.float64):
+            limits = self._limits(row)
+            base: Radial = radial if radial.convex else Norm()
+            aim = tol if radial.convex else max(tol, ROUGH)
+            run = self._descend(self._foreseen(base, limits, runs), aim, max_iter, warm=True)
+            runs = [*runs[-1:], run]
+            found = run if radial.convex else self._concave(radial, run, tol, max_iter, dense=dense)
+            yield self._result(found, tol)
+
+    def _foreseen(self, radial: Radial, limits: Floats, runs: list[Run]) -> Run:
+        """Start from the point before, or where the way to it leads on to, whichever is lower."""
+        if not runs:
+            return self._zero(radial, limits)
+        last = runs[-1]
+        start = Run(self, radial, limits, last.W, last.G)
+        if len(runs) > 1:
+            step = last.limits - runs[0].limits
+            ratio = np.divide(limits - last.limits, step, out=np.zeros_like(step), where=step != 0)
+            # The gradient is linear in W, so the way on costs no product with the matrix.
+            W, G = last.W + ratio * (last.W - runs[0].W), last.G + ratio * (last.G - runs[0].G)
+            start.take_better(Run(self, radial, limits, W, G))
+            start.objective = start.objective[-1:]
+        return start
+
+    def approximate(
+        self,
+        radial: Radial,
+        strengths: ArrayLike,
+        *,
+        ridge: float | None = None,
+        threshold: float = 1e-3,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+    ) -> GroupColumnsResult:
+        """Go down by local quadratic approximation, the papers' own algorithm: a group that is gone stays so.
+
+        Parameters
+        ----------
+        radial : Radial
+            The penalty of a length.
+        strengths : float or array of shape (c,)
+            λ, positive.
+        ridge : float, optional
+            Of the least squares at the start. Default: a thousandth of the mean of A's diagonal.
+        threshold : float, default=1e-3
+            Groups shorter than this at the end are set to zero (ε₁).
+        tol : float, default=1e-6
+            Change of a tag's coefficients, relative to their length, at which it is done.
+        max_iter : int, default=100
+            Most systems for one tag.
+
+        Returns
+        -------
+        GroupColumnsResult
+            ``optimality`` is that of the end point, which the method does not look at.
+        """
+        if self.entry_share > 0:
+            raise InvalidInputError("local quadratic approximation is for penalties of groups, without an entry_share")
+        run = Run(self, radial, self._limits(strengths), self.dense_start(ridge))
+        live = np.arange(run.limits.size)
+        while live.size and run.n_iter < max_iter:
+            state = run.state(live)
+            change = state.approximate()
+            run.keep(live, state, -1.0)
+            length = np.sqrt(np.einsum("kc,kc->c", state.W, state.W))
+            live = live[change > tol * length]
+        short = self.axes.layout.norms(run.W) < threshold
+        last = Run(self, radial, run.limits, np.where(short[self.axes.layout.group_of], 0.0, run.W))
+        last.n_iter, last.objective = run.n_iter, [*run.objective, *last.objective]
+        return self._result(last, tol)
+
+    def _result(self, run: Run, tol: float) -> GroupColumnsResult:
+        converged = bool((run.optimality <= tol).all())
+        coef = self.axes.turn_back(run.W)
+        return GroupColumnsResult(coef, run.values, run.objective, run.optimality, run.n_iter, converged)
