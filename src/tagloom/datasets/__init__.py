@@ -1,6 +1,7 @@
 """Photos and tables with known tags: made-up scenes, toy problems and loaders of public sets."""
 
 from tagloom.datasets._tables import AnnotatedImages
+from tagloom.datasets.arms import make_arms
 from tagloom.datasets.awa import load_awa_attributes, load_awa_subset
 from tagloom.datasets.group_tables import load_kodak, load_msra_mm
 from tagloom.datasets.grouped import GroupedRegression, make_grouped_regression
@@ -15,6 +16,7 @@ from tagloom.datasets.public_sets import (
     load_uci,
 )
 from tagloom.datasets.scenes import Scenes, make_scenes, write_scenes
+from tagloom.datasets.suns import make_suns
 from tagloom.datasets.toy import make_moons
 
 __all__ = [
@@ -33,8 +35,10 @@ __all__ = [
     "load_nus_wide",
     "load_scene",
     "load_uci",
+    "make_arms",
     "make_grouped_regression",
     "make_moons",
     "make_scenes",
+    "make_suns",
     "write_scenes",
 ]

@@ -1,23 +1,38 @@
 """Solvers shared by the methods: linear systems with many right-hand sides, and penalised problems in parts.
 
 `block_cg` solves sparse positive definite systems for all columns at once. `solve_penalized` minimises a `Datafit` plus
-a `Penalty`; a new penalty or datafit is one small class.
+a `Penalty`; a new penalty or datafit is one small class. `GroupColumns` does the same for many tags on one Gram matrix,
+each with groups and a strength of its own, the penalty a `Radial` function of a group's length.
 """
 
 from tagloom.exceptions import NotPositiveDefiniteError
 from tagloom.solvers.conjugate import BlockCGResult, block_cg
 from tagloom.solvers.datafits import Datafit, QuadraticGram
+from tagloom.solvers.group_columns import GroupColumns, GroupColumnsResult
 from tagloom.solvers.penalized import PenalizedResult, solve_penalized
 from tagloom.solvers.penalties import L21, Penalty
+from tagloom.solvers.radial import MCP, SCAD, Norm, Radial
+from tagloom.solvers.secular import RankOneSpectra, rank_one_spectra
+from tagloom.solvers.sparse_cca import SparseCanonicalPairs, sparse_cca
 
 __all__ = [
     "L21",
+    "MCP",
+    "SCAD",
     "BlockCGResult",
     "Datafit",
+    "GroupColumns",
+    "GroupColumnsResult",
+    "Norm",
     "NotPositiveDefiniteError",
     "PenalizedResult",
     "Penalty",
     "QuadraticGram",
+    "Radial",
+    "RankOneSpectra",
+    "SparseCanonicalPairs",
     "block_cg",
+    "rank_one_spectra",
     "solve_penalized",
+    "sparse_cca",
 ]
