@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from tagloom.solvers._group_axes import Layout
+from tagloom.solvers._group_factors import shared_factors
 
 __all__ = ["Model", "best_steps", "directions"]
 
@@ -17,6 +18,8 @@ Bools = NDArray[np.bool_]
 
 #: Most conjugate gradient steps; where they do not do, the tag's system is factorised.
 CG_STEPS = 60
+#: Steps that are worth an elimination where each group has its own axes.
+QUICK_STEPS = 4
 #: Tags that conjugate gradients do not part.
 FEW = 8
 #: Steps along a direction that are looked at.
@@ -43,6 +46,8 @@ class Model:
         Slope over length of each group's penalty, and what is added along the group's own direction.
     directions : array of shape (r, c)
         u: each group in use divided by its length.
+    plain : bool
+        Whether groups are single columns, or not on their own axes.
     """
 
     A: Floats
@@ -52,6 +57,7 @@ class Model:
     pull: Floats
     bend: Floats
     directions: Floats
+    plain: bool
 
     def take(self, columns: NDArray[np.intp]) -> "Model":
         """Return the model of some tags."""
@@ -63,6 +69,7 @@ class Model:
             self.pull[:, columns],
             self.bend[:, columns],
             self.directions[:, columns],
+            self.plain,
         )
 
     @property
@@ -82,9 +89,11 @@ def directions(model: Model, slopes: Floats, forcing: float) -> Floats:
     result = np.zeros_like(slopes)
     flat = model.flat
     _solve_flat(model, slopes, np.flatnonzero(flat), result)
-    # Elimination takes ⅔ m³ operations, a step of conjugate gradients 2 r² for the r rows that some tag uses.
+    # Elimination takes ⅔ m³ operations, a step of conjugate gradients 2 r² for the r rows that some tag uses. Where
+    # the preconditioner is only a diagonal, many steps are needed.
+    worth = CG_STEPS if model.plain else QUICK_STEPS
     n_used = model.used.sum(axis=0, dtype=np.float64)
-    few = n_used**3 < CG_STEPS * float(model.used.any(axis=1).sum()) ** 2
+    few = n_used**3 < worth * float(model.used.any(axis=1).sum()) ** 2
     _solve_stacks(model, slopes, np.flatnonzero(few & ~flat), result)
     others = np.flatnonzero(~flat & ~few)
     if others.size:
@@ -99,10 +108,25 @@ def _solve_flat(model: Model, slopes: Floats, tags: NDArray[np.intp], result: Fl
     if not tags.size:
         return
     patterns, which = np.unique(model.used[:, tags], axis=1, return_inverse=True)
-    for number, pattern in enumerate(patterns.T):
-        rows, members = np.flatnonzero(pattern), tags[which.ravel() == number]
-        if rows.size:
-            result[np.ix_(rows, members)] = _solve_positive(model.A, rows, -slopes[np.ix_(rows, members)])
+    members = [tags[which.ravel() == number] for number in range(patterns.shape[1])]
+    if model.plain:
+        for number, pattern in enumerate(patterns.T):
+            _solve_set(model.A, np.flatnonzero(pattern), members[number], slopes, result)
+        return
+    ridge = RIDGE * max(float(model.A.diagonal().max()), np.finfo(np.float64).tiny)
+    by_group = patterns[model.layout.starts]
+    for number, rows, factor in shared_factors(model.A, model.layout, by_group, ridge):
+        if factor is None:
+            _solve_set(model.A, np.flatnonzero(patterns[:, number]), members[number], slopes, result)
+        else:
+            place = np.ix_(rows, members[number])
+            result[place] = linalg.cho_solve((factor, True), -slopes[place], check_finite=False)
+
+
+def _solve_set(A: Floats, rows: NDArray[np.intp], members: NDArray[np.intp], slopes: Floats, result: Floats) -> None:
+    """Solve for tags that use the same rows."""
+    if rows.size:
+        result[np.ix_(rows, members)] = _solve_positive(A, rows, -slopes[np.ix_(rows, members)])
 
 
 def _solve_positive(A: Floats, rows: NDArray[np.intp], right: Floats) -> Floats:

@@ -268,9 +268,9 @@ class GroupState:
         if self.problem.entry_share > 0:
             slopes += self.entry_limits * np.sign(self.W)
         units = np.where(entries, self.W / safe[group_of], 0.0)
-        return Model(self.A, self.problem.single, self.layout, entries, pull, bend, units), np.where(
-            entries, slopes, 0.0
-        )
+        plain = self.problem.entry_share > 0 or bool(self.layout.sizes.max(initial=1) == 1)
+        model = Model(self.A, self.problem.single, self.layout, entries, pull, bend, units, plain)
+        return model, np.where(entries, slopes, 0.0)
 
     def _line(self, found: Floats, change: Floats) -> tuple[Floats, Floats]:
         """Return each tag's best step along its direction, and the change of its objective."""

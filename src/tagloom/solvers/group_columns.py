@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 #: the tags takes whole steps, more.
 PASSES, MORE_PASSES, SETTLED = 1, 4, 0.75
 #: Residual of the group lasso from which a concave penalty starts.
-ROUGH = 1e-3
+ROUGH = 1e-2
 #: Ridge of the dense start, relative to the mean of the diagonal.
 DENSE_RIDGE = 1e-3
 #: From so many groups on, and above this residual, a convex problem is first solved roughly by splitting.
