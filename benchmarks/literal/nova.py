@@ -41,6 +41,15 @@ def objective(X: Floats, y: Floats, beta: Floats, sizes: Sizes, strength: float,
     return float(((y - X @ beta) ** 2).sum() / (2 * len(X)) + penalty)
 
 
+def solve(matrix: Floats, right: Floats) -> Floats:
+    """Solve Eq. (5), by the pseudo-inverse where all groups are long (Σ = 0) and columns depend on each other."""
+    try:
+        found: Floats = np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:
+        found = np.linalg.lstsq(matrix, right, rcond=None)[0]
+    return found
+
+
 def nova(
     X: Floats,
     Y: Floats,
@@ -84,7 +93,7 @@ def nova(
         for _ in range(max_iter):
             norms = np.maximum(group_norms(beta, sizes), SMALLEST)
             weights = np.repeat(scad_derivative(norms, strength, concavity) / norms, sizes)  # Eq. (4)
-            new = np.linalg.solve(gram + np.diag(weights), products[:, tag])  # Eq. (5)
+            new = solve(gram + np.diag(weights), products[:, tag])  # Eq. (5)
             change = np.abs(new - beta).max()
             beta = new
             steps.append(objective(X, Y[:, tag], beta, sizes, strength, concavity))
