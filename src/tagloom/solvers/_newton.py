@@ -1,11 +1,13 @@
 """A Newton step for a quadratic with the l2,1 penalty, on the rows that are not zero."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from tagloom.solvers._blocks import one_thread_each
 from tagloom.solvers.datafits import QuadraticGram
 from tagloom.solvers.penalties import L21
 
@@ -15,6 +17,8 @@ Matrix = NDArray[np.floating[Any]]
 
 # A step costs the cube of the rows, a pass over them the square times the columns: the most rows for which it pays.
 FEWEST_ROWS, ROWS_PER_COLUMN = 200, 16
+# Rows below which a factorisation is quicker in one thread than in several.
+SMALL = 1000
 # Lengths of the step that are compared.
 LENGTHS = 0.5 ** np.arange(0, 9)
 
@@ -46,7 +50,8 @@ def newton_candidate(datafit: QuadraticGram, penalty: L21, W: Matrix) -> Matrix 
     product = A @ part
     B = datafit.B if whole else datafit.B[used]
     gradient = datafit.scale * (product - B) + penalty.strength * directions
-    step = _solve(datafit.scale * A, penalty.strength / norms, directions, gradient)
+    with one_thread_each() if used.size < SMALL else nullcontext():
+        step = _solve(datafit.scale * A, penalty.strength / norms, directions, gradient)
     if step is None or not np.isfinite(step).all():
         return None
     slope = datafit.scale * float(np.vdot(product - B, step))

@@ -2,7 +2,6 @@
 
 import itertools
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
+from tagloom.solvers._blocks import run_blocks
 from tagloom.solvers._inputs import (
     check_block,
     check_low_rank,
@@ -208,12 +208,7 @@ def _run(
         fixed[slice(None) if rows is None else rows] += free
         x[:, columns] = fixed
 
-    if workers == 1 or len(blocks) < 2:
-        for columns in blocks:
-            solve(columns)
-    else:
-        with ThreadPoolExecutor(min(workers, len(blocks))) as pool:
-            list(pool.map(solve, blocks))
+    run_blocks(solve, blocks, workers)
     return BlockCGResult(x=x, n_iter=n_iter, residuals=residuals, converged=residuals <= plan.tol)
 
 

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy.linalg.blas import daxpy, dscal, saxpy, sscal
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
+from tagloom.solvers._blocks import run_blocks
 from tagloom.solvers._inputs import choose_threads
 from tagloom.solvers._products import FloatArray, add_product
 
@@ -176,12 +176,7 @@ class PolynomialInverse:
             n_blocks = min(max(1, n_columns), -(-n_blocks // workers) * workers)
         edges = np.linspace(0, n_columns, n_blocks + 1).astype(int)
         blocks = [slice(int(first), int(last)) for first, last in itertools.pairwise(edges) if last > first]
-        if workers == 1 or len(blocks) < 2:
-            for block in blocks:
-                work(block)
-        else:
-            with ThreadPoolExecutor(min(workers, len(blocks))) as pool:
-                list(pool.map(work, blocks))
+        run_blocks(work, blocks, workers)
 
 
 def local_order(A: Any) -> NDArray[np.intp] | None:
