@@ -133,7 +133,7 @@ def test_standardizing_is_fitting_scaled_features():
         [np.full(m, np.sqrt((spread[rows] ** 2).sum())) for m, rows in zip(SIZES, runs(SIZES), strict=True)]
     )
     for standardize, scale in (("columns", spread), ("groups", of_groups)):
-        for penalty in ("group_lasso", "group_scad"):
+        for penalty in ("group_lasso", "group_scad", "lasso"):
             model = NOVA(GROUPS, penalty=penalty, strength=0.1, standardize=standardize, tol=1e-9).fit(X, Y)
             scaled = NOVA(GROUPS, penalty=penalty, strength=0.1, tol=1e-9).fit(X / scale, Y)
             np.testing.assert_allclose(model.coef_ * scale[:, None], scaled.coef_, atol=1e-6)

@@ -106,12 +106,11 @@ def test_a_concave_block_is_not_worse_than_now_nor_than_zero(radial):
             before = block_value(now[:, tag], z[:, tag], curvature, radial, limit[tag])
             assert after <= min(before, 0.0) + 1e-12
         # Repeated, it comes to rest at a stationary point.
-        for _ in range(120):
+        for _ in range(200):
             found = best_on_axes(z, curvature, radial, limit, found)
         slope = radial.slope(np.linalg.norm(found, axis=0), limit)
         rests = [residual(found[:, tag], z[:, tag], curvature, slope[tag]) for tag in range(c)]
-        assert np.quantile(rests, 0.95) < 1e-8  # the others are on a slow way
-        assert max(rests) < 1e-2
+        assert max(rests) < 1e-8
 
 
 def test_the_way_out_of_a_zero_that_the_penalty_is_too_flat_to_hold():

@@ -44,6 +44,8 @@ class NovaTask:
         Columns and weight of each group.
     scaling : {"columns", "groups"} or None
         What columns are divided by: their own deviation, or the root mean square norm of their group.
+    scaled_together : array, optional
+        Columns of the groups of "groups", where these are not the groups of the penalty.
     entry_share : float
         See `GroupColumns`.
 
@@ -69,6 +71,7 @@ class NovaTask:
         weights: Floats,
         *,
         scaling: Scaling | None,
+        scaled_together: Integers | None = None,
         entry_share: float = 0.0,
     ) -> None:
         self.shape = (X.shape[1], Y.shape[1])
@@ -77,7 +80,8 @@ class NovaTask:
         self.base: Floats = np.divide(positive - negative, np.maximum(positive + negative, 1), dtype=np.float64)
         both = (positive > 0) & (negative > 0)
         self.constant_tags = np.flatnonzero(~both)
-        self.scale = _scale(X, known.any(axis=1), np.asarray(sizes), scaling)
+        together = np.asarray(sizes if scaled_together is None else scaled_together)
+        self.scale = _scale(X, known.any(axis=1), together, scaling)
         self.sets: list[TagSet] = []
         self.largest: Floats = np.full(Y.shape[1], np.nan)
         tags = np.flatnonzero(both)

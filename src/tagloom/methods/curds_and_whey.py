@@ -100,9 +100,7 @@ class CurdsAndWhey(BaseEstimator):
     as ``I - Vᵀ(I - S)V⁻ᵀ``, so that S = I changes nothing. Structured pairs see columns of X of unit variance. Their
     tag directions overlap, up to a singular V: each is replaced by what it adds to those before it (left out below a
     tenth), plain canonical coordinates of what remains complete V, and ρ is the correlation of Yv with its fit
-    rather than with the sparse Xu. In one draw of a simulation (200 photos, 80 features, 12 tags from 2 factors) the
-    squared error is 1.10 unshrunk, 0.73 so, and 0.87 with overlapping directions and the best of three ridges in the
-    inverse.
+    rather than with the sparse Xu.
 
     References
     ----------

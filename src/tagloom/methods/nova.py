@@ -257,7 +257,9 @@ class NOVA(Annotator):
         sizes = self._sizes(X)
         weights = np.sqrt(sizes) if self.group_weights == "sqrt" else np.ones(sizes.size)
         share = float(self.entry_share) if self.penalty == "sparse_group_lasso" else 0.0
-        return NovaTask(X, Y, sizes, weights, scaling=self.standardize, entry_share=share), radial
+        together = None if self.groups is None else np.asarray(self.groups.sizes, dtype=np.intp)
+        task = NovaTask(X, Y, sizes, weights, scaling=self.standardize, scaled_together=together, entry_share=share)
+        return task, radial
 
     def _radial(self) -> Radial:
         choices = {

@@ -178,8 +178,8 @@ def _stack(model: Model, members: NDArray[np.intp], rows: NDArray[np.intp], real
         matrices += np.where(together, (bend * u)[:, :, None] * u[:, None, :], 0.0)
     else:
         diagonal += bend * np.square(u)
-    for matrix, kept in zip(matrices, real, strict=True):
-        matrix[~kept], matrix[:, ~kept] = 0.0, 0.0
+    matrices *= real[:, :, None]
+    matrices *= real[:, None, :]
     ridge = RIDGE * np.maximum(np.abs(diagonal).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     pull = model.pull[groups, members[:, None]]
     diagonal += np.where(real, pull + ridge, 1.0)

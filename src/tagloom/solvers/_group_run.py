@@ -36,11 +36,11 @@ class Problem(Protocol):
 class Run:
     """One descent: where every tag is."""
 
-    def __init__(self, problem: Problem, radial: Radial, limits: Floats, W: Floats, G: Floats | None = None) -> None:
-        self.problem, self.radial, self.limits = problem, radial, limits
+    def __init__(self, problem: Problem, radial: Radial, strengths: Floats, W: Floats, G: Floats | None = None) -> None:
+        self.problem, self.radial, self.strengths = problem, radial, strengths
         self.W: Floats = np.array(W, dtype=np.float64)
         self.G: Floats = problem.axes.A @ self.W - problem.axes.B if G is None else np.array(G)
-        whole = self.state(np.arange(limits.size))
+        whole = self.state(np.arange(strengths.size))
         self.values, self.optimality = whole.values(), whole.optimality()
         self.objective = [float(self.values.sum())]
         self.n_iter = 0
@@ -48,7 +48,7 @@ class Run:
     def state(self, live: NDArray[np.intp]) -> GroupState:
         """Return some tags, to be moved."""
         problem = self.problem
-        return GroupState(problem, self.radial, self.limits[live], self.W[:, live], self.G[:, live], live)
+        return GroupState(problem, self.radial, self.strengths[live], self.W[:, live], self.G[:, live], live)
 
     def keep(self, live: NDArray[np.intp], state: GroupState, tol: float) -> NDArray[np.intp]:
         """Take over where some tags have got to, and return which are not done; done by a gradient computed anew."""
@@ -68,7 +68,7 @@ class Run:
         state = self.state(live)
         limits = (state.limits, state.entry_limits)
         W = split(self.problem, self.problem.spectrum, limits, state.W, state.G, live)
-        other = GroupState(self.problem, self.radial, self.limits[live], W, np.empty_like(W), live)
+        other = GroupState(self.problem, self.radial, self.strengths[live], W, np.empty_like(W), live)
         other.refresh(all_tags=True)
         values = other.values()
         lower = values < self.values[live]

@@ -42,7 +42,8 @@ class GroupColumnsResult:
     values : ndarray of shape (c,)
         Objective of each tag, without the constant ½yᵀy.
     objective : list of float
-        Their sum after every round; it rises by rounding at most.
+        Their sum after every round; it rises by rounding at most. Of `GroupColumns.approximate` the last entry is after
+        short groups were set to zero, which may raise it.
     optimality : ndarray of shape (c,)
         Largest distance, over groups, of minus the gradient from the penalty's subdifferential, relative to the
         smallest strength at which the tag uses nothing.
@@ -197,18 +198,18 @@ class GroupColumns:
         ConvergenceWarning
             If a tag is not done after ``max_iter`` rounds.
         """
-        limits = self._limits(strengths)
+        chosen = self._check_strengths(strengths)
         if W0 is not None:
-            state = self._descend(Run(self, radial, limits, self._start(W0)), tol, max_iter, warm=True)
+            state = self._descend(Run(self, radial, chosen, self._start(W0)), tol, max_iter, warm=True)
         elif radial.convex:
-            state = self._descend(self._zero(radial, limits), tol, max_iter)
+            state = self._descend(self._zero(radial, chosen), tol, max_iter)
         else:
-            convex = self._descend(self._zero(Norm(), limits), max(tol, ROUGH), max_iter)
+            convex = self._descend(self._zero(Norm(), chosen), max(tol, ROUGH), max_iter)
             state = self._concave(radial, convex, tol, max_iter, dense=dense)
         result = self._result(state, tol)
         if not result.converged:
             warnings.warn(
-                f"{int((result.optimality > tol).sum())} of {limits.size} tags were left at an optimality residual of "
+                f"{int((result.optimality > tol).sum())} of {chosen.size} tags were left at an optimality residual of "
                 f"up to {result.optimality.max():.2g} after {result.n_iter} rounds, above tol={tol:g}. Raise max_iter "
                 f"or tol, or scale the features",
                 ConvergenceWarning,
@@ -216,11 +217,11 @@ class GroupColumns:
             )
         return result
 
-    def _limits(self, strengths: ArrayLike) -> Floats:
-        limits = np.asarray(strengths, dtype=np.float64)
-        if limits.shape not in ((), (self.shape[1],)) or not (np.isfinite(limits).all() and (limits > 0).all()):
+    def _check_strengths(self, strengths: ArrayLike) -> Floats:
+        chosen = np.asarray(strengths, dtype=np.float64)
+        if chosen.shape not in ((), (self.shape[1],)) or not (np.isfinite(chosen).all() and (chosen > 0).all()):
             raise InvalidInputError(f"strengths must be positive numbers, one or {self.shape[1]}, got {strengths!r}")
-        return np.broadcast_to(limits, (self.shape[1],))
+        return np.broadcast_to(chosen, (self.shape[1],))
 
     def _start(self, W0: ArrayLike) -> Floats:
         W = np.asarray(W0, dtype=np.float64)
@@ -230,14 +231,14 @@ class GroupColumns:
 
     def _concave(self, radial: Radial, convex: Run, tol: float, max_iter: int, *, dense: bool) -> Run:
         """Descend from the group lasso and from least squares; keep the better end of each tag."""
-        run = self._descend(Run(self, radial, convex.limits, convex.W, convex.G), tol, max_iter, warm=True)
+        run = self._descend(Run(self, radial, convex.strengths, convex.W, convex.G), tol, max_iter, warm=True)
         if dense and self.weights.size <= MANY_GROUPS:
-            other = Run(self, radial, convex.limits, self.dense_start())
+            other = Run(self, radial, convex.strengths, self.dense_start())
             run.take_better(self._descend(other, tol, max_iter, warm=True))
         return run
 
-    def _zero(self, radial: Radial, limits: Floats) -> Run:
-        return Run(self, radial, limits, np.zeros_like(self.axes.B), -self.axes.B)
+    def _zero(self, radial: Radial, chosen: Floats) -> Run:
+        return Run(self, radial, chosen, np.zeros_like(self.axes.B), -self.axes.B)
 
     def dense_start(self, ridge: float | None = None) -> Floats:
         """Return least squares with a ridge, on the axes; default: a thousandth of the mean of the diagonal."""
@@ -292,26 +293,26 @@ class GroupColumns:
         """
         runs: list[Run] = []
         for row in np.asarray(strengths, dtype=np.float64):
-            limits = self._limits(row)
+            chosen = self._check_strengths(row)
             base: Radial = radial if radial.convex else Norm()
             aim = tol if radial.convex else max(tol, ROUGH)
-            run = self._descend(self._foreseen(base, limits, runs), aim, max_iter, warm=True)
+            run = self._descend(self._foreseen(base, chosen, runs), aim, max_iter, warm=True)
             runs = [*runs[-1:], run]
             found = run if radial.convex else self._concave(radial, run, tol, max_iter, dense=dense)
             yield self._result(found, tol)
 
-    def _foreseen(self, radial: Radial, limits: Floats, runs: list[Run]) -> Run:
+    def _foreseen(self, radial: Radial, chosen: Floats, runs: list[Run]) -> Run:
         """Start from the point before, or where the way to it leads on to, whichever is lower."""
         if not runs:
-            return self._zero(radial, limits)
+            return self._zero(radial, chosen)
         last = runs[-1]
-        start = Run(self, radial, limits, last.W, last.G)
+        start = Run(self, radial, chosen, last.W, last.G)
         if len(runs) > 1:
-            step = last.limits - runs[0].limits
-            ratio = np.divide(limits - last.limits, step, out=np.zeros_like(step), where=step != 0)
+            step = last.strengths - runs[0].strengths
+            ratio = np.divide(chosen - last.strengths, step, out=np.zeros_like(step), where=step != 0)
             # The gradient is linear in W, so the way on costs no product with the matrix.
             W, G = last.W + ratio * (last.W - runs[0].W), last.G + ratio * (last.G - runs[0].G)
-            start.take_better(Run(self, radial, limits, W, G))
+            start.take_better(Run(self, radial, chosen, W, G))
             start.objective = start.objective[-1:]
         return start
 
@@ -349,8 +350,8 @@ class GroupColumns:
         """
         if self.entry_share > 0:
             raise InvalidInputError("local quadratic approximation is for penalties of groups, without an entry_share")
-        run = Run(self, radial, self._limits(strengths), self.dense_start(ridge))
-        live = np.arange(run.limits.size)
+        run = Run(self, radial, self._check_strengths(strengths), self.dense_start(ridge))
+        live = np.arange(run.strengths.size)
         while live.size and run.n_iter < max_iter:
             state = run.state(live)
             change = state.approximate()
@@ -358,7 +359,7 @@ class GroupColumns:
             length = np.sqrt(np.einsum("kc,kc->c", state.W, state.W))
             live = live[change > tol * length]
         short = self.axes.layout.norms(run.W) < threshold
-        last = Run(self, radial, run.limits, np.where(short[self.axes.layout.group_of], 0.0, run.W))
+        last = Run(self, radial, run.strengths, np.where(short[self.axes.layout.group_of], 0.0, run.W))
         last.n_iter, last.objective = run.n_iter, [*run.objective, *last.objective]
         return self._result(last, tol)
 
