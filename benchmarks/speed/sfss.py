@@ -125,7 +125,7 @@ def threads_case(n: int, d: int, share: float) -> dict[str, Any]:
             )
             for label, threads in (("one thread", 1), ("two threads", 2))
         ]
-        entries = compare(contenders)
+        entries = compare(contenders, repeats=7)
         for worker in contenders:
             worker.close()
     ratios = {"one thread to two (wall)": wall_ratio(entries, "one thread", "two threads")}

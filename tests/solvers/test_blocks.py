@@ -1,9 +1,12 @@
 import threading
 
+import numpy as np
 import pytest
+from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tagloom.solvers._blocks import one_thread_each, run_blocks
+from tagloom.solvers._blocks import one_thread_each, run_blocks, run_rows
+from tagloom.solvers._products import multiply_rows
 
 
 def blas_threads():
@@ -47,3 +50,30 @@ def test_one_thread_each_is_undone():
         with one_thread_each():
             assert blas_threads() == {1}
         assert blas_threads() != {1}
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, None])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_by_rows_are_scipys(n_threads, dtype):
+    rng = np.random.default_rng(0)
+    A = sparse.random_array((1001, 700), density=0.02, format="csr", dtype=np.float64, rng=rng).astype(dtype)
+    block = rng.standard_normal((700, 81)).astype(dtype)
+    found = multiply_rows(A, block, n_threads)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, A @ block)
+    np.testing.assert_array_equal(multiply_rows(A, np.asfortranarray(block), n_threads), found)
+
+
+def test_a_product_of_two_precisions_has_the_better_one():
+    A = sparse.eye_array(3, format="csr", dtype=np.float32)
+    assert multiply_rows(A, np.ones((3, 2)), 2).dtype == np.float64
+
+
+def test_ranges_of_rows_cover_each_row_once():
+    seen = np.zeros(60_000, dtype=int)
+
+    def work(rows):
+        seen[rows] += 1
+
+    run_rows(work, len(seen), 1, 7)
+    assert (seen == 1).all()

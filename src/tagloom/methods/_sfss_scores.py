@@ -12,6 +12,7 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.exceptions import InvalidLabelsError
 from tagloom.graph import NeighborGraph
 from tagloom.solvers import block_cg
+from tagloom.solvers._products import multiply_rows
 from tagloom.solvers.polynomial import PolynomialInverse, local_order
 
 __all__ = ["CentredInverse", "ScoreSystem", "Scores"]
@@ -187,7 +188,7 @@ class ScoreSystem:
         return self.unknown_rows[wholly], CentredInverse(K, self.inverse.weight, None, self.n_threads)
 
     def _with(self, unknown: Floats) -> Scores:
-        product = np.asarray(self.K @ unknown)
+        product = multiply_rows(self.K, unknown, self.n_threads)
         product += self.pulled
         return Scores(unknown, product, unknown.sum(axis=0) + self.labels[self.known_rows].sum(axis=0))
 

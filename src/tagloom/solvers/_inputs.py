@@ -1,12 +1,10 @@
 """Arguments of `block_cg`: what is allowed, and what is chosen where nothing is said."""
 
-import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.system import cpu_count
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers._products import FloatArray
 
@@ -19,13 +17,10 @@ __all__ = [
     "check_shifts",
     "choose_block_width",
     "choose_dtype",
-    "choose_threads",
 ]
 
 # A row of a block as wide as three cache lines: measured best for products that gather rows of the block.
 ROW_BYTES = 192
-# Entries of B below which starting threads costs more than it brings.
-SMALL = 50_000
 
 
 def choose_block_width(block_size: int | None, dtype: np.dtype[Any]) -> int:
@@ -35,17 +30,6 @@ def choose_block_width(block_size: int | None, dtype: np.dtype[Any]) -> int:
     if block_size < 1:
         raise InvalidInputError(f"block_size must be at least 1, got {block_size!r}")
     return max(2, int(block_size))
-
-
-def choose_threads(n_threads: int | None, n_entries: int) -> int:
-    """Return the number of threads: for large problems all cores, or ``OMP_NUM_THREADS`` where lower, unless given."""
-    if n_threads is None:
-        wish = os.environ.get("OMP_NUM_THREADS", "")
-        most = max(1, min(cpu_count(), int(wish))) if wish.isdigit() else cpu_count()
-        return most if n_entries >= SMALL else 1
-    if n_threads < 1:
-        raise InvalidInputError(f"n_threads must be at least 1, got {n_threads!r}")
-    return int(n_threads)
 
 
 def check_max_iter(max_iter: int | None, n: int) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
-from tagloom.solvers._blocks import run_blocks
+from tagloom.solvers._blocks import choose_threads, run_blocks
 from tagloom.solvers._inputs import (
     check_block,
     check_low_rank,
@@ -20,7 +20,6 @@ from tagloom.solvers._inputs import (
     check_shifts,
     choose_block_width,
     choose_dtype,
-    choose_threads,
 )
 from tagloom.solvers._products import FloatArray, as_product
 from tagloom.solvers._refinement import BlockSolve, Plan

@@ -11,8 +11,7 @@ from scipy.linalg.blas import daxpy, dscal, saxpy, sscal
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
-from tagloom.solvers._blocks import run_blocks
-from tagloom.solvers._inputs import choose_threads
+from tagloom.solvers._blocks import choose_threads, run_blocks
 from tagloom.solvers._products import FloatArray, add_product
 
 __all__ = ["PolynomialInverse", "local_order"]
