@@ -75,7 +75,7 @@ def multiply_rows(A: Any, block: FloatArray, n_threads: int | None) -> FloatArra
         starts, part = A.indptr[rows.start : rows.stop + 1], out[rows]
         csr_matvecs(len(part), A.shape[1], block.shape[1], starts, A.indices, A.data, block.ravel(), part.ravel())
 
-    run_rows(multiply, *out.shape, n_threads)
+    run_rows(multiply, A.shape[0], block.shape[1], n_threads)
     return out
 
 
