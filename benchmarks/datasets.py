@@ -2,15 +2,17 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from benchmarks.errors import BenchmarkError, DataMissingError
+from benchmarks.methods import find
 from tagloom.core.files import atomic_write
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.photos import Verdict
@@ -27,7 +29,7 @@ class Dataset:
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    X : array or CSR of shape (n, d)
         Features.
     Y : int8 array of shape (n, c)
         The truth: 1, 0, or -1 where nobody knows.
@@ -64,15 +66,16 @@ def register_dataset(name: str) -> Callable[[Loader], Loader]:
 
 
 def load_dataset(name: str, **parameters: Any) -> Dataset:
-    """Load a registered dataset; the last two stay in memory."""
-    if name not in LOADERS:
+    """Load a dataset by its registered name or as "module:function"; the last two stay in memory."""
+    if name not in LOADERS and ":" not in name:
         raise BenchmarkError(f"no dataset {name!r}; registered are {sorted(LOADERS)} (benchmarks/datasets.py)")
     return _load(name, tuple(sorted((key, _hashable(value)) for key, value in parameters.items())))
 
 
 @lru_cache(maxsize=2)
 def _load(name: str, parameters: tuple[tuple[str, Any], ...]) -> Dataset:
-    return LOADERS[name](**dict(parameters))
+    loader: Loader = LOADERS[name] if name in LOADERS else find(name)
+    return loader(**dict(parameters))
 
 
 def _hashable(value: Any) -> Any:
@@ -107,19 +110,20 @@ def photo_features(name: str, paths: list[Path], groups: tuple[str, ...]) -> tup
 def learned_features(
     name: str, root: Path, names: list[bytes], training: list[bytes], groups: tuple[str, ...]
 ) -> tuple[NDArray[np.float32], FeatureGroups]:
-    """Return features, "words" among them: its vocabulary is learned from the photos of ``training``, without labels.
+    """Return features, "words" or "blobs" among them, whose vocabularies are learned from ``training`` without labels.
 
     Features and vocabulary are kept in ``benchmarks/.cache/NAME.tagloom``, where `benchmarks.quality` keeps them too.
     """
-    from tagloom.features.learned import learned_descriptor
+    from tagloom.features.learned import is_learned, learned_descriptor
     from tagloom.store import FolderCache
 
     folder = CACHE / f"{name}.tagloom"
     CACHE.mkdir(parents=True, exist_ok=True)
     with FolderCache(folder, root) as cache:
         vocabularies = folder / "vocabularies"
+        learn = {"root": root, "n_words": N_WORDS}
         wanted: list[Any] = [
-            learned_descriptor(group, vocabularies, training, root=root, n_words=N_WORDS) if group == "words" else group
+            learned_descriptor(group, vocabularies, training, **learn) if is_learned(group) else group
             for group in groups
         ]
         return _kept_features(name, groups, wanted, names, cache=cache, root=root)
@@ -174,8 +178,8 @@ def corel5k(
     words : {260, 374}
         Which vocabulary.
     groups : tuple of str
-        Feature groups of ``tagloom.features.extract``; "words" has a vocabulary of 500, learned without labels from the
-        4,500 training photos.
+        Feature groups of ``tagloom.features.extract``; "words" and "blobs" have vocabularies of 500, learned without
+        labels from the 4,500 training photos.
     scale : {"none", "unit", "columns", "groups"}
         See `scaled`.
     part : {"all", "train"}
@@ -215,14 +219,36 @@ def corel5k_cds(
 
 def _corel5k(groups: tuple[str, ...]) -> tuple[dict[str, NDArray[Any]], NDArray[np.float32], FeatureGroups]:
     """Return what is stored of Corel-5K, and features computed here."""
+    from tagloom.features.learned import is_learned
+
     folder = data_folder("corel5k")
     with np.load(folder / "corel5k.npz", allow_pickle=False) as file:
         stored = dict(file)
     names = [f"images/{part}/{number}.jpeg" for part, number in zip(stored["split"], stored["image_id"], strict=True)]
-    if "words" not in groups:
+    if not any(is_learned(group) for group in groups):
         return stored, *photo_features("corel5k", [folder / name for name in names], groups)
     training = [name.encode() for name, part in zip(names, stored["split"], strict=True) if part == "train"]
     return stored, *learned_features("corel5k", folder, [name.encode() for name in names], training, groups)
+
+
+@register_dataset("corel5k_regions")
+def corel5k_regions(words: int = 260) -> Dataset:
+    """Load Corel-5K with counts of region words found in the photos here, through ``tagloom.workflow.visual_words``."""
+    from tagloom.workflow.visual_words import visual_words
+
+    found = corel5k(words, ("blobs",))
+    assert found.groups is not None
+    return replace(found, X=visual_words(found.X, found.groups))
+
+
+@register_dataset("corel16k")
+def corel16k(subset: int = 1) -> Dataset:
+    """Load one of the ten Corel subsets of Barnard et al. (2003): visual words as they were published, sparse."""
+    from tagloom.datasets import load_corel16k
+
+    loaded = load_corel16k(data_folder("corel16k"), subset=subset)
+    X: Any = sparse.csr_array(loaded.X, dtype=np.float32)
+    return Dataset(X, loaded.Y, loaded.groups, tags=loaded.tags.names)
 
 
 @register_dataset("awa_attributes")

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.differences import draw_differences
 from benchmarks.experiment import Experiment, Study, View
+from benchmarks.regions import draw_regions
 from benchmarks.splits import conditions
 from benchmarks.studies import finished_studies
 from benchmarks.summary import Column, Summary
@@ -14,6 +16,8 @@ from benchmarks.views import lines_of, points_of, surface_of
 
 def draw_figures(experiment: Experiment, summary: Summary, path: Path) -> bool:
     """Draw the honest column (``path``), each view and each study with panels (``NAME-VIEW.svg`` beside it).
+
+    The honest column is drawn where some data have more than one condition: one point makes no curve.
 
     Parameters
     ----------
@@ -37,15 +41,16 @@ def draw_figures(experiment: Experiment, summary: Summary, path: Path) -> bool:
     # A fixed salt and no date: the same results give the same file.
     matplotlib.rcParams["svg.hashsalt"] = experiment.name
     path.parent.mkdir(parents=True, exist_ok=True)
-    _save(_honest(experiment, summary), path)
+    if any(len(conditions(data.split)) > 1 for data in experiment.data):
+        _save(_honest(experiment, summary), path)
     for view in experiment.views:
-        draw = {"curves": _curves, "gain": _bars, "surface": _surface, "points": _points}[view.kind]
-        _save(draw(view, experiment, summary), view_path(path, view))
+        if view.kind in DRAWN:
+            _save(DRAWN[view.kind](view, experiment, summary), view_path(path, view))
     finished = finished_studies(experiment)
     for study in experiment.studies:
         panels = finished.get(study.name, {}).get("result", {}).get("panels")
         if panels:
-            _save(_panels(panels), view_path(path, study))
+            _save((draw_regions if "regions" in panels[0] else _panels)(panels), view_path(path, study))
     return True
 
 
@@ -153,7 +158,7 @@ def _points(view: View, experiment: Experiment, summary: Summary) -> Any:
         places = np.arange(len(part.titles))
         for index, value in enumerate(part.values):
             row = [columns[index] for columns in part.columns]
-            means = [column.mean if column else np.nan for column in row]
+            means = _means(row)
             spreads = [column.deviation if column else np.nan for column in row]
             shift = 0.2 * (index - (len(part.values) - 1) / 2)
             axes.errorbar(places + shift, means, yerr=spreads, fmt="o", capsize=3, label=str(value))
@@ -164,10 +169,43 @@ def _points(view: View, experiment: Experiment, summary: Summary) -> Any:
     return figure
 
 
+def _sweep(view: View, experiment: Experiment, summary: Summary) -> Any:
+    """Return for each data (a row) and metric a panel with a curve for each method."""
+    from tagloom.plotting import plot_curves
+
+    parts = points_of(view, experiment, summary)
+    n_columns = len({part.metric for part in parts})
+    figure = _figure(4.0 * n_columns + 1.5, 2.6 * (len(parts) // n_columns))
+    scale = view.options.get("scale", "linear")
+    grid = figure.subplots(len(parts) // n_columns, n_columns, squeeze=False)
+    for index, (axes, part) in enumerate(zip(grid.ravel(), parts, strict=True)):
+        places = [str(value) for value in part.values] if scale == "names" else part.values
+        axes.set_title(part.data, fontsize=9)
+        series = {
+            title: (_means(columns), [column.deviation if column else np.nan for column in columns])
+            for title, columns in zip(part.titles, part.columns, strict=True)
+            if any(columns)
+        }
+        if not series:
+            continue
+        plot_curves(places, series, x_name=view.options["parameter"], y_name=part.metric, log_x=scale == "log", ax=axes)
+        if index != n_columns - 1:  # one legend, at the right of the first row
+            axes.get_legend().remove()
+    return figure
+
+
+def _means(columns: list[Column | None]) -> list[float]:
+    return [column.mean if column else np.nan for column in columns]
+
+
 def _panels(panels: list[dict[str, Any]]) -> Any:
     """Return the panels of a study side by side: lines, dotted levels of the same colour, and marked places."""
     figure = _figure(5.0 * len(panels))
-    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False, sharey=True)[0], panels, strict=True):
+    alike = len({panel["y_label"] for panel in panels}) == 1
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False, sharey=alike)[0], panels, strict=True):
+        if "series" in panel:
+            _series(axes, panel, with_legend=panel is panels[-1])
+            continue
         for index, (label, values) in enumerate(panel["lines"].items()):
             axes.plot(panel["x"], values, color=f"C{index}", label=label)
             if label in panel.get("dotted", {}):
@@ -181,3 +219,26 @@ def _panels(panels: list[dict[str, Any]]) -> Any:
         axes.set_title(panel["title"])
         axes.legend(fontsize=8)
     return figure
+
+
+def _series(axes: Any, panel: dict[str, Any], with_legend: bool) -> None:
+    """Draw a panel of means with deviations."""
+    from tagloom.plotting import plot_curves
+
+    series = {label: tuple(pair) for label, pair in panel["series"].items()}
+    names = {"x_name": panel["x_label"], "y_name": panel["y_label"]}
+    plot_curves(panel["x"], series, **names, log_x=panel.get("log_x", False), ax=axes)
+    axes.set_title(panel["title"])
+    if not with_legend:
+        axes.get_legend().remove()
+
+
+#: How each kind of view is drawn; "margin" is a table only.
+DRAWN = {
+    "curves": _curves,
+    "gain": _bars,
+    "surface": _surface,
+    "points": _points,
+    "sweep": _sweep,
+    "against": draw_differences,
+}

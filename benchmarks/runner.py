@@ -219,16 +219,36 @@ def _score_inside(experiment: Experiment, cell: Cell, dataset: Dataset, split: S
     result.inside = float(np.mean(values))
 
 
-def fit_cell(experiment: Experiment, data: str, method: str, draw: int, **point: Any) -> tuple[Dataset, Split, Any]:
-    """Return dataset, split and fitted model of one cell, for studies that look into a model."""
+def fit_cell(
+    experiment: Experiment, data: str, method: str, draw: int, *, condition: str | None = None, **point: Any
+) -> tuple[Dataset, Split, Any]:
+    """Return dataset, split and fitted model of one cell, for studies that look into a model.
+
+    ``condition`` may be left out where the data have one only.
+    """
     (cell,) = (
         cell
         for cell in cells_of(experiment)
         if (cell.data.name, cell.method.name, cell.draw, cell.point) == (data, method, draw, point)
+        and condition in (None, cell.condition)
     )
     dataset = load_dataset(cell.data.dataset, **cell.data.parameters)
     split = draw_split(dataset, cell.data.scheme, cell.split, seed_of(cell.draw_identity))
     return dataset, split, _make(cell, dataset).fit(*_seen(dataset, split))
+
+
+def open_draw(
+    experiment: Experiment, data: str, draw: int, *, condition: str | None = None
+) -> tuple[Dataset, Split, NDArray[Any], NDArray[np.int8]]:
+    """Return dataset, split, and what a method sees of them (X, Y), by default in the first condition of the data."""
+    cell = next(
+        cell
+        for cell in cells_of(experiment)
+        if (cell.data.name, cell.draw) == (data, draw) and condition in (None, cell.condition)
+    )
+    dataset = load_dataset(cell.data.dataset, **cell.data.parameters)
+    split = draw_split(dataset, cell.data.scheme, cell.split, seed_of(cell.draw_identity))
+    return dataset, split, *_seen(dataset, split)
 
 
 def _make(cell: Cell, dataset: Dataset) -> Any:

@@ -85,6 +85,16 @@ def transductive(
     return Split(rows, chosen, {"unlabeled": np.setdiff1d(rows, chosen)})
 
 
+@register_scheme("sampled")
+def sampled(
+    dataset: Dataset, generator: np.random.Generator, *, n_rows: int, labeled: float | int, cover: bool = False
+) -> Split:
+    """See ``n_rows`` random rows and nothing else, label some of them, score the others of them."""
+    rows = np.sort(generator.permutation(len(dataset.Y))[:n_rows])
+    chosen = _choose(dataset.Y, rows, labeled, generator, cover)
+    return Split(rows, chosen, {"unlabeled": np.setdiff1d(rows, chosen)})
+
+
 @register_scheme("train_test")
 def train_test(
     dataset: Dataset,

@@ -3,8 +3,12 @@
 ``[[studies]]`` of experiment.toml names a function ``(experiment, **parameters)`` that returns a dictionary of plain
 JSON values: ``tables``, a list of ``{"caption", "header", "rows"}``, and ``panels``, a list of figures
 ``{"title", "x_label", "y_label", "log_x", "x", "lines", "dotted", "marks"}`` (lines and dotted: values by label, a
-list or one number; marks: places on x by label). Results are kept in ``studies.json`` beside ``results.json``; a study
-is run again when its function's name, its parameters or the experiment's seed change, or with ``--fresh``.
+list or one number; marks: places on x by label), or with ``series`` in place of the last three: by label a pair of
+means and deviations (None without), drawn with error bars. Panels with ``regions`` are pictures of the plane, see
+`benchmarks.regions`.
+
+Results are kept in ``studies.json`` beside ``results.json``; a study is run again when its function's name, its
+parameters or the experiment's seed change, or with ``--fresh``.
 """
 
 import json

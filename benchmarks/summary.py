@@ -6,7 +6,7 @@ quoted elsewhere.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,12 @@ NOT_RUN = "not run"
 
 @dataclass(frozen=True)
 class Column:
-    """Mean and spread of one metric over draws, and the grid point used in each draw."""
+    """Mean and spread of one metric over draws, the grid point used in each draw, and the value of each draw."""
 
     mean: float
     deviation: float
     points: tuple[dict[str, Any], ...]
+    values: dict[int, float] = field(default_factory=dict)
 
     @property
     def n_draws(self) -> int:
@@ -162,7 +163,8 @@ def _column(cells: list[CellResult], metric: str) -> Column | None:
         return None
     values = [cell.test[metric] for cell in cells]
     deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-    return Column(float(np.mean(values)), deviation, tuple(cell.point for cell in cells))
+    by_draw = {cell.draw: cell.test[metric] for cell in cells}
+    return Column(float(np.mean(values)), deviation, tuple(cell.point for cell in cells), by_draw)
 
 
 def statuses(summary: Summary, tables: list[ExpectedTable]) -> list[dict[str, Any]]:

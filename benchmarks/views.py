@@ -6,23 +6,32 @@ kind        options
 curves      ``data``, ``metric``, ``column`` ("paper" or "honest"), ``methods`` (default: all): a line per method
 gain        ``data``, ``metric``, ``methods`` (the one and the other): bars, and the relative improvement
 surface     ``data``, ``metric``, ``condition``, ``method``, ``x``, ``y`` (two parameters of its grid)
+against     ``data``, ``metric``, ``pairs`` of methods, ``columns`` (default: both), all lists: in which conditions the
+            first of a pair is better than the second, level with it, or worse; see `benchmarks.differences`
 points      ``data``, ``metric``, ``condition``, ``methods``, ``parameter`` of their grids: marks, a panel for each
             data and metric (both may be lists)
+sweep       as points, but curves with error bars; ``scale`` of the parameter ("linear", "log" or "names")
+margin      as points, table only: how much better the first method is than each other one, on the same draws
 ==========  ==================================================================================================
+
+In the last three ``at`` has the values of further parameters; a method without ``parameter`` is the same at each value.
 """
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.differences import table_of_differences
 from benchmarks.errors import BenchmarkError
-from benchmarks.experiment import Experiment, View
+from benchmarks.experiment import Experiment, MethodSpec, View
+from benchmarks.methods import metric_of
 from benchmarks.splits import conditions
 from benchmarks.summary import Column, Summary
 
-KINDS = ("curves", "gain", "surface", "points")
+KINDS = ("curves", "gain", "surface", "points", "sweep", "margin", "against")
 
 
 @dataclass(frozen=True)
@@ -91,26 +100,77 @@ def surface_of(view: View, experiment: Experiment, summary: Summary) -> Surface:
 
 
 def points_of(view: View, experiment: Experiment, summary: Summary) -> list[Points]:
-    """Return what "points" shows, for each data and metric."""
-    options = view.options
-    chosen = [method for method in experiment.methods if method.name in options["methods"]]
-    unknown = sorted(set(options["methods"]) - {method.name for method in chosen})
-    if unknown:
-        raise BenchmarkError(f"{experiment.name}: view {view.name!r} names unknown methods {unknown}")
-    values = list(dict.fromkeys(value for method in chosen for value in method.grid[options["parameter"]]))
+    """Return what "points" and "sweep" show, for each data and metric."""
+    chosen, values = _swept(view, experiment)
     titles = [method.title for method in chosen]
     found = []
-    for data in _listed(options["data"]):
-        for metric in _listed(options["metric"]):
-            columns = [
-                [
-                    summary.at(data, options["condition"], method.name, metric, {options["parameter"]: value})
-                    for value in values
-                ]
-                for method in chosen
+    for data, metric in itertools.product(_listed(view.options["data"]), _listed(view.options["metric"])):
+        columns = [
+            [
+                summary.at(data, view.options["condition"], method.name, metric, _point(view, method, value))
+                for value in values
             ]
-            found.append(Points(data, metric, values, titles, columns))
+            for method in chosen
+        ]
+        found.append(Points(data, metric, values, titles, columns))
     return found
+
+
+def _swept(view: View, experiment: Experiment) -> tuple[list[MethodSpec], list[Any]]:
+    """Return the methods of a view over a parameter, and the values that it has in one of their grids."""
+    known = {method.name: method for method in experiment.methods}
+    names = view.options["methods"]
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise BenchmarkError(f"{experiment.name}: view {view.name!r} names unknown methods {unknown}")
+    chosen = [known[name] for name in names]
+    parameter = view.options["parameter"]
+    return chosen, list(dict.fromkeys(value for method in chosen for value in method.grid.get(parameter, ())))
+
+
+def _point(view: View, method: MethodSpec, value: Any) -> dict[str, Any]:
+    """Return the grid point of a method at one value of the view's parameter."""
+    wanted = view.options.get("at", {}) | {view.options["parameter"]: value}
+    return {name: wanted[name] for name in method.grid if name in wanted}
+
+
+def margins_of(view: View, experiment: Experiment, summary: Summary) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows of "margin": differences on the same draws, positive where the first method is better."""
+    (first, *others), values = _swept(view, experiment)
+    rows = []
+    for data, metric in itertools.product(_listed(view.options["data"]), _listed(view.options["metric"])):
+        for other in others:
+            row, wins, n_compared = [], 0, 0
+            for value in values:
+                mine, theirs = (
+                    summary.at(data, view.options["condition"], method.name, metric, _point(view, method, value))
+                    for method in (first, other)
+                )
+                differences = _differences(mine, theirs, metric)
+                row.append(_difference(differences))
+                wins += bool(differences) and float(np.mean(differences)) > 0
+                n_compared += bool(differences)
+            rows.append([data, metric, other.title, *row, f"{wins} of {n_compared}"])
+    name = view.options["parameter"]
+    return ["data", "metric", f"{first.title} against", *(f"{name} {value}" for value in values), "better"], rows
+
+
+def _differences(mine: Column | None, theirs: Column | None, metric: str) -> list[float]:
+    """Return by how much the first is better, on each draw that both have."""
+    if mine is None or theirs is None:
+        return []
+    sign = 1.0 if metric_of(metric.rpartition("/")[2]).higher_is_better else -1.0
+    return [
+        sign * (mine.values[draw] - theirs.values[draw]) for draw in sorted(mine.values.keys() & theirs.values.keys())
+    ]
+
+
+def _difference(values: list[float]) -> str:
+    if not values:
+        return "–"
+    spread = f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
+    text = f"{np.mean(values):+.3f}{spread}"
+    return text if np.mean(values) > 0 else f"**{text}**"
 
 
 def _listed(value: Any) -> list[Any]:
@@ -119,7 +179,11 @@ def _listed(value: Any) -> list[Any]:
 
 def table_of(view: View, experiment: Experiment, summary: Summary) -> tuple[list[str], list[list[str]]]:
     """Return header and rows of a view's table."""
-    if view.kind == "points":
+    if view.kind == "against":
+        return table_of_differences(view, experiment, summary)
+    if view.kind == "margin":
+        return margins_of(view, experiment, summary)
+    if view.kind in ("points", "sweep"):
         parts = points_of(view, experiment, summary)
         rows = [
             [part.data, part.metric, title, *map(spell, columns)]

@@ -72,6 +72,43 @@ def test_corel_cds_are_one_tag_each(tmp_path, monkeypatch):
     assert (first.Y.tolist(), first.X.ravel().tolist()) == ([[1, 0], [0, 1]], [1.0, 3.0])
 
 
+def test_corel16k_is_sparse(tmp_path, monkeypatch):
+    folder = tmp_path / "corel16k"
+    folder.mkdir()
+    X, Y = np.array([[0, 1, 1], [1, 0, 0]], np.uint8), np.array([[1, 0], [0, 1]], np.uint8)
+    np.savez(folder / "Corel16k003.npz", X=X, Y=Y, words=np.array(["sky", "sea"]), is_test=np.array([False, True]))
+    monkeypatch.setenv("TAGLOOM_DATA", str(tmp_path))
+    found = datasets.corel16k(subset=3)
+    assert (found.X.format, found.X.dtype, found.X.nnz) == ("csr", np.float32, 3)
+    assert found.X.toarray().tolist() == X.tolist()
+    assert (found.Y.tolist(), found.tags) == (Y.tolist(), ("sky", "sea"))
+
+
+def test_region_words_are_counts_that_are_learned_from_the_training_photos(tmp_path, monkeypatch):
+    folder = tmp_path / "corel5k"
+    folder.mkdir()
+    np.savez(
+        folder / "corel5k.npz",
+        split=np.array(["train", "test", "train"]),
+        image_id=np.arange(3),
+        Y260=np.array([[1, 0], [0, 1], [1, 1]], np.uint8),
+        words260=np.array(["sky", "sea"]),
+    )
+    monkeypatch.setenv("TAGLOOM_DATA", str(tmp_path))
+    seen = []
+
+    def learned_features(_name, _root, names, training, groups):
+        seen.append((len(names), training, groups))
+        return np.array([[2.0, 0.0], [1.0, 3.0], [0.0, 0.0]], np.float32), FeatureGroups(["blobs"], [2])
+
+    monkeypatch.setattr(datasets, "learned_features", learned_features)
+    found = datasets.corel5k_regions()
+    assert seen == [(3, [b"images/train/0.jpeg", b"images/train/2.jpeg"], ("blobs",))]
+    assert found.X.format == "csr"
+    assert found.X.toarray().tolist() == [[2.0, 0.0], [1.0, 3.0], [0.0, 0.0]]
+    assert (found.tags, found.names) == (("sky", "sea"), ("0", "1", "2"))
+
+
 def test_an_unknown_dataset_is_named():
     with pytest.raises(BenchmarkError, match="'nothing'"):
         datasets.load_dataset("nothing")

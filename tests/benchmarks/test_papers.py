@@ -581,3 +581,82 @@ def test_a_cell_can_be_fitted_again_to_look_into_its_model(folder):
     rows = split.evaluate["unlabeled"]
     again = methods.metric_of("map")(dataset.Y[rows], model.transduction_[rows])
     assert again == cell.test["unlabeled/map"]
+
+
+SWEEP = """
+[[methods]]
+name = "level"
+class = "fake_centroid"
+fixed = { noise = 2.0 }
+[[methods]]
+name = "other"
+class = "fake_centroid"
+grid = { random_state = [5], noise = [0.0, 100.0] }
+[[views]]
+name = "sweep"
+title = "Sweep"
+kind = "sweep"
+data = "blobs"
+metric = ["unlabeled/map"]
+condition = "20 %"
+methods = ["other", "centroid", "level"]
+parameter = "noise"
+scale = "names"
+at = { random_state = 5 }
+[[views]]
+name = "margin"
+title = "Margin"
+kind = "margin"
+data = ["blobs"]
+metric = "unlabeled/map"
+condition = "20 %"
+methods = ["centroid", "level", "other"]
+parameter = "noise"
+at = { random_state = 5 }
+"""
+
+
+def test_a_sweep_has_a_curve_for_each_method_and_a_level_where_the_parameter_is_none(folder):
+    pytest.importorskip("matplotlib")
+    experiment = with_lines(folder, more=SWEEP)
+    summary = Summary(experiment, run(folder))
+    header, rows = table_of(experiment.views[0], experiment, summary)
+    assert header == ["data", "metric", "method", "noise 0.0", "noise 100.0"]
+    assert [row[2] for row in rows] == ["other", "centroid", "level"]
+    assert rows[2][3] == rows[2][4] != "–"
+    point = {"random_state": 5, "noise": 100.0}
+    assert rows[0][4].startswith(f"{summary.at('blobs', '20 %', 'other', 'unlabeled/map', point).mean:.3f} ± ")
+    page = folder.parent / "docs" / "toy.md"
+    figures.draw_figures(experiment, summary, page.with_suffix(".svg"))
+    assert {"toy-sweep.svg", "toy.svg"} == report.figures_beside(page)
+    figures.draw_figures(experiment, Summary(experiment, []), page.with_suffix(".svg"))
+
+
+def test_margins_are_differences_on_the_same_draws(folder):
+    experiment = with_lines(folder, ("[0.2, 0.5]", "[0.2]"), more=SWEEP)
+    cells = run(folder)
+    values = {("centroid", 0.0): (0.5, 0.9), ("centroid", 100.0): (0.1, 0.2), ("level", None): (0.4, 0.6)}
+    for cell in cells:
+        if cell.method != "other":
+            cell.test["unlabeled/map"] = values[cell.method, cell.point.get("noise")][cell.draw]
+    cells = [cell for cell in cells if cell.method != "other"]
+    header, rows = table_of(experiment.views[1], experiment, Summary(experiment, cells))
+    assert header[2:] == ["centroid against", "noise 0.0", "noise 100.0", "better"]
+    spread = np.std([0.1, 0.3], ddof=1)
+    assert rows[0][2:] == ["level", f"+0.200 ± {spread:.3f}", "**-0.350 ± 0.071**", "1 of 2"]
+    assert rows[1][2:] == ["other", "–", "–", "0 of 0"]
+    for cell in cells:
+        cell.draw = {("centroid", 0): 0, ("level", 0): 0}.get((cell.method, cell.draw), cell.draw + 5 * len(cell.point))
+    _, rows = table_of(experiment.views[1], experiment, Summary(experiment, cells))
+    assert rows[0][3:5] == ["+0.100", "**-0.300**"]
+
+
+def test_what_a_method_sees_of_a_draw_can_be_opened(folder):
+    experiment = with_lines(folder, ("[0.2, 0.5]", "0.5"))
+    dataset, split, X, Y = runner.open_draw(experiment, "blobs", 1)
+    again, same, model = runner.fit_cell(experiment, "blobs", "centroid", 1, noise=0.0)
+    assert np.array_equal(split.labeled_rows, same.labeled_rows)
+    np.testing.assert_array_equal(FakeCentroid().fit(X, Y).transduction_, model.transduction_)
+    np.testing.assert_array_equal(Y[np.isin(split.fit_rows, split.labeled_rows)], dataset.Y[split.labeled_rows])
+    assert (Y[~np.isin(split.fit_rows, split.labeled_rows)] == -1).all()
+    assert again is dataset

@@ -28,6 +28,14 @@ def test_train_test_never_shows_the_novel_rows():
     assert np.isin(split.evaluate["unlabeled"], split.fit_rows).all()
 
 
+def test_a_sample_is_all_that_is_seen_and_its_rows_without_labels_are_scored():
+    split = draw_split(toy(n_rows=60), "sampled", {"n_rows": 40, "labeled": 10}, seed=1)
+    assert (len(split.fit_rows), len(split.labeled_rows)) == (40, 10)
+    assert list(split.evaluate) == ["unlabeled"]
+    assert np.array_equal(np.union1d(split.labeled_rows, split.evaluate["unlabeled"]), split.fit_rows)
+    assert len(split.evaluate["unlabeled"]) == 30
+
+
 def test_cover_gives_every_tag_a_labelled_positive():
     dataset = Dataset(np.zeros((200, 1)), np.eye(20, dtype=np.int8)[np.arange(200) % 20])
     covered = draw_split(dataset, "transductive", {"labeled": 20, "cover": True}, seed=0)

@@ -119,6 +119,24 @@ def test_panels_are_drawn(folder, calls):
     assert (page.parent / "toy-count.svg").read_text(encoding="utf-8") == first
 
 
+def test_panels_of_series_are_drawn_each_on_its_own_scale(folder, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(figures, "_save", lambda figure, path: saved.update({path.name: figure}))
+    saved, panels = {}, []
+    for name, height in (("share", 0.5), ("length", 50.0)):
+        series = {"a": [[height, 2 * height], [0.1, 0.1]], "b": [[height, height], None]}
+        panels.append({"title": name, "x_label": "n", "y_label": name, "log_x": True, "x": [1, 10], "series": series})
+    monkeypatch.setattr(studies, "find", lambda _path: lambda _experiment, **_parameters: {"panels": panels})
+    run(folder)
+    experiment = read_experiment(folder)
+    assert figures.draw_figures(experiment, Summary(experiment, []), folder.parent / "toy.svg")
+    # One condition: the honest column would be one point.
+    assert set(saved) == {"toy-count.svg"}
+    left, right = saved["toy-count.svg"].axes
+    assert left.get_ylim()[1] < 2 < right.get_ylim()[0]
+    assert (left.get_legend() is None, right.get_legend() is None) == (True, False)
+
+
 def test_the_command_runs_cells_and_studies_or_one_of_them(folder, calls, monkeypatch, capsys):
     monkeypatch.setattr("benchmarks.experiment.PAPERS", folder.parent)
     monkeypatch.setattr(papers, "PAPERS", folder.parent)

@@ -1,0 +1,1 @@
+"""Data, methods and studies that only the reproduction of LPSSVM needs."""
