@@ -34,6 +34,15 @@ def exiftool() -> str:
 
 
 @pytest.fixture(scope="session")
+def exiv2() -> str:
+    """Return the path of exiv2."""
+    found = shutil.which("exiv2")
+    if found is None:
+        pytest.skip("exiv2 not found; install exiv2")
+    return found
+
+
+@pytest.fixture(scope="session")
 def chromium() -> str:
     """Return the path of a Chromium browser."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tagloom.core.annotator import Annotator
     from tagloom.core.folds import LabeledKFold, label_budget
     from tagloom.core.groups import FeatureGroups
+    from tagloom.core.keywords import Keyword
     from tagloom.core.vocabulary import TagVocabulary
     from tagloom.methods import (
         FSNM,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         TopicMixture,
         TransductiveSVM,
     )
+    from tagloom.workflow.project import Project
 
 _HOMES = {
     "FSNM": "tagloom.methods",
@@ -62,6 +64,7 @@ _HOMES = {
     "FisherScore": "tagloom.methods",
     "HarmonicPropagation": "tagloom.methods",
     "KernelSVM": "tagloom.methods",
+    "Keyword": "tagloom.core.keywords",
     "LabeledKFold": "tagloom.core.folds",
     "LapRLS": "tagloom.methods",
     "LapSVM": "tagloom.methods",
@@ -70,6 +73,7 @@ _HOMES = {
     "MultipleKernelSVM": "tagloom.methods",
     "NeighborTransfer": "tagloom.methods",
     "PLSAWords": "tagloom.methods",
+    "Project": "tagloom.workflow.project",
     "RegularizedLeastSquares": "tagloom.methods",
     "TagProp": "tagloom.methods",
     "TagVocabulary": "tagloom.core.vocabulary",
@@ -97,6 +101,7 @@ __all__ = [
     "FisherScore",
     "HarmonicPropagation",
     "KernelSVM",
+    "Keyword",
     "LabeledKFold",
     "LapRLS",
     "LapSVM",
@@ -105,6 +110,7 @@ __all__ = [
     "MultipleKernelSVM",
     "NeighborTransfer",
     "PLSAWords",
+    "Project",
     "RegularizedLeastSquares",
     "TagProp",
     "TagVocabulary",

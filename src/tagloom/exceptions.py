@@ -8,6 +8,8 @@
     │   ├── NothingToScoreError               a metric or a fold with no known entry left
     │   └── NotPositiveDefiniteError          a linear system that conjugate gradients cannot solve
     ├── LabelsFileError (also ValueError)     a labels file that cannot be read as such
+    ├── MetadataError (also ValueError)       keywords in a photo or sidecar cannot be understood or changed
+    │   └── ChangedMeanwhileError             another program has changed the file since
     ├── PhotosError                           the photo folder is missing, empty or unreadable
     ├── ModelError                            a network's weights or description cannot be used
     ├── SettingsError (also ValueError)       tagloom.toml, an environment variable or a flag
@@ -22,10 +24,12 @@ shows the traceback. ``ConvergenceWarning`` is scikit-learn's own, so that exist
 """
 
 __all__ = [
+    "ChangedMeanwhileError",
     "DamagedStoreError",
     "InvalidInputError",
     "InvalidLabelsError",
     "LabelsFileError",
+    "MetadataError",
     "ModelError",
     "NewerFormatError",
     "NotPositiveDefiniteError",
@@ -61,6 +65,14 @@ class NotPositiveDefiniteError(InvalidInputError):
 
 class LabelsFileError(TagloomError, ValueError):
     """A labels file cannot be understood; the message names file, line and remedy."""
+
+
+class MetadataError(TagloomError, ValueError):
+    """The metadata of a photo or a sidecar cannot be understood, or not changed as asked; nothing was written."""
+
+
+class ChangedMeanwhileError(MetadataError):
+    """A file is not what it was when it was looked at: another program has changed it."""
 
 
 class PhotosError(TagloomError):

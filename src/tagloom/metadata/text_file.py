@@ -17,6 +17,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
 )
+_TABLE = "a table saved as CSV in UTF-8"
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _SAVE_AS = 'save it as "CSV UTF-8" (in a spreadsheet: Save as) and try again'
 
@@ -26,40 +27,47 @@ def shown_name(path: Path) -> str:
     return path.name.encode("utf-8", errors="backslashreplace").decode("utf-8")
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, *, limit: int = MAX_BYTES, expected: str = _TABLE, may_be_empty: bool = False) -> str:
     """Return the text of a file in UTF-8, or in UTF-16 or UTF-32 with a byte-order mark.
 
     Parameters
     ----------
     path : Path
         The file.
+    limit : int, default=256 MiB
+        The most bytes that are read.
+    expected : str
+        What the file should be, in messages.
+    may_be_empty : bool, default=False
+        Whether a file without any text is fine.
 
     Raises
     ------
     LabelsFileError
         If it is missing, not a regular file, too large, empty, not text, or in another encoding.
     """
-    data = _read_bytes(path)
+    data = _read_bytes(path, limit)
     where = shown_name(path)
-    if not data.strip():
-        raise LabelsFileError(f"{where} is empty; expected a header such as file,tags and one row per photo")
+    if not data.strip() and not may_be_empty:
+        wanted = "a header such as file,tags and one row per photo" if expected is _TABLE else expected
+        raise LabelsFileError(f"{where} is empty; expected {wanted}")
     if data.startswith(_WORKBOOKS):
         raise LabelsFileError(f"{where} is a spreadsheet workbook or an archive, not a text table; {_SAVE_AS}")
     codec, encoding = next(
         ((codec, encoding) for mark, codec, encoding in _MARKS if data.startswith(mark)), ("utf-8", "UTF-8")
     )
     if encoding == "UTF-8" and b"\0" in data:
-        raise LabelsFileError(_describe_nul_bytes(where, data))
+        raise LabelsFileError(_describe_nul_bytes(where, data, expected))
     try:
         text = data.decode(codec)
     except UnicodeDecodeError as error:
         raise LabelsFileError(_describe_undecodable(where, data, encoding, error)) from error
     if "\0" in text:
-        raise LabelsFileError(f"{where} holds binary data, not text; expected a table saved as CSV in UTF-8")
+        raise LabelsFileError(f"{where} holds binary data, not text; expected {expected}")
     return text
 
 
-def _read_bytes(path: Path) -> bytes:
+def _read_bytes(path: Path, limit: int) -> bytes:
     where = shown_name(path)
     try:
         status = os.stat(path)
@@ -68,9 +76,9 @@ def _read_bytes(path: Path) -> bytes:
         # Opening a pipe or a device could wait forever.
         if not stat.S_ISREG(status.st_mode):
             raise LabelsFileError(f"{where} is not a regular file; write the table to a file and give that")
-        if status.st_size > MAX_BYTES:
+        if status.st_size > limit:
             raise LabelsFileError(
-                f"{where} has {status.st_size / 2**20:.0f} MiB; at most {MAX_BYTES // 2**20} MiB are read. "
+                f"{where} has {status.st_size / 2**20:.0f} MiB; at most {limit // 2**20} MiB are read. "
                 f"Split it, or check that this is the file you meant"
             )
         return path.read_bytes()
@@ -82,12 +90,12 @@ def _read_bytes(path: Path) -> bytes:
         ) from error
 
 
-def _describe_nul_bytes(where: str, data: bytes) -> str:
+def _describe_nul_bytes(where: str, data: bytes, expected: str) -> str:
     sample = data[:400]
     # ASCII text in UTF-16 has a zero in every second byte.
     if max(sample[0::2].count(0), sample[1::2].count(0)) > 0.4 * (len(sample) // 2):
         return f"{where} seems to be UTF-16 without a byte-order mark; {_SAVE_AS}"
-    return f"{where} holds binary data, not text; expected a table saved as CSV in UTF-8"
+    return f"{where} holds binary data, not text; expected {expected}"
 
 
 def _describe_undecodable(where: str, data: bytes, encoding: str, error: UnicodeDecodeError) -> str:

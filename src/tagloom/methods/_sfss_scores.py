@@ -188,7 +188,7 @@ class ScoreSystem:
         return self.unknown_rows[wholly], CentredInverse(K, self.inverse.weight, None, self.n_threads)
 
     def _with(self, unknown: Floats) -> Scores:
-        product = multiply_rows(self.K, unknown, self.n_threads)
+        product: Floats = np.asarray(multiply_rows(self.K, unknown, self.n_threads), dtype=np.float64)
         product += self.pulled
         return Scores(unknown, product, unknown.sum(axis=0) + self.labels[self.known_rows].sum(axis=0))
 

@@ -4,11 +4,13 @@
 
     .tagloom/
       README.txt           what this folder is
-      lock                 held by the process that is writing
-      tagloom.sqlite       records of photos, register of shards (format number in user_version)
+      lock                 held by the process that does a long job
+      tagloom.sqlite       records of photos, register of shards, decisions … (format number in user_version)
       thumbnails.sqlite    WebP thumbnails by content hash
       features/KEY/*.safetensors
       logs/tagloom.log
+
+`tagloom.store.ProjectStore` keeps what a person decided in the same database.
 """
 
 import logging
@@ -16,16 +18,18 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.files import sweep_temporary_files, write_text
+from tagloom.core.files import sweep_temporary_files
 from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
-from tagloom.core.system import lock_file
-from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreBusyError, WriteError
+from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.store.database import connect, transaction, translate_errors
+from tagloom.store.layout import make_project_folder, make_subfolder
+from tagloom.store.lock import FolderLock
+from tagloom.store.roots import resolve_root
 from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS, THUMBNAIL_MIGRATIONS
 from tagloom.store.shards import SUFFIX, ShardInfo, read_shard, write_shard
 
@@ -33,9 +37,6 @@ __all__ = ["FolderCache"]
 
 logger = logging.getLogger(__name__)
 
-README = """This folder was made by tagloom. It holds features and thumbnails of your photos, so that they
-need not be read again. Your photos are not in it. If you delete it, tagloom makes it anew, which takes a while.
-"""
 CHUNK = 500
 
 
@@ -48,6 +49,8 @@ class FolderCache:
         The ``.tagloom`` folder; made if it does not exist.
     root : path
         The folder that photo paths are relative to.
+    lock : FolderLock, optional
+        The lock of this folder, where the caller holds it already.
 
     Raises
     ------
@@ -55,27 +58,18 @@ class FolderCache:
         If another process is writing here.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], root: str | os.PathLike[str] = "") -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], root: str | os.PathLike[str] = "", *, lock: FolderLock | None = None
+    ) -> None:
         self.folder = Path(folder)
-        self._lock: IO[bytes] | None = None
-        try:
-            (self.folder / "features").mkdir(parents=True, exist_ok=True)
-            if not (self.folder / "README.txt").exists():
-                write_text(self.folder / "README.txt", README)
-            self._take_lock()
-        except WriteError:
-            raise
-        except OSError as error:
-            raise WriteError(
-                error.errno or 0,
-                f"cannot make or write {self.folder.name!r} ({error.strerror}); choose another output folder",
-                str(self.folder),
-            ) from error
+        make_project_folder(self.folder)
         self._path = self.folder / "tagloom.sqlite"
+        self._lock: FolderLock | None = (lock or FolderLock(self.folder)).__enter__()
         try:
             self._main = connect(self._path, MAIN_MIGRATIONS, APPLICATION_ID)
             self._thumbnails = connect(self.folder / "thumbnails.sqlite", THUMBNAIL_MIGRATIONS, APPLICATION_ID)
-            self._root = self._root_id(os.fsencode(os.path.abspath(root)) if root else b"")
+            with translate_errors(self._path), transaction(self._main):
+                self._root = resolve_root(self._main, self.folder, os.fsencode(os.path.abspath(root)) if root else b"")
             self._sweep()
         except BaseException:
             self.close()
@@ -96,7 +90,7 @@ class FolderCache:
             if connection is not None:
                 connection.close()
         if self._lock is not None:
-            self._lock.close()
+            self._lock.__exit__(None, None, None)
             self._lock = None
 
     # records ---------------------------------------------------------------------------------------------------
@@ -106,7 +100,7 @@ class FolderCache:
         found = {}
         for chunk in _chunks(paths):
             marks = ",".join("?" * len(chunk))
-            sql = f"{_SELECT_PHOTO} WHERE root = ? AND path IN ({marks})"
+            sql = f"{_SELECT_FILE} WHERE root = ? AND path IN ({marks})"
             for row in self._execute(sql, (self._root, *chunk)):
                 found[row[0]] = _record(row)
         return found
@@ -116,7 +110,7 @@ class FolderCache:
         found = {}
         for chunk in _chunks(hashes):
             marks = ",".join("?" * len(chunk))
-            sql = f"{_SELECT_PHOTO} WHERE content_hash IN ({marks})"
+            sql = f"{_SELECT_FILE} WHERE content_hash IN ({marks})"
             for row in self._execute(sql, tuple(bytes.fromhex(item) for item in chunk)):
                 record = _record(row)
                 found[record.content_hash] = record
@@ -127,7 +121,7 @@ class FolderCache:
         found: set[int] = set()
         for chunk in _chunks(sizes):
             marks = ",".join("?" * len(chunk))
-            rows = self._execute(f"SELECT DISTINCT size FROM photos WHERE size IN ({marks})", chunk)  # noqa: S608
+            rows = self._execute(f"SELECT DISTINCT size FROM files WHERE size IN ({marks})", chunk)  # noqa: S608
             found.update(size for (size,) in rows)
         return found
 
@@ -150,7 +144,7 @@ class FolderCache:
         """Store records and forget that their reading had begun."""
         records = list(records)
         with translate_errors(self._path), transaction(self._main):
-            self._main.executemany(_INSERT_PHOTO, [self._photo_row(record) for record in records])
+            self._main.executemany(_INSERT_FILE, [self._photo_row(record) for record in records])
             self._main.executemany(_DELETE_ATTEMPT, [(self._root, item.path) for item in records])
 
     # features --------------------------------------------------------------------------------------------------
@@ -166,7 +160,7 @@ class FolderCache:
             return
         _check_key(key)
         folder = self.folder / "features" / key
-        folder.mkdir(exist_ok=True)
+        make_subfolder(folder)
         info = write_shard(folder, key, hashes, rows)
         with translate_errors(self._path), transaction(self._main):
             self._main.execute(
@@ -270,21 +264,6 @@ class FolderCache:
 
     # the folder itself -----------------------------------------------------------------------------------------
 
-    def _take_lock(self) -> None:
-        self._lock = open(self.folder / "lock", "ab")  # noqa: SIM115
-        if not lock_file(self._lock):
-            self._lock.close()
-            self._lock = None
-            raise StoreBusyError(
-                f"another tagloom is at work in {self.folder}; wait until it has ended, or choose another output folder"
-            )
-
-    def _root_id(self, root: bytes) -> int:
-        with translate_errors(self._path), transaction(self._main):
-            self._main.execute("INSERT OR IGNORE INTO roots(path) VALUES (?)", (root,))
-        ((root_id,),) = self._execute("SELECT id FROM roots WHERE path = ?", (root,))
-        return int(root_id)
-
     def _sweep(self) -> None:
         """Forget shards whose file is gone or cut short, and remove files that were never registered."""
         registered = {
@@ -328,10 +307,10 @@ class FolderCache:
         )
 
 
-_SELECT_PHOTO = "SELECT path, content_hash, verdict, detail, size, mtime_ns, inode, width, height FROM photos"
+_SELECT_FILE = "SELECT path, content_hash, verdict, detail, size, mtime_ns, inode, width, height FROM files"
 _DELETE_ATTEMPT = "DELETE FROM attempts WHERE root = ? AND path = ?"
-_INSERT_PHOTO = (
-    "INSERT OR REPLACE INTO photos(root, path, content_hash, verdict, detail, size, mtime_ns, inode, width, height) "
+_INSERT_FILE = (
+    "INSERT OR REPLACE INTO files(root, path, content_hash, verdict, detail, size, mtime_ns, inode, width, height) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 

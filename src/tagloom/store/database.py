@@ -1,24 +1,59 @@
 """Opening tagloom's SQLite files: safe settings, numbered migrations, clear errors.
 
 The SQLite that comes with Python may carry the WAL-reset bug (before 3.51.3), so the one bundled in ``apsw`` is used;
-an older library than that falls back to a rollback journal.
+an older library than that falls back to a rollback journal. ``TAGLOOM_JOURNAL=wal`` or ``=delete`` chooses for tests.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import errno
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import apsw
 
+from tagloom.core import system
+from tagloom.core.files import TEMPORARY_MARK
 from tagloom.exceptions import DamagedStoreError, NewerFormatError, StoreBusyError, StoreError, WriteError
 
-__all__ = ["connect", "transaction", "translate_errors"]
+__all__ = ["PATIENCE", "connect", "copy_database", "fetch", "transaction", "translate_errors"]
 
 FIRST_SAFE_WAL = (3, 51, 3)
+JOURNAL_VARIABLE = "TAGLOOM_JOURNAL"
+# A commit in the rollback journal ends with the removal of a file. FULL does not sync the folder after that: a power
+# cut could bring the file back, which undoes an acknowledged commit. EXTRA is FULL with that sync.
+SYNCHRONOUS = {"wal": ("FULL", 2), "delete": ("EXTRA", 3)}
+PATIENCE = 60.0
+CACHE_KIB = 131_072  # used only as far as needed; a million decisions at once are five times slower with the default
+_WRITE_FAILURES = frozenset(
+    {
+        apsw.SQLITE_IOERR_WRITE,
+        apsw.SQLITE_IOERR_FSYNC,
+        apsw.SQLITE_IOERR_DIR_FSYNC,
+        apsw.SQLITE_IOERR_TRUNCATE,
+        apsw.SQLITE_IOERR_SHMSIZE,
+        apsw.SQLITE_IOERR_DELETE,
+        apsw.SQLITE_IOERR_CLOSE,
+    }
+)
 
 
-def connect(path: Path, migrations: Sequence[str], application_id: int) -> apsw.Connection:
+def connect(
+    path: Path,
+    migrations: Sequence[str],
+    application_id: int,
+    *,
+    journal: str | None = None,
+    guard: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext,
+    patience: float = PATIENCE,
+) -> apsw.Connection:
     """Open or make a database and bring it to the newest format.
+
+    Before a database that holds something is brought to a newer format, it is copied to ``backups`` beside it.
 
     Parameters
     ----------
@@ -28,6 +63,13 @@ def connect(path: Path, migrations: Sequence[str], application_id: int) -> apsw.
         SQL scripts; a database of format k has had the first k applied.
     application_id : int
         Marks the file as ours.
+    journal : {"wal", "delete"}, optional
+        Default: ``$TAGLOOM_JOURNAL``, else "wal" where SQLite is free of the WAL-reset bug.
+    guard : callable, optional
+        Makes a context manager that is held while an existing database is migrated: processes of an older tagloom must
+        not be at work then.
+    patience : float, default=60
+        Seconds to wait for other processes that write.
 
     Raises
     ------
@@ -39,44 +81,161 @@ def connect(path: Path, migrations: Sequence[str], application_id: int) -> apsw.
     with translate_errors(path):
         connection = apsw.Connection(str(path))
         try:
-            _configure(connection)
-            _migrate(connection, path, migrations, application_id)
+            connection.set_busy_handler(_Patience(patience))
+            _check_ours(connection, path, len(migrations), application_id)
+            _configure(connection, path, journal, patience)
+            connection.set_busy_handler(_Patience(patience))
+            _migrate(connection, path, migrations, application_id, guard)
         except BaseException:
             connection.close()
             raise
     return connection
 
 
-def _configure(connection: apsw.Connection) -> None:
-    connection.set_busy_timeout(15_000)
+class _Patience:
+    """A busy handler that waits a random while, so that many writers all get their turn."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._since = 0.0
+
+    def __call__(self, n_tried: int) -> bool:
+        now = time.monotonic()
+        if n_tried == 0:
+            self._since = now
+        if now - self._since > self._seconds:
+            return False
+        time.sleep(random.uniform(0.0005, 0.008))
+        return True
+
+
+def _configure(connection: apsw.Connection, path: Path, journal: str | None, patience: float) -> None:
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
-    journal = "wal" if version >= FIRST_SAFE_WAL else "delete"
-    connection.execute(f"PRAGMA journal_mode={journal}")
-    connection.execute("PRAGMA synchronous=FULL")
+    is_safe = version >= FIRST_SAFE_WAL
+    asked = journal or os.environ.get(JOURNAL_VARIABLE) or None
+    wanted = asked or ("wal" if is_safe else "delete")
+    if wanted not in SYNCHRONOUS:
+        raise StoreError(f"the journal must be 'wal' or 'delete', got {wanted!r} (parameter or ${JOURNAL_VARIABLE})")
+    is_empty = fetch(connection, "SELECT count(*) FROM sqlite_schema")[0][0] == 0
+    must = bool(asked) or not is_safe or is_empty  # a rollback journal that is there already is safe, too
+    found = _switch_journal(connection, wanted, patience if must else 0.0)
+    if found != wanted and (asked or not is_safe):
+        raise StoreBusyError(
+            f"{path.name} needs the journal {wanted!r} and has {found!r}, which cannot change while another process "
+            f"has it open; wait for that to end, then run again"
+        )
+    name, number = SYNCHRONOUS.get(found, ("EXTRA", 3))
+    connection.execute(f"PRAGMA synchronous={name}")
+    if connection.pragma("synchronous") != number:
+        raise StoreError(f"SQLite did not accept synchronous={name} for {path.name}: nothing would be safe in it")
     connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA temp_store=MEMORY")
+    connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
 
 
-def _migrate(connection: apsw.Connection, path: Path, migrations: Sequence[str], application_id: int) -> None:
-    found_id = connection.pragma("application_id")
-    version = connection.pragma("user_version")
-    is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()[0][0] == 0
+def _switch_journal(connection: apsw.Connection, wanted: str, patience: float) -> str:
+    """Ask for a journal and return the one there is: SQLite changes it only while nobody else has the file open."""
+    deadline = time.monotonic() + patience
+    while True:
+        found = str(connection.pragma("journal_mode"))
+        if found == wanted:
+            return found
+        connection.set_busy_handler(None)
+        try:
+            return str(connection.pragma("journal_mode", wanted))
+        except (apsw.BusyError, apsw.LockedError):
+            if time.monotonic() > deadline:
+                return found
+        time.sleep(random.uniform(0.001, 0.01))
+
+
+def _check_ours(connection: apsw.Connection, path: Path, n_known: int, application_id: int) -> None:
+    connection.execute("BEGIN")  # one view of all three, while another process may be making the database
+    try:
+        found_id = connection.pragma("application_id")
+        version = connection.pragma("user_version")
+        is_empty = fetch(connection, "SELECT count(*) FROM sqlite_schema")[0][0] == 0
+    finally:
+        connection.execute("ROLLBACK")
     if found_id != application_id and not is_empty:
         raise DamagedStoreError(
             f"{path.name} is not a tagloom file (application id {found_id}); move it away, or choose another folder"
         )
-    if version > len(migrations):
+    if version > n_known:
         raise NewerFormatError(
-            f"{path.name} has format {version}, and this tagloom reads up to {len(migrations)}; "
+            f"{path.name} has format {version}, and this tagloom reads up to {n_known}; "
             f"install a newer tagloom, or choose another output folder"
         )
+
+
+def _migrate(
+    connection: apsw.Connection,
+    path: Path,
+    migrations: Sequence[str],
+    application_id: int,
+    guard: Callable[[], AbstractContextManager[Any]],
+) -> None:
+    version = connection.pragma("user_version")
     if version == len(migrations):
         return
-    with transaction(connection):
+    with guard() if version else contextlib.nullcontext(), transaction(connection):
         version = connection.pragma("user_version")  # another process may have migrated in between
+        if 0 < version < len(migrations):
+            _back_up_before(path, version)
         for number in range(version, len(migrations)):
             connection.execute(migrations[number])
         connection.pragma("application_id", application_id)
         connection.pragma("user_version", len(migrations))
+
+
+def _back_up_before(path: Path, version: int) -> None:
+    """Copy a database whose write lock this process holds: what is copied is exactly what the migration starts from."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    target = (
+        path.parent / "backups" / f"{path.stem}-format{version}-{stamp}-{time.monotonic_ns() % 1_000_000:06d}.sqlite"
+    )
+    reader = apsw.Connection(str(path))
+    try:
+        if not target.parent.is_dir():
+            target.parent.mkdir(exist_ok=True)
+            system.sync_folder(target.parent.parent)
+        copy_database(reader, target)
+    except OSError as error:
+        raise WriteError(
+            error.errno or errno.EIO,
+            f"could not make a backup of {path.name} before bringing it to a newer format ({error.strerror or error}); "
+            f"nothing was changed. Free some space, run again",
+        ) from error
+    finally:
+        reader.close()
+
+
+def copy_database(source: apsw.Connection, target: Path) -> None:
+    """Write a consistent copy of a database that may be in use; it appears under its name only when complete."""
+    temporary = target.with_name(f"{target.name}{TEMPORARY_MARK}{os.getpid()}-{time.monotonic_ns()}")
+    try:
+        with translate_errors(target):
+            destination = apsw.Connection(str(temporary))
+            try:
+                with destination.backup("main", source, "main") as backup:
+                    backup.step(-1)
+                destination.pragma("journal_mode", "delete")
+            finally:
+                destination.close()
+        with open(temporary, "rb+") as handle:
+            system.sync_file(handle.fileno())
+        os.replace(temporary, target)
+        system.sync_folder(target.parent)
+    except BaseException:
+        for end in ("", "-journal", "-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                os.unlink(f"{temporary}{end}")
+        raise
+
+
+def fetch(connection: apsw.Connection, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
+    """Return all rows of a query, so that no statement stays open and keeps others waiting."""
+    return connection.execute(sql, values).fetchall()
 
 
 @contextlib.contextmanager
@@ -85,10 +244,11 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # after a full disk SQLite has rolled back by itself
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 @contextlib.contextmanager
@@ -98,16 +258,24 @@ def translate_errors(path: Path) -> Iterator[None]:
         yield
     except apsw.FullError as error:
         raise WriteError(
-            28,
+            errno.ENOSPC,
             f"the disk is full while writing {path.name}; nothing stored so far is lost. Free some space, run again",
         ) from error
-    except apsw.BusyError as error:
+    except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreBusyError(
-            f"{path.name} has been in use by another process for 15 s; wait for it to end, then run again"
+            f"{path.name} has been in use by another process for too long; wait for it to end, then run again"
         ) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise DamagedStoreError(
-            f"{path.name} is damaged ({error}); move the folder {path.parent.name} away and run again"
+            f"{path.name} is damaged ({error}); put a backup in its place, or move the folder {path.parent.name} away, "
+            f"then run again"
         ) from error
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError) as error:
+    except apsw.IOError as error:
+        if getattr(error, "extendedresult", 0) in _WRITE_FAILURES:
+            raise WriteError(
+                errno.EIO,
+                f"could not write {path.name} ({error}); nothing stored so far is lost. Free some space, run again",
+            ) from error
+        raise StoreError(f"cannot use {path.name} ({error}); check permissions and free space of its folder") from error
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise StoreError(f"cannot use {path.name} ({error}); check permissions and free space of its folder") from error

@@ -1,0 +1,1 @@
+"""Exports read back by the programs they are for."""

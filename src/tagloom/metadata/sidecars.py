@@ -1,0 +1,186 @@
+"""Writing keywords to XMP sidecars: read, merge, journal, replace. The photos themselves are never opened."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from tagloom.core.keywords import Keyword
+from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.verdicts import Verdict
+from tagloom.exceptions import ChangedMeanwhileError, MetadataError, TagloomError
+from tagloom.images.source import read_file
+from tagloom.images.verdicts import Refused, one_line
+from tagloom.metadata.file_changes import FileChanges, real_file
+from tagloom.metadata.names import name_to_text
+from tagloom.metadata.photo_keywords import find_sidecar, new_sidecar
+from tagloom.metadata.sidecar_plan import SidecarPlan, describe, plan_sidecar
+from tagloom.metadata.write_journal import JournalEntry, fingerprint
+from tagloom.metadata.xmp_tree import LARGEST_XMP
+
+__all__ = ["KeywordChange", "SidecarWriter", "WriteOutcome", "line_of"]
+
+_TRIES = 3
+Status = Literal["planned", "written", "merged", "unchanged", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordChange:
+    """What is asked for one photo.
+
+    Parameters
+    ----------
+    photo : bytes
+        The photo's path.
+    add, remove : tuple of Keyword
+        Keywords to bring into the sidecar, and to take out of it.
+    seen : str or None
+        The sidecar's fingerprint when its keywords were last read (``FoundKeywords.fingerprint`` or
+        ``WriteOutcome.fingerprint``; empty for no sidecar), to report that another program changed it since. None
+        leaves that open.
+    """
+
+    photo: bytes
+    add: tuple[Keyword, ...] = ()
+    remove: tuple[Keyword, ...] = ()
+    seen: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOutcome:
+    """What became of it.
+
+    Parameters
+    ----------
+    photo, file : bytes
+        The photo, and the file that keywords are written to: its sidecar, or the photo where they are embedded.
+    status : {"planned", "written", "merged", "unchanged", "failed"}
+        ``merged`` is written as well, into a sidecar that another program had changed since it was seen.
+    plan : SidecarPlan or None
+        Bytes and keywords before and after; None if it failed before there was a plan.
+    entry : JournalEntry or None
+        What undoes it.
+    problem : str
+        One line for a person if it failed.
+    """
+
+    photo: bytes
+    file: bytes
+    status: Status
+    plan: SidecarPlan | None = None
+    entry: JournalEntry | None = None
+    problem: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the file as this outcome leaves it; empty if there is none."""
+        if self.entry is not None:
+            return self.entry.after
+        if self.plan is None or self.plan.after is None:
+            return ""
+        return fingerprint(self.plan.after)
+
+    def describe(self, *, lines: bool = False) -> str:
+        """Return for a person what was or would be done; see `tagloom.metadata.describe`."""
+        name = one_line(name_to_text(os.path.basename(self.file)))
+        if self.plan is None:
+            return f"{name}: {self.problem}"
+        text = describe(self.plan, name, lines=lines)
+        if self.status == "merged":
+            text += "\n  (another program had changed it; what that program wrote is kept)"
+        return text + (f"\n  ({self.problem})" if self.problem else "")
+
+
+class SidecarWriter:
+    """Writes keywords to sidecars.
+
+    A photo's sidecar is ``photo.jpg.xmp`` if it is there, else ``photo.xmp`` if that is there, else a new
+    ``photo.jpg.xmp``. It is read right before it is written, so that what other programs did to it is kept.
+
+    Parameters
+    ----------
+    changes : FileChanges
+        The journal; its ``undo`` and ``recover`` are for sidecars as well.
+    """
+
+    def __init__(self, changes: FileChanges) -> None:
+        self._changes = changes
+
+    def plan(self, change: KeywordChange) -> WriteOutcome:
+        """Work out what `write` would do, and change nothing.
+
+        Parameters
+        ----------
+        change : KeywordChange
+            What is asked.
+        """
+        path = find_sidecar(change.photo) or new_sidecar(change.photo)
+        try:
+            plan = plan_sidecar(_read(path), change.add, change.remove)
+        except TagloomError as error:
+            return WriteOutcome(change.photo, path, "failed", problem=line_of(error))
+        return WriteOutcome(change.photo, path, "planned" if plan.changes else "unchanged", plan)
+
+    def write(
+        self, changes: Iterable[KeywordChange], *, run: str = "", progress: Progress = NO_PROGRESS
+    ) -> Iterator[WriteOutcome]:
+        """Write one sidecar after the other; a failure concerns its own file only.
+
+        Parameters
+        ----------
+        changes : iterable of KeywordChange
+            What is asked.
+        run : str, default=""
+            A name under which the journal keeps them together.
+        progress : Progress, default=NO_PROGRESS
+            Advanced by each photo.
+
+        Yields
+        ------
+        WriteOutcome
+            When it is on stable storage.
+        """
+        for change in changes:
+            yield self._write(change, run)
+            progress.advance()
+
+    def _write(self, change: KeywordChange, run: str) -> WriteOutcome:
+        was_changed = False
+        problem = "other programs keep changing the sidecar; close them and run again"
+        path = find_sidecar(change.photo) or new_sidecar(change.photo)
+        for _ in range(_TRIES):
+            outcome = self.plan(change)
+            path = outcome.file
+            if outcome.plan is None or outcome.plan.after is None or not outcome.plan.changes:
+                return outcome
+            plan = outcome.plan
+            seen = "" if plan.before is None else fingerprint(plan.before)
+            was_changed = was_changed or (change.seen is not None and change.seen != seen)
+            try:
+                entry = self._changes.replace(path, plan.before, outcome.plan.after, kind="sidecar", run=run)
+            except ChangedMeanwhileError:
+                was_changed = True
+            except (TagloomError, OSError) as error:
+                problem = line_of(error)
+                break
+            else:
+                return WriteOutcome(change.photo, path, "merged" if was_changed else "written", plan, entry)
+        return WriteOutcome(change.photo, path, "failed", problem=problem)
+
+
+def line_of(error: BaseException) -> str:
+    """Return an error as one line for a person, without the numbers and paths of an `OSError`."""
+    return str(error.strerror if isinstance(error, OSError) and error.strerror else error)
+
+
+def _read(path: bytes) -> bytes | None:
+    """Return a sidecar's bytes, None where there is none."""
+    target = real_file(path)
+    try:
+        return read_file(target, longest=LARGEST_XMP).data
+    except Refused as refused:
+        if refused.verdict == Verdict.EMPTY:
+            return b""
+        if refused.verdict == Verdict.MISSING:
+            return None
+        raise MetadataError(f"the sidecar cannot be read: {refused.detail}") from refused

@@ -1,0 +1,112 @@
+"""Files of named arrays with a JSON description: safetensors, written atomically, no pickle."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from tagloom.core.files import write_bytes
+from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError
+from tagloom.store.runs import to_json
+
+__all__ = ["ArrayFile", "load_arrays", "save_arrays"]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFile:
+    """A written file: name without folder, size and checksum."""
+
+    file: str
+    n_bytes: int
+    checksum: str
+
+
+def save_arrays(
+    path: str | os.PathLike[str], arrays: Mapping[str, ArrayLike], info: Mapping[str, Any] | None = None
+) -> ArrayFile:
+    """Write arrays of numbers and a description to one file; when this returns they are on stable storage.
+
+    Parameters
+    ----------
+    path : path
+        The file to make or replace.
+    arrays : mapping of str to array-like
+        Booleans, integers and floats; text belongs in ``info``.
+    info : mapping, optional
+        What JSON can hold.
+
+    Returns
+    -------
+    ArrayFile
+        What to register, so that `load_arrays` can tell a damaged file.
+    """
+    tensors = {name: _plain(name, value) for name, value in arrays.items()}
+    data = save(tensors, metadata={"format": str(FORMAT), "info": to_json(dict(info or {}))})
+    write_bytes(path, data)
+    return ArrayFile(Path(path).name, len(data), _checksum(data))
+
+
+def load_arrays(
+    path: str | os.PathLike[str], expected: ArrayFile | None = None
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Read what `save_arrays` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    expected : ArrayFile, optional
+        What was registered; size and checksum must agree.
+
+    Raises
+    ------
+    DamagedStoreError
+        If the file is missing, cut short, changed, or not one of ours.
+    NewerFormatError
+        If a newer tagloom wrote it.
+    """
+    name = Path(path).name
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise DamagedStoreError(
+            f"{name} cannot be read ({error.strerror}); run the command that made it again"
+        ) from error
+    if expected is not None and (len(data) != expected.n_bytes or _checksum(data) != expected.checksum):
+        raise DamagedStoreError(f"{name} does not have the content that was written to it; make it again")
+    try:
+        length = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8 : 8 + length])["__metadata__"]
+        number, info = int(header["format"]), json.loads(header["info"])
+        arrays = load(data) if number <= FORMAT else {}
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DamagedStoreError(
+            f"{name} is not a file of arrays that tagloom wrote ({error}); make it again"
+        ) from error
+    if number > FORMAT:
+        raise NewerFormatError(
+            f"{name} has format {number}, and this tagloom reads up to {FORMAT}; install a newer one"
+        )
+    return arrays, info
+
+
+def _plain(name: str, value: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        raise InvalidInputError(f"the array {name!r} must hold booleans, integers or floats, got dtype {array.dtype}")
+    # safetensors reads memory as it lies there: other orders of bytes or axes would come back as other numbers.
+    return np.array(array, dtype=array.dtype.newbyteorder("="), order="C", copy=True)
+
+
+def _checksum(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

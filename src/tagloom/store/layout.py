@@ -1,0 +1,139 @@
+"""The folder of a project: what it may hold, making it, and removing it."""
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tagloom.core import system
+from tagloom.core.files import TEMPORARY_MARK, write_text
+from tagloom.exceptions import StoreError, WriteError
+from tagloom.store.lock import FolderLock
+
+__all__ = ["DATABASE", "MODELS", "SUGGESTIONS", "WRITTEN", "make_project_folder", "make_subfolder", "remove_project"]
+
+DATABASE = "tagloom.sqlite"
+MODELS = "models"
+SUGGESTIONS = "suggestions"
+WRITTEN = "written"
+README = """This folder was made by tagloom. It holds what you decided about your photos, and features and thumbnails of
+them, so that they need not be read again. Your photos are not in it. If you delete it, your decisions are lost.
+"""
+_SQLITE = r"(tagloom|thumbnails)\.sqlite(-wal|-shm|-journal)?"
+_TEMPORARY = rf"({re.escape(TEMPORARY_MARK)}\d+-\d+(-journal|-wal|-shm)?)?"
+_KNOWN_FILES = re.compile(
+    "|".join(
+        (
+            rf"README\.txt{_TEMPORARY}",
+            r"lock",
+            _SQLITE,
+            rf"features/[\w.-]+/[0-9a-f]{{32}}\.safetensors{_TEMPORARY}",
+            rf"backups/[\w.-]+\.sqlite{_TEMPORARY}",
+            rf"({MODELS}|{SUGGESTIONS})/[0-9a-f]{{32}}\.safetensors{_TEMPORARY}",
+            rf"vocabularies/[\w.-]+\.safetensors{_TEMPORARY}",
+            rf"{WRITTEN}/[0-9a-f]{{64}}{_TEMPORARY}",
+            r"logs/tagloom\.log(\.\d+)?",
+        )
+    )
+)
+_KNOWN_FOLDERS = re.compile(rf"features(/[\w.-]+)?|backups|{MODELS}|{SUGGESTIONS}|vocabularies|{WRITTEN}|logs")
+
+
+def make_project_folder(folder: Path) -> None:
+    """Make the folder ``.tagloom`` with its subfolder of features and its note of what it is.
+
+    Raises
+    ------
+    WriteError
+        If the system refuses.
+    """
+    try:
+        is_new = not folder.exists()
+        (folder / "features").mkdir(parents=True, exist_ok=True)
+        if is_new:
+            system.sync_folder(folder.parent)
+        if not (folder / "README.txt").exists():
+            with contextlib.suppress(WriteError) if (folder / DATABASE).exists() else contextlib.nullcontext():
+                write_text(folder / "README.txt", README)
+    except WriteError:
+        raise
+    except OSError as error:
+        raise WriteError(
+            error.errno or 0,
+            f"cannot make or write {folder.name!r} ({error.strerror}); choose another output folder",
+            str(folder),
+        ) from error
+
+
+def make_subfolder(folder: Path) -> None:
+    """Make a folder inside one that exists, so that it is there after a power cut, too."""
+    if not folder.is_dir():
+        folder.mkdir(exist_ok=True)
+        system.sync_folder(folder.parent)
+
+
+def remove_project(folder: str | os.PathLike[str]) -> int:
+    """Remove a project folder: only what tagloom made there, and nothing at all if there is anything else.
+
+    Parameters
+    ----------
+    folder : path
+        The ``.tagloom`` folder.
+
+    Returns
+    -------
+    int
+        How many files were removed.
+
+    Raises
+    ------
+    StoreError
+        If this is no project folder, or files are in it that tagloom does not make; nothing is removed then.
+    StoreBusyError
+        If another tagloom is at work there.
+    """
+    place = Path(folder)
+    if place.is_symlink() or not (place / DATABASE).is_file():
+        raise StoreError(f"{place} is not a tagloom folder (it has no {DATABASE}); nothing was removed")
+    with FolderLock(place):
+        files, folders, foreign = _sort(place)
+        if foreign:
+            names = ", ".join(repr(name) for name in foreign[:5]) + (" …" if len(foreign) > 5 else "")
+            raise StoreError(
+                f"{len(foreign)} things in {place} were not made by tagloom ({names}); nothing was removed. "
+                f"Move them away, then run again"
+            )
+        last = [place / "lock", place / DATABASE]
+        for path in [path for path in files if path not in last]:
+            path.unlink(missing_ok=True)
+        for path in sorted(folders, reverse=True):
+            path.rmdir()
+        (place / DATABASE).unlink()
+    (place / "lock").unlink(missing_ok=True)
+    place.rmdir()
+    return len(files)
+
+
+def _sort(place: Path) -> tuple[list[Path], list[Path], list[str]]:
+    """Return the files and folders that tagloom makes, and the names of all others."""
+    files: list[Path] = []
+    folders: list[Path] = []
+    foreign: list[str] = []
+    for name, entry in _walk(place, ""):
+        if entry.is_dir(follow_symlinks=False) and _KNOWN_FOLDERS.fullmatch(name):
+            folders.append(Path(entry.path))
+        elif entry.is_file(follow_symlinks=False) and _KNOWN_FILES.fullmatch(name):
+            files.append(Path(entry.path))
+        else:
+            foreign.append(name)
+    return files, folders, foreign
+
+
+def _walk(place: Path, prefix: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
+    with os.scandir(place) as entries:
+        for entry in sorted(entries, key=lambda item: item.name):
+            name = f"{prefix}{entry.name}"
+            yield name, entry
+            if entry.is_dir(follow_symlinks=False) and _KNOWN_FOLDERS.fullmatch(name):
+                yield from _walk(Path(entry.path), f"{name}/")

@@ -1,0 +1,237 @@
+"""The photos of a project: files that keep their id when they move, change or go missing."""
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tagloom.core.photos import FileStamp
+from tagloom.exceptions import InvalidInputError, StoreError
+from tagloom.store.reconcile import Changes, reconcile
+from tagloom.store.session import Database, Ids, as_ids, json_ids
+
+__all__ = ["RAW_EXTENSIONS", "PhotoCounts", "PhotoTable", "Photos"]
+
+RAW_EXTENSIONS = frozenset(
+    b".3fr .ari .arw .bay .cr2 .cr3 .crw .dcr .dng .erf .fff .gpr .iiq .k25 .kdc .mef .mos .mrw .nef .nrw .orf .pef "
+    b".ptx .raf .raw .rw2 .rwl .sr2 .srf .srw .x3f".split()
+)
+_JPEG_EXTENSIONS = frozenset({b".jpg", b".jpeg", b".jpe", b".heic", b".heif", b".hif"})
+_CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True)
+class PhotoTable:
+    """Photos by column, in the order of their ids.
+
+    Parameters
+    ----------
+    ids, roots : ndarray of int64
+        The photos and the folders they lie in.
+    paths : list of bytes
+        Relative to the root.
+    hashes : list of str
+        Content, hexadecimal; empty where the file could not be read.
+    verdicts : list of str
+        "ok", or why the file could not be read as a photo.
+    sizes : ndarray of int64, shape (n, 2)
+        Width and height in pixels after orientation.
+    taken : ndarray of float64
+        Seconds; NaN where not known.
+    states : list of str
+        "present", "missing" (not found in the last scan) or "offline" (its root cannot be reached).
+    first_seen, last_seen : ndarray of float64
+        Seconds since 1970.
+    """
+
+    ids: Ids
+    roots: Ids
+    paths: list[bytes]
+    hashes: list[str]
+    verdicts: list[str]
+    sizes: Ids
+    taken: NDArray[np.float64]
+    states: list[str]
+    first_seen: NDArray[np.float64]
+    last_seen: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class PhotoCounts:
+    """How many photos are present, missing and offline, and how many have a tag decided."""
+
+    present: int
+    missing: int
+    offline: int
+    labeled: int
+
+
+class Photos:
+    """The photos of a project.
+
+    A photo is a file with an id. The id stays when the file is edited in place or moves (the same content at another
+    path, the old path gone), and while the file is missing; nothing is ever removed. Copies are photos of their own.
+
+    Parameters
+    ----------
+    database : Database
+        The project's database.
+    root : int or None
+        The root that paths are relative to where none is named.
+    """
+
+    def __init__(self, database: Database, root: int | None) -> None:
+        self._database = database
+        self._root = root
+
+    def changed_files(
+        self, names: Sequence[bytes], stamps: Sequence[FileStamp | None], *, root: int | None = None
+    ) -> list[int]:
+        """Return the positions of files that were never read, or have changed since; they need reading."""
+        sql = "SELECT path, size, mtime_ns, inode FROM files WHERE root = ?"
+        known = {row[0]: row[1:] for row in self._database.read(sql, (self._root_id(root),))}
+        return [
+            position
+            for position, (name, stamp) in enumerate(zip(names, stamps, strict=True))
+            if stamp is None or known.get(name) != (stamp.size, stamp.mtime_ns, stamp.inode)
+        ]
+
+    def reconcile(self, names: Iterable[bytes], *, root: int | None = None, now: float | None = None) -> Changes:
+        """Bring the photos of a root up to the files that were listed there and have been read.
+
+        Parameters
+        ----------
+        names : iterable of bytes
+            All photo files that are there now. Those without a record from reading (`FolderCache.record`) are left out
+            and counted as unread.
+        root : int, optional
+            Default: the root the store was opened with.
+        now : float, optional
+            Seconds since 1970; default: the clock.
+
+        Returns
+        -------
+        Changes
+            Ids of photos that are new, changed, moved, missing and back again.
+
+        Raises
+        ------
+        StoreError
+            If the root is offline: its photos are not missing.
+        """
+        number = self._root_id(root)
+        if not self._database.value("SELECT online FROM roots WHERE id = ?", (number,)):
+            raise StoreError("the folder of these photos cannot be reached (offline); plug it in, then run again")
+        with self._database.write() as connection:
+            return reconcile(connection, number, names, time.time() if now is None else now)
+
+    def table(self, ids: ArrayLike | None = None, *, state: str | None = None) -> PhotoTable:
+        """Return photos by column: all, or some by id, or those in a state."""
+        where, values = ["1"], []
+        if ids is not None:
+            where.append("id IN (SELECT value FROM json_each(?))")
+            values.append(json_ids(as_ids(ids, "ids")))
+        if state is not None:
+            where.append("state = ?")
+            values.append(state)
+        sql = f"SELECT * FROM ({_SELECT}) WHERE {' AND '.join(where)} ORDER BY id"  # noqa: S608
+        rows = self._database.read(sql, values)
+        id_, roots, paths, hashes, verdicts, widths, heights, taken, states, first, last = (
+            zip(*rows, strict=True) if rows else ((),) * 11
+        )
+        return PhotoTable(
+            ids=np.array(id_, dtype=np.int64),
+            roots=np.array(roots, dtype=np.int64),
+            paths=list(paths),
+            hashes=[item.hex() for item in hashes],
+            verdicts=list(verdicts),
+            sizes=np.array([widths, heights], dtype=np.int64).T.reshape(-1, 2),
+            taken=np.array(taken, dtype=np.float64),  # None becomes NaN
+            states=list(states),
+            first_seen=np.array(first, dtype=np.float64),
+            last_seen=np.array(last, dtype=np.float64),
+        )
+
+    def find(self, names: Sequence[bytes], *, root: int | None = None) -> dict[bytes, int]:
+        """Return the ids of present photos by path."""
+        number = self._root_id(root)
+        found: dict[bytes, int] = {}
+        for start in range(0, len(names), _CHUNK):
+            chunk = names[start : start + _CHUNK]
+            marks = ",".join("?" * len(chunk))
+            sql = f"SELECT path, id FROM photos WHERE root = ? AND present = 1 AND path IN ({marks})"  # noqa: S608
+            found.update(self._database.read(sql, (number, *chunk)))
+        return found
+
+    def with_content(self, content_hash: str) -> Ids:
+        """Return the ids of all photos with this content, also missing ones."""
+        sql = "SELECT id FROM photos WHERE content_hash = ? ORDER BY id"
+        return self._database.table(sql, (bytes.fromhex(content_hash),)).ravel()
+
+    def duplicates(self) -> list[Ids]:
+        """Return groups of present photos with the same content."""
+        rows = self._database.read(
+            "SELECT group_concat(id) FROM photos WHERE present = 1 AND content_hash <> x'' "
+            "GROUP BY content_hash HAVING count(*) > 1 ORDER BY min(id)"
+        )
+        return [np.sort(np.array(text.split(","), dtype=np.int64)) for (text,) in rows]
+
+    def raw_pairs(self) -> Ids:
+        """Return pairs (RAW, JPEG or HEIC) of present photos with the same folder and stem, shape (k, 2)."""
+        raw: dict[tuple[int, bytes], int] = {}
+        others: list[tuple[tuple[int, bytes], int]] = []
+        for number, root, path in self._database.read(
+            "SELECT id, root, path FROM photos WHERE present = 1 ORDER BY id"
+        ):
+            stem, extension = os.path.splitext(path)
+            if extension.lower() in RAW_EXTENSIONS:
+                raw[root, stem] = number
+            elif extension.lower() in _JPEG_EXTENSIONS:
+                others.append(((root, stem), number))
+        pairs = [(raw[key], number) for key, number in others if key in raw]
+        return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+    def set_taken(self, ids: ArrayLike, seconds: ArrayLike) -> None:
+        """Store when photos were taken, such as `PhotoFacts.seconds`; NaN: looked for and not found."""
+        photos, times = as_ids(ids, "ids"), np.atleast_1d(np.asarray(seconds, dtype=np.float64))
+        if photos.shape != times.shape:
+            raise InvalidInputError(f"expected a time for each of {len(photos)} photos, got {times.shape}")
+        rows = [
+            (None if time_ != time_ else time_, photo)
+            for photo, time_ in zip(photos.tolist(), times.tolist(), strict=True)
+        ]
+        with self._database.write() as connection:
+            connection.executemany("UPDATE photos SET taken = ?, dated = 1 WHERE id = ?", rows)
+
+    def undated(self) -> Ids:
+        """Return the ids of present photos whose time was never looked for."""
+        return self._database.table("SELECT id FROM photos WHERE present = 1 AND dated = 0 ORDER BY id").ravel()
+
+    def counts(self) -> PhotoCounts:
+        """Count photos by state, and those of which something is decided."""
+        ((present, missing, offline),) = self._database.read(
+            "SELECT ifnull(sum(n * online * present), 0), ifnull(sum(n * online * (1 - present)), 0), "
+            "ifnull(sum(n * (1 - online)), 0) FROM (SELECT r.online, p.present, count(*) AS n "
+            "FROM photos p JOIN roots r ON r.id = p.root GROUP BY p.root, p.present)"
+        )
+        labeled = self._database.value("SELECT count(*) FROM (SELECT DISTINCT photo FROM standing)")
+        return PhotoCounts(present, missing, offline, labeled)
+
+    def _root_id(self, root: int | None) -> int:
+        number = self._root if root is None else root
+        if number is None:
+            raise InvalidInputError("this store was opened without a root; name one")
+        return number
+
+
+_SELECT = (
+    "SELECT p.id AS id, p.root, p.path, p.content_hash, p.verdict, p.width, p.height, p.taken, "
+    "CASE WHEN NOT r.online THEN 'offline' WHEN p.present THEN 'present' ELSE 'missing' END AS state, "
+    "p.first_seen, iif(p.present, max(p.last_seen, r.scanned), p.last_seen) FROM photos p JOIN roots r ON r.id = p.root"
+)

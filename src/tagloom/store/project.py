@@ -1,0 +1,174 @@
+"""A project on disk: everything that a person decided about their photos, and what was computed from it."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tagloom.exceptions import StoreBusyError, StoreError, WriteError
+from tagloom.store.cache import FolderCache
+from tagloom.store.database import PATIENCE, connect, copy_database
+from tagloom.store.decisions import Decisions
+from tagloom.store.integrity import Finding, check_project, repair_project
+from tagloom.store.layout import DATABASE, make_project_folder
+from tagloom.store.lock import FolderLock
+from tagloom.store.models import Models, Suggestions
+from tagloom.store.photos import Photos
+from tagloom.store.roots import Roots
+from tagloom.store.runs import Runs, Settings
+from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS
+from tagloom.store.session import Database
+from tagloom.store.tags import Tags
+from tagloom.store.writes import Writes
+
+__all__ = ["ProjectStore"]
+
+
+class ProjectStore:
+    """The store of a project, on the same files as `FolderCache`.
+
+    Any process may open it at any time: what it writes are short transactions that wait for each other. Long jobs hold
+    `lock`. Threads may share one store; a process that was forked opens its own.
+
+    Parameters
+    ----------
+    folder : path
+        The ``.tagloom`` folder.
+    root : path, optional
+        The folder of photos. Default: the root of the project, where it has exactly one. A known root that moved is
+        found again by its place around the project folder, or by the files in it.
+    make : bool, default=True
+        Whether to make the project if there is none.
+    journal : {"wal", "delete"}, optional
+        SQLite's journal; default: ``$TAGLOOM_JOURNAL``, else what is safe with the SQLite there is.
+    patience : float, default=60
+        Seconds to wait for other processes that write.
+
+    Attributes
+    ----------
+    roots, photos, tags, decisions, runs, models, suggestions, writes, settings
+        The parts of the store, one class each.
+    root_id : int or None
+        The root that photo paths are relative to where none is named.
+
+    Raises
+    ------
+    StoreError
+        If there is no project and none is to be made.
+    NewerFormatError
+        If a newer tagloom wrote it.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        root: str | bytes | os.PathLike[str] | None = None,
+        *,
+        make: bool = True,
+        journal: str | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.folder = Path(folder)
+        path = self.folder / DATABASE
+        if not make and not path.is_file():
+            raise StoreError(f"there is no tagloom project in {self.folder}; make one with: tagloom init")
+        make_project_folder(self.folder)
+        self._lock = FolderLock(self.folder)
+        self._patience = patience
+        connection = connect(
+            path, MAIN_MIGRATIONS, APPLICATION_ID, journal=journal, guard=self._migration_lock, patience=patience
+        )
+        self._database = Database(path, connection)
+        try:
+            self.roots = Roots(self._database)
+            self.root_id = self.roots.only() if root is None else self.roots.resolve(root)
+        except BaseException:
+            self.close()
+            raise
+        self.photos = Photos(self._database, self.root_id)
+        self.tags = Tags(self._database)
+        self.decisions = Decisions(self._database)
+        self.runs = Runs(self._database)
+        self.models = Models(self._database)
+        self.suggestions = Suggestions(self._database)
+        self.writes = Writes(self._database)
+        self.settings = Settings(self._database)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
+    def lock(self) -> FolderLock:
+        """Return the project's lock, to be held (``with``) by scan, extract, train and write.
+
+        Raises
+        ------
+        StoreBusyError
+            On entering, if another process holds it.
+        """
+        return self._lock
+
+    def _migration_lock(self) -> FolderLock:
+        """Return a lock that waits a moment: another process may be bringing the project to the newest format, too."""
+        return FolderLock(self.folder, wait=min(self._patience, 5.0))
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Join several calls into one transaction: all of them happen, or none."""
+        with self._database.write():
+            yield
+
+    def cache(self) -> FolderCache:
+        """Open the cache of features and thumbnails of this project, under this store's lock."""
+        roots = {root.id: root.path for root in self.roots.all()}
+        path = os.fsdecode(roots[self.root_id]) if self.root_id in roots else ""
+        return FolderCache(self.folder, path, lock=self._lock)
+
+    def check(self, *, checksums: bool = False) -> list[Finding]:
+        """Look for damage (see `tagloom.store.integrity.check_project`); missing photos are the caller's to look at."""
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(self._lock)
+                alone = True
+            except StoreBusyError:
+                alone = False
+            return check_project(self._database, checksums=checksums, alone=alone)
+
+    def repair(self) -> list[Finding]:
+        """Put right what can be put right safely, and return that. Needs the lock."""
+        with self._lock:
+            return repair_project(self._database)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a consistent copy of the database, also while it is in use.
+
+        It holds all that was decided; features, thumbnails and models can be made again. To go back to it, put it in
+        the place of ``tagloom.sqlite`` while no tagloom runs, and remove ``tagloom.sqlite-wal`` if there is one.
+
+        Parameters
+        ----------
+        path : path
+            The file to make; it must not exist yet.
+        """
+        target = Path(path)
+        if os.path.lexists(target):
+            raise WriteError(errno.EEXIST, f"{target.name!r} is there already; choose another name", str(target))
+        try:
+            with self._database.reading() as connection:
+                copy_database(connection, target)
+        except WriteError:
+            raise
+        except (OSError, StoreError) as error:
+            number = getattr(error, "errno", None) or errno.EIO
+            raise WriteError(number, f"could not write {target.name!r} ({error}); choose another place") from error

@@ -1,0 +1,107 @@
+"""One open database of a project, shared by its parts and by the threads of a process."""
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tagloom.exceptions import InvalidInputError
+from tagloom.store.database import fetch, transaction, translate_errors
+
+__all__ = ["Database", "Ids", "as_ids", "clean_text", "json_ids"]
+
+Ids = NDArray[np.int64]
+
+
+class Database:
+    """A connection with a lock for the threads of this process; never to be carried over a fork.
+
+    Parameters
+    ----------
+    path : Path
+        The database file, for messages.
+    connection : apsw.Connection
+        Opened by `tagloom.store.database.connect`.
+    """
+
+    def __init__(self, path: Path, connection: apsw.Connection) -> None:
+        self.path = path
+        self.connection = connection
+        self._mutex = threading.RLock()
+        self._later: list[Callable[[], object]] = []
+
+    @property
+    def folder(self) -> Path:
+        """The project folder."""
+        return self.path.parent
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._mutex:
+            self.connection.close()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """Lend the connection for some queries."""
+        with self._mutex, translate_errors(self.path):
+            yield self.connection
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a query."""
+        with self.reading() as connection:
+            return fetch(connection, sql, tuple(values))
+
+    def table(self, sql: str, values: Sequence[Any] = (), *, n_columns: int = 1) -> Ids:
+        """Return the rows of a query of integers as an array of shape (n, n_columns)."""
+        with self.reading() as connection:
+            rows = connection.execute(sql, tuple(values))
+            return np.fromiter(chain.from_iterable(rows), dtype=np.int64).reshape(-1, n_columns)
+
+    def value(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """Return the first column of the first row, or None where there is none."""
+        rows = self.read(sql, values)
+        return rows[0][0] if rows else None
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[apsw.Connection]:
+        """Run the body in one transaction; inside another one it is a part of that, undone alone if it raises."""
+        with self._mutex, translate_errors(self.path):
+            if self.connection.in_transaction:
+                with self.connection:
+                    yield self.connection
+            else:
+                self._later = []
+                with transaction(self.connection):
+                    yield self.connection
+                for action in self._later:
+                    action()
+
+    def later(self, action: Callable[[], object]) -> None:
+        """Do something when the transaction around has been committed, and not at all if it is rolled back."""
+        with self._mutex:
+            self._later.append(action)
+
+
+def as_ids(values: ArrayLike, what: str) -> Ids:
+    """Return a one-dimensional array of integer ids."""
+    array = np.atleast_1d(np.asarray(values))
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InvalidInputError(f"{what} must be a row of whole numbers, got {array.dtype} of shape {array.shape}")
+    return array.astype(np.int64)
+
+
+def json_ids(ids: Ids) -> str:
+    """Return ids as SQL's ``json_each`` takes them."""
+    return json.dumps(ids.tolist())
+
+
+def clean_text(text: str) -> str:
+    """Return text that SQLite can hold: what is not Unicode becomes a question mark."""
+    return text.encode("utf-8", errors="replace").decode("utf-8")

@@ -1,0 +1,247 @@
+"""The tags of a project: names, aliases, merges, and which tag implies which."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.keywords import Keyword
+from tagloom.exceptions import InvalidInputError
+from tagloom.store.database import fetch
+from tagloom.store.log import IMPORTED, Records, append
+from tagloom.store.session import Database, Ids
+from tagloom.store.tag_changes import TagChange, reaches, record_changes
+
+__all__ = ["CLOSURE", "Tag", "Tags", "live_tags"]
+
+CLOSURE = (
+    "WITH RECURSIVE above(child, parent) AS (SELECT child, parent FROM implications "
+    "UNION SELECT above.child, i.parent FROM above JOIN implications i ON i.child = above.parent) "
+    "SELECT child, parent FROM above ORDER BY child, parent"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A tag: id, text (see `tagloom.core.keywords.Keyword`), other names, photos that have it and that have it not."""
+
+    id: int
+    text: str
+    aliases: tuple[str, ...]
+    n_yes: int
+    n_no: int
+
+
+class Tags:
+    """The tags of a project. Every change is a batch that `Decisions.undo` takes back.
+
+    Parameters
+    ----------
+    database : Database
+        The project's database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, texts: Sequence[str]) -> Ids:
+        """Return the ids of tags by any of their names, making those that are not there yet."""
+        names = [_canonical(text) for text in texts]
+        with self._database.write() as connection:
+            ids = [_find(connection, name) or _make(connection, name) for name in names]
+        return np.array(ids, dtype=np.int64)
+
+    def find(self, texts: Sequence[str]) -> Ids:
+        """Return the ids of tags by any of their names; 0 where there is none."""
+        names = [_canonical(text) for text in texts]
+        with self._database.reading() as connection:
+            return np.array([_find(connection, name) or 0 for name in names], dtype=np.int64)
+
+    def all(self) -> list[Tag]:
+        """Return all tags with their counts, by text; those merged into others are among the others' aliases."""
+        rows = self._database.read("SELECT id, text, merged FROM tags ORDER BY text")
+        with self._database.reading() as connection:
+            final = live_tags(connection)
+        aliases: dict[int, list[str]] = {}
+        for tag, text in self._database.read("SELECT tag, text FROM aliases"):
+            aliases.setdefault(final.get(tag, tag), []).append(text)
+        for tag, text, merged in rows:
+            if merged is not None:
+                aliases.setdefault(final[tag], []).append(text)
+        counts = {
+            (tag, state): n
+            for tag, state, n in self._database.read("SELECT tag, state, count(*) FROM standing GROUP BY tag, state")
+        }
+        return [
+            Tag(tag, text, tuple(sorted(aliases.get(tag, ()))), counts.get((tag, 1), 0), counts.get((tag, 0), 0))
+            for tag, text, merged in rows
+            if merged is None
+        ]
+
+    def texts(self, ids: Sequence[int] | NDArray[np.integer]) -> list[str]:
+        """Return the texts of tags by id."""
+        names = dict(self._database.read("SELECT id, text FROM tags"))
+        try:
+            return [names[int(tag)] for tag in ids]
+        except KeyError as error:
+            raise InvalidInputError(f"no tag has the id {error.args[0]}") from None
+
+    def rename(self, tag: int, text: str, *, who: str = "") -> int:
+        """Give a tag another text; the old one stays as an alias. Returns the batch."""
+        new = _canonical(text)
+        with self._database.write() as connection:
+            old = _live(connection, tag)
+            found = _find(connection, new)
+            is_alias = bool(fetch(connection, "SELECT 1 FROM aliases WHERE text = ?", (new,)))
+            if found is not None and (found != tag or not is_alias):
+                raise InvalidInputError(
+                    f"{new!r} is {'this tag' if old == new else 'another tag'} already; "
+                    f"{'nothing to rename' if old == new else 'merge the two instead, or undo the merge first'}"
+                )
+            changes = [TagChange("alias", tag, before=new)] if is_alias else []
+            changes += [TagChange("text", tag, before=old, after=new), TagChange("alias", tag, after=old)]
+            return _change(connection, changes, f"rename {old} to {new}", who)
+
+    def merge(self, tag: int, into: int, *, who: str = "") -> int:
+        """Make one tag another one: what was said of it is said of the other, and its name leads there.
+
+        Where both tags have a state on a photo, what a person said beats what was imported, and then yes beats no.
+        Returns the batch.
+        """
+        with self._database.write() as connection:
+            old, new = _live(connection, tag), _live(connection, into)
+            if tag == into:
+                raise InvalidInputError(f"cannot merge the tag {old!r} into itself; name two tags")
+            changes = _rewired(connection, tag, into)
+            label = f"merge {old} into {new}"
+            batch = append(connection, "tags", _merged_records(connection, tag, into), label=label, who=who)
+            try:
+                record_changes(connection, batch, [*changes, TagChange("merged", tag, other=into, after="yes")])
+            except InvalidInputError:
+                raise InvalidInputError(
+                    f"{old!r} and {new!r} cannot become one tag: by the implications a third one lies between them; "
+                    f"forget one of those first"
+                ) from None
+            return batch
+
+    def alias(self, text: str, tag: int, *, who: str = "") -> int | None:
+        """Make a text another name of a tag. Returns the batch, or None if it is one already."""
+        name = _canonical(text)
+        with self._database.write() as connection:
+            target = _live(connection, tag)
+            found = _find(connection, name)
+            if found == tag:
+                return None
+            if found is not None:
+                raise InvalidInputError(f"{name!r} is the name of another tag already; merge the two tags instead")
+            return _change(connection, [TagChange("alias", tag, after=name)], f"alias {name} of {target}", who)
+
+    def imply(self, child: int, parent: int, *, who: str = "") -> int | None:
+        """Say that a photo with one tag has another too. Returns the batch, or None if that was said already."""
+        with self._database.write() as connection:
+            below, above = _live(connection, child), _live(connection, parent)
+            if reaches(connection, parent, child):
+                raise InvalidInputError(
+                    f"{below!r} cannot imply {above!r}: {above!r} implies {below!r} already, or they are one tag"
+                )
+            if fetch(connection, "SELECT 1 FROM implications WHERE child = ? AND parent = ?", (child, parent)):
+                return None
+            change = TagChange("implies", child, other=parent, after="yes")
+            return _change(connection, [change], f"{below} implies {above}", who)
+
+    def forget_implication(self, child: int, parent: int, *, who: str = "") -> int:
+        """Take back that one tag implies another. Returns the batch."""
+        with self._database.write() as connection:
+            below, above = _live(connection, child), _live(connection, parent)
+            if [child, parent] not in self.implications().tolist():
+                raise InvalidInputError(f"nobody has said that {below!r} implies {above!r}")
+            change = TagChange("implies", child, other=parent, before="yes")
+            return _change(connection, [change], f"{below} no longer implies {above}", who)
+
+    def implications(self) -> Ids:
+        """Return pairs (child, parent) as they were said, shape (k, 2)."""
+        return self._database.table("SELECT child, parent FROM implications ORDER BY child, parent", n_columns=2)
+
+    def closure(self) -> Ids:
+        """Return all pairs (tag, ancestor) that follow from the implications, shape (k, 2)."""
+        return self._database.table(CLOSURE, n_columns=2)
+
+
+def live_tags(connection: apsw.Connection) -> dict[int, int]:
+    """Return for each merged tag the tag that it has become in the end."""
+    merged = dict(fetch(connection, "SELECT id, merged FROM tags WHERE merged IS NOT NULL"))
+    final = {}
+    for tag, into in merged.items():
+        while into in merged:
+            into = merged[into]
+        final[tag] = into
+    return final
+
+
+def _canonical(text: str) -> str:
+    return Keyword.parse(text).text
+
+
+def _find(connection: apsw.Connection, text: str) -> int | None:
+    rows = fetch(
+        connection, "SELECT id FROM tags WHERE text = ?1 UNION ALL SELECT tag FROM aliases WHERE text = ?1", (text,)
+    )
+    if not rows:
+        return None
+    return live_tags(connection).get(rows[0][0], rows[0][0])
+
+
+def _make(connection: apsw.Connection, text: str) -> int:
+    connection.execute("INSERT INTO tags(text, created) VALUES (?, ?)", (text, time.time()))
+    return connection.last_insert_rowid()
+
+
+def _live(connection: apsw.Connection, tag: int) -> str:
+    """Return the text of a tag that is not merged into another."""
+    rows = fetch(connection, "SELECT text, merged FROM tags WHERE id = ?", (int(tag),))
+    if not rows:
+        raise InvalidInputError(f"no tag has the id {tag}")
+    if rows[0][1] is not None:
+        raise InvalidInputError(
+            f"the tag {rows[0][0]!r} was merged into another one; use that, or undo the merge first"
+        )
+    return str(rows[0][0])
+
+
+def _change(connection: apsw.Connection, changes: Sequence[TagChange], label: str, who: str) -> int:
+    batch = append(connection, "tags", Records.none(), label=label, who=who)
+    record_changes(connection, batch, changes)
+    return batch
+
+
+def _rewired(connection: apsw.Connection, tag: int, into: int) -> list[TagChange]:
+    """Return the changes that let the implications of one tag be those of another."""
+    pairs = set(fetch(connection, "SELECT child, parent FROM implications"))
+    old = {pair for pair in pairs if tag in pair}
+    new = {(into if child == tag else child, into if parent == tag else parent) for child, parent in old}
+    new = {(child, parent) for child, parent in new if child != parent} - pairs
+    changes = [TagChange("implies", child, other=parent, before="yes") for child, parent in sorted(old)]
+    return changes + [TagChange("implies", child, other=parent, after="yes") for child, parent in sorted(new)]
+
+
+def _merged_records(connection: apsw.Connection, tag: int, into: int) -> Records:
+    rows = fetch(
+        connection,
+        "SELECT a.photo, a.state, a.origin, ifnull(b.state, -1), ifnull(b.origin, ?) FROM standing a "
+        "LEFT JOIN standing b ON b.photo = a.photo AND b.tag = ? WHERE a.tag = ? ORDER BY a.photo",
+        (IMPORTED, into, tag),
+    )
+    photos, states, origins, others, other_origins = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    by_person, other_by_person = origins != IMPORTED, other_origins != IMPORTED
+    wins = (others == -1) | (by_person & ~other_by_person)
+    wins |= (by_person == other_by_person) & (states > others)
+    n_won, n = int(wins.sum()), len(photos)
+    return Records(
+        np.concatenate([photos[wins], photos]),
+        np.repeat([into, tag], [n_won, n]),
+        np.concatenate([states[wins], np.full(n, -1)]).astype(np.int8),
+        np.concatenate([origins[wins], origins]).astype(np.int8),
+    )

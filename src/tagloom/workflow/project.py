@@ -1,0 +1,387 @@
+"""A project: a folder of photos, what was decided about them, and the verbs that work on both."""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.exceptions import StoreBusyError, StoreError
+from tagloom.store.layout import DATABASE, remove_project
+from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_label import LabelResult, label
+from tagloom.workflow.project_names import PhotoName
+from tagloom.workflow.project_places import find_project, new_project_folder, project_root
+from tagloom.workflow.project_tags import TagVerbs
+from tagloom.workflow.project_undo import UndoResult, redo, undo
+
+if TYPE_CHECKING:
+    from tagloom.core.labels import AbsentMeans
+    from tagloom.store.decisions import Batch, Origin
+    from tagloom.store.integrity import Finding
+    from tagloom.workflow.project_export import ExportResult
+    from tagloom.workflow.project_features import ExtractSummary
+    from tagloom.workflow.project_import import ImportResult
+    from tagloom.workflow.project_scan import ScanResult
+    from tagloom.workflow.project_status import Status
+    from tagloom.workflow.project_suggest import Suggestion
+    from tagloom.workflow.project_train import TrainResult
+    from tagloom.workflow.project_write import WriteResult
+    from tagloom.workflow.settings import Settings
+
+__all__ = ["Project"]
+
+
+class Project(TagVerbs):
+    """A photo collection that a person works on for weeks.
+
+    Made by `Project.init` or `Project.open`; use it as a context manager. Opening is cheap: what a verb needs is
+    imported by the verb. Labelling, tags and undo are short transactions that any process may make at any time;
+    `scan`, `extract`, `train` and `write` hold the project's lock, one of them at a time.
+
+    Parameters
+    ----------
+    folder : path
+        The project's folder.
+    flags : mapping, optional
+        Settings that win over ``tagloom.toml`` and the environment.
+
+    Attributes
+    ----------
+    folder : Path
+        The project's folder.
+    store : ProjectStore
+        What is kept there.
+    recovered : tuple of str
+        A line for each file that an interrupted write had left open, and that was settled now.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as photos, Project.init(photos) as project:
+    ...     project.status().command
+    'tagloom scan'
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, flags: Mapping[str, Any] | None = None) -> None:
+        self.folder = Path(folder)
+        self.store = ProjectStore(self.folder, make=False)
+        self._flags = dict(flags or {})
+        self._settings: Settings | None = None
+        try:
+            self.recovered = self._recover()
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def init(
+        cls,
+        photos: str | os.PathLike[str],
+        *,
+        project: str | os.PathLike[str] | None = None,
+        flags: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Make a project for a folder of photos, or open the one that is there.
+
+        Parameters
+        ----------
+        photos : path
+            The folder of photos; nothing in it is changed but for ``.tagloom``.
+        project : path, optional
+            A new or empty folder elsewhere, for photos that cannot be written to; default: ``PHOTOS/.tagloom``.
+        flags : mapping, optional
+            Settings that win over others.
+        """
+        folder = new_project_folder(photos, project)
+        if not cls.exists(folder):
+            ProjectStore(folder, photos).close()
+        opened = cls(folder, flags=flags)
+        about = opened.root
+        if os.path.realpath(about) != os.path.realpath(photos):
+            opened.close()
+            raise StoreError(
+                f"the project in {str(folder)!r} is about {str(about)!r}; name another folder for this one, or "
+                f"say that the photos have moved: tagloom scan --photos {os.fspath(photos)}"
+            )
+        return opened
+
+    @classmethod
+    def open(cls, where: str | os.PathLike[str] | None = None, *, flags: Mapping[str, Any] | None = None) -> Self:
+        """Open a project.
+
+        Parameters
+        ----------
+        where : path, optional
+            A folder of photos with ``.tagloom`` in it, or a project's folder. Default: the current folder or the
+            nearest one above it that is either.
+        flags : mapping, optional
+            Settings that win over others.
+        """
+        return cls(find_project(where), flags=flags)
+
+    @staticmethod
+    def exists(folder: str | os.PathLike[str]) -> bool:
+        """Tell whether a folder is a project's folder."""
+        return (Path(folder) / DATABASE).is_file()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the project."""
+        self.store.close()
+
+    @property
+    def root(self) -> Path:
+        """The folder of photos."""
+        return Path(os.fsdecode(project_root(self.store).path))
+
+    @property
+    def settings(self) -> "Settings":
+        """All settings: flag, environment, ``tagloom.toml`` in the project's folder, the store, default."""
+        if self._settings is None:
+            from tagloom.workflow.project_settings import project_settings
+
+            self._settings = project_settings(self.store, self._flags)
+        return self._settings
+
+    @property
+    def threshold(self) -> float | None:
+        """Above it suggestions may be written; None: what training chose for each tag."""
+        value: float | None = self.store.settings.get("threshold")
+        return value
+
+    @threshold.setter
+    def threshold(self, value: float | None) -> None:
+        self.store.settings.set("threshold", None if value is None else float(value))
+
+    # photos ----------------------------------------------------------------------------------------------------
+
+    def scan(self, *, retry: bool = False, progress: Progress = NO_PROGRESS) -> "ScanResult":
+        """Look which photos are new, changed, moved or gone (see `tagloom.workflow.project_scan.scan`)."""
+        from tagloom.workflow.project_scan import scan
+
+        return scan(self.store, self.settings, retry=retry, progress=progress)
+
+    def move_root(self, photos: str | os.PathLike[str]) -> None:
+        """Say where the folder of photos is now.
+
+        Parameters
+        ----------
+        photos : path
+            The folder.
+        """
+        self.store.roots.move(project_root(self.store).id, photos)
+
+    def extract(self, *, retry: bool = False, progress: Progress = NO_PROGRESS) -> "ExtractSummary":
+        """Compute features of photos that have none yet (see `tagloom.workflow.project_features.extract`)."""
+        from tagloom.workflow.project_features import extract
+
+        return extract(self.store, self.settings, retry=retry, progress=progress)
+
+    # what was said ---------------------------------------------------------------------------------------------
+
+    def label(
+        self,
+        photos: PhotoName | Sequence[PhotoName],
+        *,
+        add: str | Sequence[str] = (),
+        remove: str | Sequence[str] = (),
+        clear: str | Sequence[str] = (),
+        who: str = "",
+        origin: "Origin" = "human",
+        create: bool = True,
+        base: Any = None,
+    ) -> LabelResult:
+        """Say which tags photos have and have not (see `tagloom.workflow.project_label.label`)."""
+        return label(
+            self.store,
+            photos,
+            add=add,
+            remove=remove,
+            clear=clear,
+            who=who,
+            origin=origin,
+            create=create,
+            base=base,
+        )
+
+    def import_keywords(
+        self,
+        source: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        absent_means: "AbsentMeans | None" = None,
+        include_suggested: bool = False,
+        who: str = "",
+    ) -> "ImportResult":
+        """Take over what a file says about photos (see `tagloom.workflow.project_import.import_keywords`)."""
+        from tagloom.workflow.project_import import import_keywords
+
+        return import_keywords(
+            self.store,
+            source,
+            format=format,
+            absent_means=absent_means,
+            include_suggested=include_suggested,
+            who=who,
+        )
+
+    def import_from_photos(
+        self,
+        *,
+        absent_means: "AbsentMeans | None" = None,
+        sidecars: bool = True,
+        embedded: bool = True,
+        who: str = "",
+        progress: Progress = NO_PROGRESS,
+    ) -> "ImportResult":
+        """Take over keywords of sidecars and photos (see `tagloom.workflow.project_import.import_from_photos`)."""
+        from tagloom.workflow.project_import import import_from_photos
+
+        return import_from_photos(
+            self.store, absent_means=absent_means, sidecars=sidecars, embedded=embedded, who=who, progress=progress
+        )
+
+    def import_folder_names(
+        self,
+        *,
+        hierarchy: bool = True,
+        skip: Collection[str] = (),
+        absent_means: "AbsentMeans | None" = None,
+        who: str = "",
+    ) -> "ImportResult":
+        """Take folders for keywords (see `tagloom.workflow.project_import.import_folder_names`)."""
+        from tagloom.workflow.project_import import import_folder_names
+
+        return import_folder_names(self.store, hierarchy=hierarchy, skip=skip, absent_means=absent_means, who=who)
+
+    def undo(self, batch: int | None = None, *, who: str = "", leave_changed: bool = False) -> UndoResult:
+        """Take back the latest action, files byte for byte (see `tagloom.workflow.project_undo.undo`)."""
+        return undo(self.store, batch, who=who, leave_changed=leave_changed)
+
+    def redo(self, batch: int | None = None, *, who: str = "") -> UndoResult:
+        """Bring back what was undone last; a write of keywords is written again instead."""
+        return redo(self.store, batch, who=who)
+
+    def history(self, limit: int = 50, *, photo: int | None = None) -> "list[Batch]":
+        """Return the latest actions, newest first."""
+        return self.store.decisions.history(limit, photo=photo)
+
+    # models ----------------------------------------------------------------------------------------------------
+
+    def train(self, method: str | None = None, *, progress: Progress = NO_PROGRESS) -> "TrainResult":
+        """Learn from what was said (see `tagloom.workflow.project_train.train`)."""
+        from tagloom.workflow.project_train import train
+
+        return train(self.store, self.settings, method, progress=progress)
+
+    def suggest(
+        self,
+        photos: PhotoName | Sequence[PhotoName] | None = None,
+        *,
+        n: int = 5,
+        threshold: float | None = None,
+        above_only: bool = False,
+        base: Any = None,
+    ) -> "list[Suggestion]":
+        """Return suggestions for photos, best first (see `tagloom.workflow.project_suggest.suggest`)."""
+        from tagloom.workflow.project_suggest import suggest
+
+        return suggest(self.store, photos, n=n, threshold=threshold, above_only=above_only, base=base)
+
+    # out -------------------------------------------------------------------------------------------------------
+
+    def export(
+        self,
+        target: str | os.PathLike[str],
+        format: str,
+        *,
+        threshold: float | None = None,
+        accepted_only: bool = False,
+        gps: bool = False,
+    ) -> "ExportResult":
+        """Write keywords in a format of other programs (see `tagloom.workflow.project_export.export`)."""
+        from tagloom.workflow.project_export import export
+
+        return export(self.store, target, format, threshold=threshold, accepted_only=accepted_only, gps=gps)
+
+    def write(
+        self,
+        *,
+        dry_run: bool = False,
+        embed: bool = False,
+        photos: PhotoName | Sequence[PhotoName] | None = None,
+        threshold: float | None = None,
+        accepted_only: bool | None = None,
+        who: str = "",
+        base: Any = None,
+        progress: Progress = NO_PROGRESS,
+    ) -> "WriteResult":
+        """Write keywords to sidecars (see `tagloom.workflow.project_write.write`)."""
+        from tagloom.workflow.project_write import write
+
+        return write(
+            self.store,
+            dry_run=dry_run,
+            embed=embed,
+            photos=photos,
+            threshold=threshold,
+            accepted_only=accepted_only,
+            who=who,
+            base=base,
+            progress=progress,
+        )
+
+    # the project itself ----------------------------------------------------------------------------------------
+
+    def status(self) -> "Status":
+        """Return where the project stands and what to do next."""
+        from tagloom.workflow.project_status import status
+
+        return status(self.store)
+
+    def check(self, *, checksums: bool = False) -> "list[Finding]":
+        """Look for damage, and for photos that are missing."""
+        from tagloom.workflow.project_status import check
+
+        return check(self.store, checksums=checksums)
+
+    def repair(self) -> "list[Finding]":
+        """Put right what can be put right safely, and return that."""
+        self.recovered = self._recover()
+        return self.store.repair()
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a consistent copy of all that was decided to a new file."""
+        self.store.backup(path)
+
+    def remove(self) -> int:
+        """Remove the project's folder, only what tagloom made there, and close; photos and sidecars stay.
+
+        Returns
+        -------
+        int
+            How many files were removed.
+        """
+        self._recover()
+        self.close()
+        return remove_project(self.folder)
+
+    def _recover(self) -> tuple[str, ...]:
+        """Settle writes that a crash interrupted, unless they are those of a process at work."""
+        if not self.store.writes.pending() and self.store.settings.get("undoing") is None:
+            return ()
+        from tagloom.workflow.project_journal import recover
+
+        try:
+            return tuple(item.message for item in recover(self.store))
+        except StoreBusyError:
+            return ()

@@ -1,0 +1,81 @@
+"""The verb behind ``tagloom export``: keywords of all photos in a format of other programs."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tagloom.exceptions import InvalidInputError
+from tagloom.metadata.formats import ExportOptions, export_keywords
+from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_keywords import photo_keywords
+from tagloom.workflow.project_places import project_root
+from tagloom.workflow.project_results import Result
+
+__all__ = ["ExportResult", "export"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportResult(Result):
+    """What an export wrote: format, files, counts, and a line for each thing that the format cannot hold."""
+
+    format: str
+    files: tuple[Path, ...]
+    n_photos: int
+    n_accepted: int
+    n_suggested: int
+    n_rejected: int
+    warnings: tuple[str, ...]
+
+
+def export(
+    store: ProjectStore,
+    target: str | os.PathLike[str],
+    format: str,
+    *,
+    threshold: float | None = None,
+    accepted_only: bool = False,
+    gps: bool = False,
+) -> ExportResult:
+    """Write the keywords of all present photos; accepted and suggested ones are told apart.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    target : path
+        The file or folder to write.
+    format : str
+        One of `tagloom.metadata.formats.available_exporters`.
+    threshold : float, optional
+        Suggestions above it are written; default: the project's, else those that training chose for each tag.
+    accepted_only : bool, default=False
+        Whether to leave suggestions out.
+    gps : bool, default=False
+        Where photos were taken is never written; asking for it is an error as long as no format here holds it.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such format, or it cannot hold what is asked.
+    WriteError
+        If the system refuses.
+    """
+    if gps:
+        raise InvalidInputError("no export of tagloom holds where photos were taken; leave gps out")
+    active = store.models.active()
+    options = ExportOptions(
+        include_suggested=not accepted_only,
+        model_version="tagloom" if active is None else f"tagloom-model-{active.id}",
+        photo_root=os.fsdecode(project_root(store).path),
+    )
+    photos = photo_keywords(store, accepted_only=accepted_only, threshold=threshold)
+    report = export_keywords((item for _, item in photos), target, format=format, options=options)
+    return ExportResult(
+        format=report.format,
+        files=report.files,
+        n_photos=report.n_photos,
+        n_accepted=report.n_accepted,
+        n_suggested=report.n_suggested,
+        n_rejected=report.n_rejected,
+        warnings=report.warnings,
+    )

@@ -1,0 +1,86 @@
+"""Which keywords photos have in a project, and why: what exports and writes are made of."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.keywords import Keyword
+from tagloom.core.statements import PhotoKeywords
+from tagloom.store.log import IMPORTED
+from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_names import is_raw
+from tagloom.workflow.project_suggest import open_suggestions
+
+__all__ = ["photo_keywords"]
+
+
+def photo_keywords(
+    store: ProjectStore,
+    photo_ids: NDArray[np.int64] | None = None,
+    *,
+    accepted_only: bool = True,
+    threshold: float | None = None,
+) -> Iterator[tuple[int, PhotoKeywords]]:
+    """Yield each present photo's id and keywords, in the order of ids.
+
+    Accepted is what was said, by a person or by an import, and what follows from it; rejected is what a person denied
+    outright (that an imported list does not name a keyword is no reason to remove it anywhere).
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    photo_ids : ndarray of int64, optional
+        Only these photos.
+    accepted_only : bool, default=True
+        Whether to leave out suggestions above the threshold.
+    threshold : float, optional
+        Default: the project's, else those that training chose for each tag.
+    """
+    table = store.photos.table(photo_ids, state="present")
+    _, tag_ids, Y = store.decisions.labels(table.ids)
+    keywords = [Keyword.parse(text) for text in store.tags.texts(tag_ids)]
+    rejected = _rejected(store, table.ids)
+    suggested = {} if accepted_only else _suggested(store, table.ids, threshold)
+    for row, number in enumerate(table.ids.tolist()):
+        width, height = table.sizes[row].tolist()
+        accepted = tuple(keywords[column] for column in np.flatnonzero(Y[row] == 1))
+        if is_raw(table.paths[row]) and not accepted:
+            continue  # it goes with the photo beside it
+        yield (
+            number,
+            PhotoKeywords(
+                table.paths[row],
+                width,
+                height,
+                accepted,
+                tuple(suggested.get(number, ())),
+                tuple(keyword for keyword in rejected.get(number, ()) if keyword not in accepted),
+            ),
+        )
+
+
+def _rejected(store: ProjectStore, ids: NDArray[np.int64]) -> dict[int, list[Keyword]]:
+    standing = store.decisions.current(photo_ids=ids)
+    mine = (standing.states == 0) & (standing.origins != IMPORTED)
+    tags = np.unique(standing.tag_ids[mine])
+    keywords = dict(zip(tags.tolist(), map(Keyword.parse, store.tags.texts(tags)), strict=True))
+    found: dict[int, list[Keyword]] = defaultdict(list)
+    for photo, tag in zip(standing.photo_ids[mine].tolist(), standing.tag_ids[mine].tolist(), strict=True):
+        found[photo].append(keywords[tag])
+    return found
+
+
+def _suggested(
+    store: ProjectStore, ids: NDArray[np.int64], threshold: float | None
+) -> dict[int, list[tuple[Keyword, float]]]:
+    found = open_suggestions(store, ids, threshold=threshold)
+    if found is None:
+        return {}
+    keywords = [Keyword.parse(text) for text in found.tags]
+    chosen: dict[int, list[tuple[Keyword, float]]] = defaultdict(list)
+    for row, column in np.argwhere(found.above).tolist():
+        chosen[int(found.photo_ids[row])].append((keywords[column], float(found.values[row, column])))
+    return chosen

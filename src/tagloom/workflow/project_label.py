@@ -1,0 +1,127 @@
+"""The verb behind ``tagloom label``: a person says which tags photos have. One short transaction, nothing heavy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.exceptions import InvalidInputError
+from tagloom.store.decisions import Batch, Origin
+from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_names import PhotoName, find_photo_ids, find_tag_ids
+from tagloom.workflow.project_results import Result
+
+__all__ = ["LabelResult", "label"]
+
+_N_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelResult(Result):
+    """What was decided.
+
+    Parameters
+    ----------
+    batch : Batch or None
+        What `tagloom undo` takes back; None if everything stood already.
+    n_photos : int
+        Photos that were named.
+    n_decisions : int
+        Pairs of photo and tag that were decided anew.
+    created : tuple of str
+        Tags that did not exist before.
+    """
+
+    batch: Batch | None
+    n_photos: int
+    n_decisions: int
+    created: tuple[str, ...] = ()
+
+
+def label(
+    store: ProjectStore,
+    photos: PhotoName | Sequence[PhotoName],
+    *,
+    add: str | Sequence[str] = (),
+    remove: str | Sequence[str] = (),
+    clear: str | Sequence[str] = (),
+    who: str = "",
+    origin: Origin = "human",
+    create: bool = True,
+    base: Any = None,
+) -> LabelResult:
+    """Decide tags of photos: all of it, or, if anything is wrong, nothing.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    photos : one or several of int, str, bytes or path
+        See `tagloom.workflow.project_names.find_photo_ids`.
+    add, remove, clear : str or sequence of str
+        Tags that the photos have, have not, and of which what was said is taken back.
+    who : str
+        For the history.
+    origin : {"human", "suggested"}, default="human"
+        "suggested" is a suggestion that a person accepted or refused.
+    create : bool, default=True
+        Whether tags of ``add`` that do not exist are made; otherwise they are an error.
+    base : path, optional
+        A folder that relative paths may start from.
+
+    Raises
+    ------
+    InvalidInputError
+        If a photo or tag is not known, or a tag is to be both there and not there.
+    """
+    wanted = {1: _texts(add), 0: _texts(remove), -1: _texts(clear)}
+    if not any(wanted.values()):
+        raise InvalidInputError("expected tags to add, remove or clear, got none; nothing was changed")
+    with store.transaction():
+        ids = find_photo_ids(store, photos, base=base)
+        created = tuple(text for text, tag in zip(wanted[1], store.tags.find(wanted[1]), strict=True) if tag == 0)
+        if created and not create:
+            find_tag_ids(store, created)
+        tags = {
+            state: store.tags.add(texts) if state == 1 else find_tag_ids(store, texts)
+            for state, texts in wanted.items()
+            if texts
+        }
+        tag_ids, states = _columns(tags)
+        batch = store.decisions.decide(
+            np.repeat(ids, len(tag_ids)),
+            np.tile(tag_ids, len(ids)),
+            np.tile(states, len(ids)),
+            origin=origin,
+            who=who,
+            label=_summary(wanted, len(ids)),
+            skip_same=True,
+        )
+    found = None if batch is None else store.decisions.batch(batch)
+    return LabelResult(batch=found, n_photos=len(ids), n_decisions=found.n if found else 0, created=created)
+
+
+def _texts(tags: str | Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([tags] if isinstance(tags, str) else tags))
+
+
+def _columns(tags: dict[int, NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return tag ids and their states side by side, each tag once."""
+    said: dict[int, int] = {}
+    for state, ids in tags.items():
+        for tag in ids.tolist():
+            if said.setdefault(tag, state) != state:
+                raise InvalidInputError(
+                    "one tag is named twice with different meanings (to add, remove or clear, maybe by an alias); "
+                    "nothing was changed"
+                )
+    return np.array(list(said), dtype=np.int64), np.array(list(said.values()), dtype=np.int64)
+
+
+def _summary(wanted: dict[int, list[str]], n_photos: int) -> str:
+    signs = {1: "+", 0: "-", -1: "?"}
+    tags = [f"{signs[state]}{text}" for state, texts in wanted.items() for text in texts]
+    more = " …" if len(tags) > _N_SHOWN else ""
+    return f"label {n_photos} photo{'s' if n_photos != 1 else ''}: {' '.join(tags[:_N_SHOWN])}{more}"

@@ -1,0 +1,115 @@
+"""Which photos and tags a person means."""
+
+import difflib
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.exceptions import InvalidInputError
+from tagloom.store.photos import RAW_EXTENSIONS
+from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_places import project_root
+
+__all__ = ["PhotoName", "find_photo_ids", "find_tag_ids", "is_raw"]
+
+PhotoName = int | str | bytes | os.PathLike[Any]
+_BYTES_MARK = "bytes://"
+_N_NAMED = 5
+
+
+def find_photo_ids(
+    store: ProjectStore, photos: PhotoName | Sequence[PhotoName] | NDArray[np.integer], *, base: Any = None
+) -> NDArray[np.int64]:
+    """Return the ids of photos.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    photos : one or several of int, str, bytes or path
+        Ids; absolute paths; or paths relative to ``base`` or to the folder of photos.
+    base : path, optional
+        A folder that relative paths may start from, such as the current one; it goes first.
+
+    Raises
+    ------
+    InvalidInputError
+        If one of them is no photo of the project; names the first few.
+    """
+    given = [photos] if isinstance(photos, int | str | bytes | os.PathLike) else list(photos)
+    if not given:
+        raise InvalidInputError("expected at least one photo, got none")
+    ids = [int(item) for item in given if isinstance(item, int | np.integer)]
+    names = [item for item in given if not isinstance(item, int | np.integer)]
+    root = project_root(store).path if names else b""
+    candidates = {name: _candidates(root, name, base) for name in map(_as_bytes, names)}
+    wanted = sorted({name for several in candidates.values() for name in several})
+    found = store.photos.find(wanted) if wanted else {}
+    chosen = {
+        item: next((found[name] for name in several if name in found), None) for item, several in candidates.items()
+    }
+    _check_found([item for item, number in chosen.items() if number is None])
+    known = set(store.photos.table(sorted(set(ids))).ids.tolist()) if ids else set()
+    unknown = [number for number in ids if number not in known]
+    if unknown:
+        raise InvalidInputError(f"no photo has the id {unknown[0]}; nothing was changed")
+    numbers = [int(item) if isinstance(item, int | np.integer) else chosen[_as_bytes(item)] for item in given]
+    return np.array(list(dict.fromkeys(numbers)), dtype=np.int64)
+
+
+def _as_bytes(item: Any) -> bytes:
+    if isinstance(item, str) and item.startswith(_BYTES_MARK):
+        from tagloom.metadata.names import name_from_text
+
+        return name_from_text(item)
+    return os.fsencode(item)
+
+
+def _candidates(root: bytes, name: bytes, base: Any) -> list[bytes]:
+    """Return the paths below the root that a name may mean, the likeliest first."""
+    places = [name] if os.path.isabs(name) else [os.path.join(os.fsencode(base), name)] if base is not None else []
+    if not os.path.isabs(name):
+        places.append(os.path.join(root, name))
+    below = []
+    for place in places:
+        path = os.path.abspath(place)
+        # A link on the way to the root must not hide that the photo lies below it.
+        resolved = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        for one, top in ((path, root), (resolved, os.path.realpath(root))):
+            if one.startswith(os.path.join(top, b"")):
+                below.append(os.path.relpath(one, top).replace(os.fsencode(os.sep), b"/"))
+    return list(dict.fromkeys(below))
+
+
+def _check_found(missing: Sequence[bytes]) -> None:
+    if missing:
+        shown = ", ".join(repr(os.fsdecode(name)) for name in missing[:_N_NAMED])
+        more = f" and {len(missing) - _N_NAMED} more" if len(missing) > _N_NAMED else ""
+        raise InvalidInputError(
+            f"not a photo of this project: {shown}{more}; nothing was changed. If the file is new: tagloom scan"
+        )
+
+
+def is_raw(name: bytes) -> bool:
+    """Tell by its name whether a file is a camera's raw file, which is recorded and never decoded."""
+    return os.path.splitext(name)[1].lower() in RAW_EXTENSIONS
+
+
+def find_tag_ids(store: ProjectStore, texts: Sequence[str]) -> NDArray[np.int64]:
+    """Return the ids of tags by any of their names.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such tag; says which is close.
+    """
+    ids = store.tags.find(texts)
+    for text, number in zip(texts, ids.tolist(), strict=True):
+        if number == 0:
+            close = difflib.get_close_matches(text, [tag.text for tag in store.tags.all()], n=1)
+            remedy = f"did you mean {close[0]!r}?" if close else "tagloom tags lists those there are"
+            raise InvalidInputError(f"there is no tag {text!r}; {remedy} Nothing was changed")
+    return ids

@@ -1,0 +1,106 @@
+"""Where a project lies: making its folder, finding it again, and the folder of photos that it is about."""
+
+import os
+from pathlib import Path
+
+from tagloom.exceptions import PhotosError, StoreError, WriteError
+from tagloom.store.layout import DATABASE
+from tagloom.store.project import ProjectStore
+from tagloom.store.roots import Root
+
+__all__ = ["FOLDER_NAME", "find_project", "new_project_folder", "online_root", "project_root"]
+
+FOLDER_NAME = ".tagloom"
+
+
+def new_project_folder(photos: str | os.PathLike[str], project: str | os.PathLike[str] | None) -> Path:
+    """Return the folder that a project of these photos goes to.
+
+    Parameters
+    ----------
+    photos : path
+        The folder of photos.
+    project : path, optional
+        A new or empty folder, or one with a project in it; default: ``.tagloom`` in the folder of photos.
+
+    Raises
+    ------
+    PhotosError
+        If the photos are not in a folder.
+    StoreError
+        If the project's folder holds other things.
+    """
+    root = Path(photos)
+    if not root.is_dir():
+        raise PhotosError(f"expected a folder of photos, but {str(root)!r} is not a folder; check the path")
+    if project is None:
+        folder = root / FOLDER_NAME
+        if not (folder / DATABASE).is_file() and not os.access(folder if folder.exists() else root, os.W_OK):
+            raise WriteError(
+                0, f"{str(root)!r} cannot be written to; keep the project elsewhere: tagloom init PHOTOS --project DIR"
+            )
+        return folder
+    folder = Path(project)
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"expected a folder for the project, but {str(folder)!r} is a file; name another")
+    if folder.is_dir() and not (folder / DATABASE).is_file() and any(folder.iterdir()):
+        raise StoreError(f"{str(folder)!r} holds other files; name a new or an empty folder for the project")
+    return folder
+
+
+def find_project(where: str | os.PathLike[str] | None = None) -> Path:
+    """Return the project folder that a path means.
+
+    Parameters
+    ----------
+    where : path, optional
+        A project folder, or a folder of photos with ``.tagloom`` in it. Default: the current folder or the nearest one
+        above it that is either.
+
+    Raises
+    ------
+    StoreError
+        If there is none.
+    """
+    start = Path.cwd() if where is None else Path(where)
+    for place in [start, *start.parents] if where is None else [start]:
+        for folder in (place, place / FOLDER_NAME):
+            if (folder / DATABASE).is_file():
+                return folder
+    above = " or above it" if where is None else ""
+    raise StoreError(f"there is no tagloom project in {str(start)!r}{above}; make one with: tagloom init PHOTOS")
+
+
+def project_root(store: ProjectStore) -> Root:
+    """Return the folder of photos of a project, as last known.
+
+    Raises
+    ------
+    StoreError
+        If the project has none, or several and none was chosen.
+    """
+    roots = store.roots.all()
+    found = next((root for root in roots if root.id == store.root_id), None)
+    if found is None:
+        raise StoreError(
+            f"the project in {str(store.folder)!r} has {len(roots)} folders of photos and none was chosen; make one "
+            f"with: tagloom init PHOTOS"
+        )
+    return found
+
+
+def online_root(store: ProjectStore) -> Root:
+    """Look whether the folder of photos can be reached now, and return it.
+
+    Raises
+    ------
+    StoreError
+        If it cannot; says what to do.
+    """
+    root = project_root(store)
+    if not store.roots.refresh().get(root.id, False):
+        raise StoreError(
+            f"the folder of photos {os.fsdecode(root.path)!r} cannot be reached (offline); plug it in, or say where it "
+            f"is now: tagloom scan --photos PHOTOS"
+        )
+    return root

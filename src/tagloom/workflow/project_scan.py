@@ -1,0 +1,304 @@
+"""The verb behind ``tagloom scan``: which photos are there, which are new, changed, moved or gone.
+
+The files are listed and looked at (size, time, inode), which reads none of them. Only those that are new or look
+changed are read: hashed, and decoded if their content is new. So a scan of an unchanged tree costs a look per file.
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tagloom.core.photos import FileStamp, PhotoRecord
+from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.verdicts import Verdict
+from tagloom.images.finder import find_photos
+from tagloom.store.photos import RAW_EXTENSIONS, PhotoTable
+from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_names import is_raw
+from tagloom.workflow.project_places import project_root
+from tagloom.workflow.project_results import Result
+from tagloom.workflow.settings import Settings
+
+if TYPE_CHECKING:
+    from tagloom.store.reconcile import Changes
+
+__all__ = ["ScanResult", "decode_limits", "scan"]
+
+N_EXAMPLES = 10
+N_PROBLEMS = 100
+MEBI = 1 << 20
+RAW_DETAIL = "a raw file; the photo of the same name beside it is read in its place"
+_PAIRED = frozenset({b".jpg", b".jpeg", b".jpe", b".heic", b".heif", b".hif"})
+_UNSEARCHED = frozenset({Verdict.NO_PERMISSION, Verdict.UNREADABLE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanResult(Result):
+    """What a scan found.
+
+    Parameters
+    ----------
+    root : bytes
+        The folder of photos.
+    offline : bool
+        Whether it could not be reached; nothing is called missing then.
+    n_listed : int
+        Photo files that are there.
+    n_same, n_read : int
+        Photos as they were; files that had to be read.
+    new, changed, moved, missing, back : tuple of int
+        Ids of photos seen for the first time, with other content, at another place, no longer there, there again.
+    examples : dict of str to tuple of bytes
+        The first names of each of these.
+    unreadable : dict of str to int
+        Files that are no photo that can be read, by verdict.
+    problems : tuple of (bytes, str, str)
+        Name, verdict and detail of the files that were found unreadable now, and of folders that were not searched.
+    n_duplicates : int
+        Photos that are copies of another one.
+    n_raw_pairs : int
+        Raw files with a JPEG or HEIC beside them.
+    seconds : float
+        Wall time.
+    """
+
+    root: bytes
+    offline: bool
+    n_listed: int = 0
+    n_same: int = 0
+    n_read: int = 0
+    new: tuple[int, ...] = ()
+    changed: tuple[int, ...] = ()
+    moved: tuple[int, ...] = ()
+    missing: tuple[int, ...] = ()
+    back: tuple[int, ...] = ()
+    examples: dict[str, tuple[bytes, ...]]
+    unreadable: dict[str, int]
+    problems: tuple[tuple[bytes, str, str], ...] = ()
+    n_duplicates: int = 0
+    n_raw_pairs: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """Files that are there: names and stamps, folders that could not be searched, and whether there are raw files."""
+
+    names: list[bytes]
+    stamps: list[FileStamp | None]
+    problems: list[PhotoRecord]
+    has_raw: bool
+
+
+def scan(
+    store: ProjectStore, settings: Settings, *, retry: bool = False, progress: Progress = NO_PROGRESS
+) -> ScanResult:
+    """Bring a project up to date with its folder of photos.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project; its lock is taken.
+    settings : Settings
+        Limits of decoding.
+    retry : bool, default=False
+        Try files again that crashed or hung the decoder.
+    progress : Progress, optional
+        Told how far the work is. An interruption keeps what was read.
+    """
+    begin = time.perf_counter()
+    root = project_root(store)
+    with store.lock():
+        if not store.roots.refresh().get(root.id, False):
+            return _offline(root.path, begin)
+        progress.start("looking at files", None)
+        listing = _list(root.path)
+        known = store.photos.table(state="present")
+        todo = _to_read(store, listing, known, retry)
+        progress.finish()
+        records = _read(store, root.path, todo, settings, retry, progress) if todo else []
+        if not store.roots.refresh().get(root.id, False):  # unplugged meanwhile
+            return _offline(root.path, begin)
+        changes = store.photos.reconcile([*listing.names, *_hidden(listing.problems, known)])
+        _set_times(store)
+        after = known if _is_unchanged(changes) else store.photos.table(state="present")
+    return ScanResult(
+        root=root.path,
+        offline=False,
+        n_listed=len(listing.names),
+        n_same=changes.n_same,
+        n_read=len(todo),
+        **_change_lists(store, changes),
+        unreadable=_unreadable(after),
+        problems=_problems([*listing.problems, *(record for record in records if not record.ok)]),
+        n_duplicates=sum(len(group) - 1 for group in store.photos.duplicates()),
+        n_raw_pairs=len(store.photos.raw_pairs()) if listing.has_raw else 0,
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def decode_limits(settings: Settings) -> dict[str, Any]:
+    """Return the limits of decoding as `tagloom.images.DecodePool` takes them."""
+    return {
+        "n_workers": settings.n_workers,
+        "deadline": settings.deadline_seconds,
+        "memory_limit": settings.memory_limit_mb * MEBI,
+        "max_pixels": int(settings.max_megapixels * 1_000_000),
+    }
+
+
+def _offline(root: bytes, begin: float) -> ScanResult:
+    return ScanResult(root=root, offline=True, examples={}, unreadable={}, seconds=time.perf_counter() - begin)
+
+
+def _list(root: bytes) -> _Listing:
+    found = find_photos(root)
+    prefix = os.path.join(root, b"")
+    names: list[bytes] = []
+    stamps: list[FileStamp | None] = []
+    raw = _raw_files(prefix, found.photos)
+    for name in [*found.photos, *raw]:
+        try:
+            status = os.stat(prefix + name)
+        except (OSError, ValueError):
+            if not os.path.lexists(prefix + name):  # gone since it was listed
+                continue
+            stamps.append(None)
+        else:
+            stamps.append(FileStamp(status.st_size, status.st_mtime_ns, status.st_ino))
+        names.append(name)
+    return _Listing(names, stamps, found.problems, bool(raw))
+
+
+def _raw_files(prefix: bytes, photos: Sequence[bytes]) -> list[bytes]:
+    """Return raw files that have a photo of the same name beside them; others cannot be shown, and are left alone."""
+    raw: list[bytes] = []
+    for folder in {name[: name.rfind(b"/") + 1] for name in photos}:
+        try:
+            entries = os.listdir(prefix + folder)
+        except OSError:
+            continue
+        found = [entry for entry in entries if entry[entry.rfind(b".") :].lower() in RAW_EXTENSIONS]
+        if found:  # most folders have none: nothing more is done for those
+            parts = (os.path.splitext(entry) for entry in entries)
+            paired = {stem.lower() for stem, extension in parts if extension.lower() in _PAIRED}
+            raw += [
+                folder + entry
+                for entry in found
+                if not entry.startswith(b".") and os.path.splitext(entry)[0].lower() in paired
+            ]
+    return sorted(raw)
+
+
+def _to_read(store: ProjectStore, listing: _Listing, known: PhotoTable, retry: bool) -> list[bytes]:
+    """Return the names of files that are new or look changed, and of those whose verdict may have passed."""
+    names = listing.names
+    todo = {names[position] for position in store.photos.changed_files(names, listing.stamps)}
+    if any(verdict != "ok" for verdict in known.verdicts):
+        from tagloom.features.engine import FAILED_BY_FORCE, RETRIED
+
+        again = RETRIED | (FAILED_BY_FORCE if retry else frozenset())
+        there = set(names)
+        pairs = zip(known.paths, known.verdicts, strict=True)
+        todo.update(path for path, verdict in pairs if verdict in again and path in there)
+    return sorted(todo)
+
+
+def _read(
+    store: ProjectStore, root: bytes, todo: Sequence[bytes], settings: Settings, retry: bool, progress: Progress
+) -> list[PhotoRecord]:
+    """Read files into the cache: record, thumbnail, capture time. Returns the records."""
+    from tagloom.features.engine import ExtractionEngine
+    from tagloom.workflow.capture_time import CaptureTime
+    from tagloom.workflow.reading import THUMBNAIL_SIZE
+
+    photos = [name for name in todo if not is_raw(name)]
+    raw = [name for name in todo if is_raw(name)]
+    with store.cache() as cache:
+        engine = ExtractionEngine(
+            [CaptureTime()],
+            cache,
+            root=root,
+            n_threads=settings.n_threads,
+            thumbnail_size=THUMBNAIL_SIZE,
+            batch_size=settings.batch_size,
+            retry=retry,
+            progress=progress,
+            **decode_limits(settings),
+        )
+        with engine:
+            records = engine.read(photos)
+        if raw:
+            cache.record(_hash_raw(root, raw, settings, progress))
+    return records
+
+
+def _hash_raw(root: bytes, names: Sequence[bytes], settings: Settings, progress: Progress) -> Iterable[PhotoRecord]:
+    from tagloom.images.pool import DecodePool
+
+    progress.start("hashing raw files", len(names))
+    with DecodePool(**decode_limits(settings)) as pool:
+        paths = (os.path.join(root, name) for name in names)
+        for name, record in zip(names, pool.fingerprint(paths), strict=True):
+            progress.advance()
+            mine = replace(record, path=name)
+            yield replace(mine, verdict=Verdict.NOT_AN_IMAGE, detail=RAW_DETAIL) if record.ok else mine
+    progress.finish()
+
+
+def _hidden(problems: Iterable[PhotoRecord], known: PhotoTable) -> list[bytes]:
+    """Return known photos below folders that could not be searched: nobody knows that they are gone."""
+    folders = tuple(
+        b"" if record.path == b"." else os.path.join(record.path, b"")
+        for record in problems
+        if record.verdict in _UNSEARCHED
+    )
+    return [path for path in known.paths if path.startswith(folders)] if folders else []
+
+
+def _set_times(store: ProjectStore) -> None:
+    """Store when photos were taken, of those of which that is not known yet."""
+    undated = store.photos.undated()
+    if not len(undated):
+        return
+    from tagloom.workflow.capture_time import CaptureTime, seconds_of
+
+    table = store.photos.table(undated)
+    key = CaptureTime().key
+    with store.cache() as cache:
+        has = cache.has(key, table.hashes)
+        rows = cache.get(key, [item for item, there in zip(table.hashes, has, strict=True) if there])
+    seconds = np.full(len(table), np.nan)
+    if has.any():
+        seconds[has] = seconds_of(rows)
+    # A file that is no photo has no time; a photo without a row has one that was not looked for.
+    settled = has | np.array([verdict != "ok" for verdict in table.verdicts], dtype=bool)
+    store.photos.set_taken(table.ids[settled], seconds[settled])
+
+
+def _is_unchanged(changes: "Changes") -> bool:
+    return not any(len(ids) for ids in (changes.new, changes.changed, changes.moved, changes.missing, changes.back))
+
+
+def _change_lists(store: ProjectStore, changes: "Changes") -> dict[str, Any]:
+    kinds = {name: getattr(changes, name).tolist() for name in ("new", "changed", "moved", "missing", "back")}
+    shown = {name: ids[:N_EXAMPLES] for name, ids in kinds.items() if ids}
+    wanted = sorted({number for ids in shown.values() for number in ids})
+    table = store.photos.table(wanted)
+    names = dict(zip(table.ids.tolist(), table.paths, strict=True))
+    examples = {name: tuple(names[number] for number in ids) for name, ids in shown.items()}
+    return {name: tuple(ids) for name, ids in kinds.items()} | {"examples": examples}
+
+
+def _unreadable(table: PhotoTable) -> dict[str, int]:
+    pairs = zip(table.paths, table.verdicts, strict=True)
+    return dict(Counter(verdict for path, verdict in pairs if verdict != "ok" and not is_raw(path)))
+
+
+def _problems(records: Collection[PhotoRecord]) -> tuple[tuple[bytes, str, str], ...]:
+    return tuple((record.path, str(record.verdict), record.detail) for record in list(records)[:N_PROBLEMS])

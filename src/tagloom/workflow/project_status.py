@@ -1,0 +1,163 @@
+"""The verb behind ``tagloom status``: where a project stands, and what to do next."""
+
+import os
+from dataclasses import dataclass
+
+from tagloom.store.integrity import Finding
+from tagloom.store.models import Model
+from tagloom.store.photos import PhotoCounts
+from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_places import project_root
+from tagloom.workflow.project_results import Result
+
+__all__ = ["Status", "check", "status"]
+
+_N_HISTORY = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status(Result):
+    """Where a project stands.
+
+    Parameters
+    ----------
+    folder, root : str
+        Of the project and of its photos.
+    online : bool
+        Whether the photos can be reached.
+    n_present, n_missing, n_offline, n_labeled : int
+        Photos that are there, gone, out of reach, and with at least one tag decided.
+    n_tags, n_yes, n_no : int
+        Tags, and what was decided about photos.
+    scanned : float
+        When the photos were last scanned, in seconds since 1970; 0 for never.
+    model : int or None
+        The active model.
+    method : str
+        How it was trained.
+    n_new_decisions : int
+        Decisions made since it was trained.
+    n_unwritten : int
+        Actions (labelling, imports, changes of tags) since keywords were last written.
+    n_pending_writes : int
+        Files that a write had begun on when it was cut off.
+    next_step, command : str
+        A sentence, and what to type.
+    """
+
+    folder: str
+    root: str
+    online: bool
+    n_present: int
+    n_missing: int
+    n_offline: int
+    n_labeled: int
+    n_tags: int
+    n_yes: int
+    n_no: int
+    scanned: float
+    model: int | None
+    method: str
+    n_new_decisions: int
+    n_unwritten: int
+    n_pending_writes: int
+    next_step: str
+    command: str
+
+
+def status(store: ProjectStore) -> Status:
+    """Return where a project stands. Nothing is changed, and no photo is looked at.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    """
+    store.roots.refresh()
+    root = project_root(store)
+    counts = store.photos.counts()
+    tags = store.tags.all()
+    model = store.models.active()
+    n_new = store.decisions.count() - model.settings.get("n_decisions", 0) if model is not None else 0
+    n_pending = len(store.writes.pending())
+    n_unwritten = _unwritten(store)
+    step, command = _next_step(root.online, root.scanned, counts, model, n_new, n_unwritten, n_pending)
+    return Status(
+        folder=str(store.folder),
+        root=os.fsdecode(root.path),
+        online=root.online,
+        n_present=counts.present,
+        n_missing=counts.missing,
+        n_offline=counts.offline,
+        n_labeled=counts.labeled,
+        n_tags=len(tags),
+        n_yes=sum(tag.n_yes for tag in tags),
+        n_no=sum(tag.n_no for tag in tags),
+        scanned=root.scanned,
+        model=None if model is None else model.id,
+        method="" if model is None else str(model.settings.get("method", "")),
+        n_new_decisions=n_new,
+        n_unwritten=n_unwritten,
+        n_pending_writes=n_pending,
+        next_step=step,
+        command=command,
+    )
+
+
+def check(store: ProjectStore, *, checksums: bool = False) -> list[Finding]:
+    """Return what is not as it should be: damage in the project's folder, photos that are gone or out of reach.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    checksums : bool, default=False
+        Read every array file in full.
+    """
+    found = store.check(checksums=checksums)
+    store.roots.refresh()
+    counts = store.photos.counts()
+    if counts.missing:
+        detail = f"{counts.missing} photos were not there at the last scan; what was decided about them is kept"
+        found.append(Finding("missing", detail, False))
+    if counts.offline:
+        found.append(Finding("offline", f"{counts.offline} photos are in a folder that cannot be reached now", False))
+    return found
+
+
+def _unwritten(store: ProjectStore) -> int:
+    n = 0
+    for batch in store.decisions.history(_N_HISTORY):
+        if batch.kind == "write" and not batch.undone:
+            return n
+        n += batch.kind in ("decide", "tags") and not batch.undone
+    return n
+
+
+def _next_step(
+    online: bool,
+    scanned: float,
+    counts: PhotoCounts,
+    model: Model | None,
+    n_new: int,
+    n_unwritten: int,
+    n_pending: int,
+) -> tuple[str, str]:
+    steps = (
+        (
+            not online,
+            "The photos cannot be reached: plug in their disk, or say where they are now.",
+            "scan --photos DIR",
+        ),
+        (n_pending > 0, f"A write was cut off at {n_pending} files: run it again.", "write"),
+        (scanned == 0.0, "Look which photos there are.", "scan"),
+        (counts.present == 0, "There are no photos: put some into the folder, and look again.", "scan"),
+        (counts.labeled == 0, "Say which tags some photos have, in a labels file or one by one.", "import LABELS.csv"),
+        (model is None, f"{counts.labeled} photos have tags: learn from them.", "train"),
+        (n_new > 0, f"{n_new} decisions are new since the last training: learn from them.", "train"),
+        (n_unwritten > 0, "See what would be written to the sidecars, then write it.", "write --dry-run"),
+    )
+    for is_due, sentence, command in steps:
+        if is_due:
+            return sentence, f"tagloom {command}"
+    return "Look at the suggestions, and accept what is right.", "tagloom suggest"

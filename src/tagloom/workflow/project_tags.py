@@ -1,0 +1,51 @@
+"""The verbs behind ``tagloom tags``: list, rename, merge, alias, imply. Each is a short transaction that undo knows."""
+
+from tagloom.store.project import ProjectStore
+from tagloom.store.tags import Tag
+from tagloom.workflow.project_names import find_tag_ids
+
+__all__ = ["TagVerbs"]
+
+
+class TagVerbs:
+    """What a project can do with its tags, named by their text or any other of their names.
+
+    Attributes
+    ----------
+    store : ProjectStore
+        The project.
+    """
+
+    store: ProjectStore
+
+    def tags(self) -> list[Tag]:
+        """Return all tags with their other names and counts."""
+        return self.store.tags.all()
+
+    def rename_tag(self, tag: str, new: str, *, who: str = "") -> int:
+        """Give a tag another name; the old one leads to it still. Returns the batch."""
+        return self.store.tags.rename(self._tag(tag), new, who=who)
+
+    def merge_tags(self, tag: str, into: str, *, who: str = "") -> int:
+        """Make one tag another one. Returns the batch."""
+        return self.store.tags.merge(self._tag(tag), self._tag(into), who=who)
+
+    def alias_tag(self, alias: str, tag: str, *, who: str = "") -> int | None:
+        """Make a text another name of a tag. Returns the batch; None if it is one already."""
+        return self.store.tags.alias(alias, self._tag(tag), who=who)
+
+    def imply_tag(self, child: str, parent: str, *, who: str = "") -> int | None:
+        """Say that a photo with one tag has another, too. Returns the batch; None if that was said already."""
+        return self.store.tags.imply(self._tag(child), self._tag(parent), who=who)
+
+    def forget_implication(self, child: str, parent: str, *, who: str = "") -> int:
+        """Take back that one tag implies another. Returns the batch."""
+        return self.store.tags.forget_implication(self._tag(child), self._tag(parent), who=who)
+
+    def implications(self) -> list[tuple[str, str]]:
+        """Return pairs (child, parent) as they were said."""
+        texts = {tag.id: tag.text for tag in self.store.tags.all()}
+        return [(texts[child], texts[parent]) for child, parent in self.store.tags.implications().tolist()]
+
+    def _tag(self, text: str) -> int:
+        return int(find_tag_ids(self.store, [text])[0])

@@ -1,0 +1,137 @@
+"""The verb behind ``tagloom undo``: decisions and changes of tags by the store, written files byte for byte."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tagloom.exceptions import InvalidInputError, TagloomError
+from tagloom.store.decisions import Batch
+from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_places import online_root
+from tagloom.workflow.project_results import Result
+
+__all__ = ["UndoResult", "redo", "undo"]
+
+_N_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoResult(Result):
+    """What was taken back, or brought back.
+
+    Parameters
+    ----------
+    batch : Batch or None
+        None if there was nothing.
+    n_files : int
+        Files that have their old content again.
+    left_alone : tuple of str
+        A line for each file that another program has changed since, and that was left as it is.
+    """
+
+    batch: Batch | None
+    n_files: int = 0
+    left_alone: tuple[str, ...] = ()
+
+
+def undo(store: ProjectStore, batch: int | None = None, *, who: str = "", leave_changed: bool = False) -> UndoResult:
+    """Take back the latest action, or another one.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project; its lock is taken if files have to be put back.
+    batch : int, optional
+        Default: the latest action that is not undone.
+    who : str
+        For the history.
+    leave_changed : bool, default=False
+        Files that another program has changed since they were written: leave them as they are and take back the rest.
+        Otherwise they are an error, and nothing is changed.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such batch, it is undone already, or files have been changed since.
+    """
+    number = batch
+    if number is None:
+        latest = store.decisions.undoable()
+        if latest is None:
+            return UndoResult(batch=None)
+        number = latest.id
+    n_files, left = 0, tuple[str, ...]()
+    if store.decisions.batch(number).kind == "write":
+        n_files, left = _put_back(store, number, leave_changed)
+    return UndoResult(batch=store.decisions.undo(number, who=who), n_files=n_files, left_alone=left)
+
+
+def redo(store: ProjectStore, batch: int | None = None, *, who: str = "") -> UndoResult:
+    """Bring back what was undone last.
+
+    Raises
+    ------
+    InvalidInputError
+        If that is a write: what was written is not kept, and to write once more does the same.
+    """
+    number = batch
+    if number is None:
+        number = next((item.refers for item in store.decisions.history() if item.kind == "undo"), None)
+    if number is not None and (about := store.decisions.batch(number)).kind == "write" and about.undone:
+        raise InvalidInputError("what was undone is a write of keywords; write them again with: tagloom write")
+    return UndoResult(batch=store.decisions.redo(batch, who=who))
+
+
+def _put_back(store: ProjectStore, batch: int, leave_changed: bool) -> tuple[int, tuple[str, ...]]:
+    # Imported where they are used: taking back decisions needs nothing of the metadata package.
+    from tagloom.workflow.project_journal import (
+        UNDOING,
+        ProjectChanges,
+        ProjectJournal,
+        as_entry,
+        place_now,
+        recover,
+    )
+
+    with store.lock():
+        online_root(store)  # files on a disk that is not there would pass for removed
+        recover(store)
+        entries = [item for item in store.writes.entries(batch=batch) if item.state == "done"]
+        places = {item.id: place_now(store, item) for item in entries}
+        changed = [item for item in entries if _is_changed(places[item.id], item.before, item.after)]
+        if changed and not leave_changed:
+            raise _changed_since([item.path for item in changed], len(entries))
+        journal = ProjectJournal(store)
+        changes = ProjectChanges(journal)
+        left = []
+        store.settings.set(UNDOING, batch)
+        try:
+            for item in reversed(entries):
+                entry = as_entry(item)
+                try:
+                    changes.undo(entry, path=places[item.id])
+                except TagloomError as error:
+                    if not leave_changed:
+                        raise
+                    left.append(str(error))
+                    journal.mark(entry, "undone")  # let go: the file is the other program's now
+        finally:
+            journal.flush()
+        store.settings.set(UNDOING, None)
+    return len(entries) - len(left), tuple(left)
+
+
+def _changed_since(paths: Sequence[bytes], n_files: int) -> InvalidInputError:
+    shown = ", ".join(repr(os.fsdecode(os.path.basename(path))) for path in paths[:_N_NAMED])
+    more = " …" if len(paths) > _N_NAMED else ""
+    return InvalidInputError(
+        f"{len(paths)} of {n_files} files were changed or moved by another program since ({shown}{more}); nothing was "
+        f"changed. To take back the others and leave these: tagloom undo --leave-changed"
+    )
+
+
+def _is_changed(path: bytes, before: str | None, after: str) -> bool:
+    """Tell whether a file is neither what was written nor what was there before, or its folder is out of reach."""
+    from tagloom.metadata.file_changes import fingerprint_at
+
+    return not os.path.isdir(os.path.dirname(path)) or fingerprint_at(path) not in (before, after)

@@ -1,0 +1,318 @@
+"""The verb behind ``tagloom write``: keywords go to the sidecars of photos, or into the photos if asked.
+
+Written is what was accepted and, only if asked, what is above the threshold; the latter is noted as such (see
+`tagloom.workflow.written_suggestions`). Taken out of a sidecar is what a person denied outright, and what tagloom
+itself had written as a suggestion and no longer suggests. Everything else that is there stays. Where photos were taken
+is neither read nor written.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.keywords import Keyword
+from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.statements import PhotoKeywords
+from tagloom.metadata.embedding import KeywordEmbedder
+from tagloom.metadata.names import name_to_text
+from tagloom.metadata.sidecars import KeywordChange, SidecarWriter, WriteOutcome
+from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_import import IMPORT_PHOTOS
+from tagloom.workflow.project_journal import ProjectChanges, ProjectJournal, recover
+from tagloom.workflow.project_keywords import photo_keywords
+from tagloom.workflow.project_names import PhotoName, find_photo_ids, is_raw
+from tagloom.workflow.project_places import online_root
+from tagloom.workflow.project_results import Result
+from tagloom.workflow.written_suggestions import WRITE, suggestions_written
+
+__all__ = ["FileWrite", "WriteResult", "write"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileWrite(Result):
+    """What was, or would be, done to one file.
+
+    Parameters
+    ----------
+    photo, file : bytes
+        The photo below the folder of photos, and the file that is written, absolute.
+    status : {"planned", "written", "merged", "unchanged", "failed"}
+        "merged": written, and another program had changed the file since tagloom saw it; what that wrote is kept.
+    added, removed, kept : tuple of Keyword
+        Keywords that come, go and stay.
+    suggested : tuple of Keyword
+        Those of ``added`` that nobody accepted: they are above the threshold.
+    description : str
+        The difference for a person, several lines.
+    problem : str
+        One line if it failed.
+    """
+
+    photo: bytes
+    file: bytes
+    status: str
+    added: tuple[Keyword, ...] = ()
+    removed: tuple[Keyword, ...] = ()
+    kept: tuple[Keyword, ...] = ()
+    suggested: tuple[Keyword, ...] = ()
+    description: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteResult(Result):
+    """What a write did, or a dry run would do.
+
+    Parameters
+    ----------
+    dry_run : bool
+        Whether nothing was written.
+    accepted_only : bool
+        Whether suggestions were left out.
+    batch : int or None
+        What `tagloom undo` takes back; None if no file was changed.
+    counts : dict of str to int
+        Files by status.
+    n_accepted, n_suggested, n_removed : int
+        Keywords that came because they were accepted, because they are above the threshold, and that went.
+    files : tuple of FileWrite
+        Every file but those without a change.
+    recovered : tuple of str
+        A line for each file that an earlier, interrupted write had left open.
+    """
+
+    dry_run: bool
+    accepted_only: bool
+    batch: int | None
+    counts: dict[str, int]
+    n_accepted: int
+    n_suggested: int
+    n_removed: int
+    files: tuple[FileWrite, ...]
+    recovered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What is asked for one file, and which of the keywords are suggestions."""
+
+    id: int
+    name: bytes
+    change: KeywordChange
+    suggested: frozenset[Keyword]
+
+
+def write(
+    store: ProjectStore,
+    *,
+    dry_run: bool = False,
+    embed: bool = False,
+    photos: PhotoName | Sequence[PhotoName] | None = None,
+    threshold: float | None = None,
+    accepted_only: bool | None = None,
+    who: str = "",
+    base: Any = None,
+    progress: Progress = NO_PROGRESS,
+) -> WriteResult:
+    """Write keywords to sidecars, or with exiftool into the photos.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project; its lock is taken unless this is a dry run.
+    dry_run : bool, default=False
+        Work out the difference for each file, and write nothing.
+    embed : bool, default=False
+        Write into the photos themselves; raw files get sidecars all the same.
+    photos : one or several of int, str, bytes or path, optional
+        Default: all that are present.
+    threshold : float, optional
+        Above it suggestions are written, too. Default: the project's, else those that training chose for each tag.
+    accepted_only : bool, optional
+        Default: True unless a threshold is given.
+    who : str
+        For the history.
+    base : path, optional
+        A folder that relative paths may start from.
+    progress : Progress, optional
+        Told about every file. An interruption keeps what was written, and `tagloom undo` takes it back.
+
+    Raises
+    ------
+    StoreError
+        If the folder of photos cannot be reached.
+    MetadataError
+        If photos are to be written into and exiftool is not installed.
+    """
+    only = threshold is None if accepted_only is None else accepted_only
+    root = online_root(store)
+    ids = None if photos is None else find_photo_ids(store, photos, base=base)
+    if dry_run:
+        writer = _Writer(ProjectJournal(store), embed)
+        planned = [writer.plan(task) for task in _tasks(store, root.path, ids, only, threshold)]
+        return _result(planned, dry_run=True, accepted_only=only)
+    with store.lock():
+        recovered = tuple(item.message for item in recover(store))
+        journal = ProjectJournal(store, label=f"write keywords{' into photos' if embed else ''}", who=who)
+        writer = _Writer(journal, embed)
+        tasks = _tasks(store, root.path, ids, only, threshold)
+        model = store.models.active()
+        options = {"embed": embed, "accepted_only": only, "threshold": threshold, "model": model and model.id}
+        run = store.runs.start(WRITE, options | {"suggested": {} if only else _added_suggestions(tasks, writer)})
+        try:
+            written = list(_write_each(tasks, writer, progress))
+        finally:
+            journal.flush()
+        result = _result(written, accepted_only=only, batch=journal.batch, recovered=recovered)
+        store.runs.end(run, {"batch": result.batch, "counts": result.counts})
+    return result
+
+
+def _tasks(
+    store: ProjectStore, root: bytes, ids: NDArray[np.int64] | None, accepted_only: bool, threshold: float | None
+) -> list[_Task]:
+    """Return what is asked for each photo that has something to write, raw files after their photos."""
+    ours, seen = suggestions_written(store), _Seen(store)
+    raw = {jpeg: number for number, jpeg in store.photos.raw_pairs().tolist()}
+    table = store.photos.table(sorted(raw.values()))
+    raw_names = dict(zip(table.ids.tolist(), table.paths, strict=True))
+    tasks = []
+    for number, said in photo_keywords(store, ids, accepted_only=accepted_only, threshold=threshold):
+        task = _task(number, said, root, ours.get(number, set()), seen)
+        if task is None:
+            continue
+        tasks.append(task)
+        if number in raw:
+            partner = raw[number]
+            path = os.path.join(root, raw_names[partner])
+            change = replace(task.change, photo=path, seen=seen.of(partner, path))
+            tasks.append(_Task(partner, raw_names[partner], change, task.suggested))
+    return tasks
+
+
+def _task(number: int, said: PhotoKeywords, root: bytes, ours: set[str], seen: "_Seen") -> _Task | None:
+    suggested = frozenset(keyword for keyword, _ in said.suggested)
+    add = (*said.accepted, *(keyword for keyword, _ in said.suggested))
+    stale = (Keyword.parse(text) for text in sorted(ours))
+    remove = dict.fromkeys([*said.rejected, *stale])
+    gone = tuple(keyword for keyword in remove if keyword not in add)
+    if not add and not gone:
+        return None
+    path = os.path.join(root, said.photo)
+    return _Task(number, said.photo, KeywordChange(path, add, gone, seen.of(number, path)), suggested)
+
+
+class _Seen:
+    """What sidecars were like when tagloom last read or wrote them."""
+
+    def __init__(self, store: ProjectStore) -> None:
+        runs = [run for run in store.runs.all(IMPORT_PHOTOS) if run.result is not None]
+        self._read: dict[str, str] = (runs[0].result or {}).get("seen", {}) if runs else {}
+        since = runs[0].started if runs else 0.0
+        self._written = {
+            item.path: item.after if item.state == "done" else item.before or ""
+            for item in store.writes.entries()
+            if item.at >= since
+        }
+
+    def of(self, number: int, photo: bytes) -> str | None:
+        """Return the fingerprint of a photo's sidecar, None where it was never looked at."""
+        if self._written:
+            from tagloom.metadata.photo_keywords import find_sidecar, new_sidecar
+
+            path = os.path.realpath(find_sidecar(photo) or new_sidecar(photo))
+            if path in self._written:
+                return self._written[path]
+        return self._read.get(str(number))
+
+
+class _Writer:
+    """Writes to sidecars, or into photos where that was asked and is possible."""
+
+    def __init__(self, journal: ProjectJournal, embed: bool) -> None:
+        self.journal = journal
+        changes = ProjectChanges(journal)
+        self._sidecars = SidecarWriter(changes)
+        self._photos = KeywordEmbedder(changes) if embed else None
+
+    def plan(self, task: _Task) -> FileWrite:
+        """Return what would be done."""
+        return _gone(task) or _file_write(task, self._of(task).plan(task.change))
+
+    def write(self, task: _Task) -> FileWrite:
+        """Do it."""
+        self.journal.photo = task.id
+        return _gone(task) or _file_write(task, next(iter(self._of(task).write([task.change]))))
+
+    def _of(self, task: _Task) -> SidecarWriter | KeywordEmbedder:
+        return self._sidecars if self._photos is None or is_raw(task.name) else self._photos
+
+
+def _added_suggestions(tasks: Sequence[_Task], writer: _Writer) -> dict[str, list[str]]:
+    """Return for each photo the suggestions that are not there yet: those alone are tagloom's own to take out again."""
+    found = {}
+    for task in tasks:
+        if task.suggested:
+            added = writer.plan(task).suggested
+            if added:
+                found[str(task.id)] = [keyword.text for keyword in added]
+    return found
+
+
+def _write_each(tasks: Sequence[_Task], writer: _Writer, progress: Progress) -> Iterator[FileWrite]:
+    progress.start("writing keywords", len(tasks))
+    for task in tasks:
+        yield writer.write(task)
+        progress.advance()
+    progress.finish()
+
+
+def _gone(task: _Task) -> FileWrite | None:
+    if os.path.lexists(task.change.photo):
+        return None
+    problem = "the photo is no longer there; run tagloom scan"
+    text = f"{name_to_text(task.name)}: {problem}"
+    return FileWrite(photo=task.name, file=task.change.photo, status="failed", description=text, problem=problem)
+
+
+def _file_write(task: _Task, outcome: WriteOutcome) -> FileWrite:
+    plan = outcome.plan
+    return FileWrite(
+        photo=task.name,
+        file=outcome.file,
+        status=outcome.status,
+        added=plan.added if plan else (),
+        removed=plan.removed if plan else (),
+        kept=plan.kept if plan else (),
+        suggested=tuple(keyword for keyword in plan.added if keyword in task.suggested) if plan else (),
+        description=outcome.describe(),
+        problem=outcome.problem,
+    )
+
+
+def _result(
+    files: Sequence[FileWrite],
+    *,
+    accepted_only: bool,
+    dry_run: bool = False,
+    batch: int | None = None,
+    recovered: tuple[str, ...] = (),
+) -> WriteResult:
+    done = [item for item in files if item.status in ("planned", "written", "merged")]
+    n_suggested = sum(len(item.suggested) for item in done)
+    return WriteResult(
+        dry_run=dry_run,
+        accepted_only=accepted_only,
+        batch=batch,
+        counts=dict(Counter(item.status for item in files)),
+        n_accepted=sum(len(item.added) for item in done) - n_suggested,
+        n_suggested=n_suggested,
+        n_removed=sum(len(item.removed) for item in done),
+        files=tuple(item for item in files if item.status != "unchanged"),
+        recovered=recovered,
+    )

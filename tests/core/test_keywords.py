@@ -1,0 +1,87 @@
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tagloom.core.keywords import Keyword
+from tagloom.core.vocabulary import normalize_tag
+from tagloom.exceptions import InvalidInputError
+
+
+def is_level(text):
+    try:
+        Keyword.flat(text)
+    except InvalidInputError:
+        return False
+    return True
+
+
+levels = st.one_of(st.text(min_size=1), st.text("ab|\\ /,é", min_size=1)).filter(is_level)
+paths = st.lists(levels, min_size=1, max_size=5).map(tuple)
+
+
+@given(paths)
+def test_text_and_parse_are_inverse(path):
+    keyword = Keyword(path)
+    assert Keyword.parse(keyword.text) == keyword
+    assert Keyword.parse(keyword.text).path == tuple(normalize_tag(level) for level in path)
+
+
+@given(st.lists(paths, min_size=2, max_size=8))
+def test_text_is_the_identity(some):
+    keywords = [Keyword(path) for path in some]
+    assert len(set(keywords)) == len({keyword.text for keyword in keywords})
+
+
+@given(paths)
+def test_text_is_a_tag(path):
+    # The store keeps texts where it kept tag names: normalising one again must not change it.
+    text = Keyword(path).text
+    assert normalize_tag(text) == text
+
+
+@given(levels.filter(lambda text: "|" not in text and "\\" not in text))
+def test_a_plain_name_is_its_own_text(name):
+    assert Keyword.flat(name).text == Keyword.flat(name).name == normalize_tag(name)
+
+
+@given(st.text("ab|\\", max_size=8))
+def test_any_text_parses_to_itself_or_is_refused(text):
+    try:
+        keyword = Keyword.parse(text)
+    except InvalidInputError:
+        return
+    assert keyword.text == text
+
+
+def test_escapes():
+    assert Keyword((r"a|b", "c\\")).text == r"a\|b|c\\"
+    assert Keyword.parse(r"a\|b|c\\").path == ("a|b", "c\\")
+    assert Keyword.flat("a|b").path == ("a|b",)
+    assert Keyword.parse(r"\\|b").path == ("\\", "b")
+
+
+def test_levels_are_normalised():
+    decomposed = unicodedata.normalize("NFD", "café")
+    assert Keyword((f" {decomposed} ", "old \u00a0 town")) == Keyword(("café", "old town"))
+    assert Keyword.parse(" a | b ") == Keyword(("a", "b"))
+
+
+def test_name_order_and_str():
+    keyword = Keyword(("Animals", "Cat"))
+    assert keyword.name == "Cat"
+    assert str(keyword) == "Animals|Cat"
+    assert sorted([Keyword(("b",)), Keyword(("a", "z")), Keyword(("a",))])[0] == Keyword.flat("a")
+
+
+@pytest.mark.parametrize("path", [(), ("",), ("a", " "), "cat", ("a\x00",), ("\udcff",), ("\uffff",), (3,)])
+def test_bad_paths_are_refused(path):
+    with pytest.raises(InvalidInputError):
+        Keyword(path)
+
+
+@pytest.mark.parametrize("text", ["", "a|", "|a", "a||b", "a\\", r"a\b", 3])
+def test_bad_texts_are_refused(text):
+    with pytest.raises(InvalidInputError):
+        Keyword.parse(text)

@@ -1,0 +1,85 @@
+import io
+import os
+
+import pytest
+from PIL import Image
+
+from tagloom.core.keywords import Keyword
+from tagloom.metadata.photo_keywords import find_sidecar, new_sidecar, read_photo_keywords
+from tagloom.metadata.sidecar_plan import plan_sidecar
+from tagloom.metadata.write_journal import fingerprint
+
+CAT, SEA = Keyword(("Animals", "Cat")), Keyword.flat("sea")
+
+
+@pytest.fixture
+def photo(tmp_path):
+    """Return the path of a JPEG with an embedded keyword and no sidecar."""
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(buffer, "JPEG", xmp=plan_sidecar(None, add=[Keyword.flat("Cat"), SEA]).after)
+    path = tmp_path / "photo.jpg"
+    path.write_bytes(buffer.getvalue())
+    return os.fsencode(path)
+
+
+def put(path: bytes, data: bytes) -> None:
+    with open(path, "wb") as handle:
+        handle.write(data)
+
+
+def test_order_of_sidecars(photo):
+    assert find_sidecar(photo) is None
+    assert new_sidecar(photo) == photo + b".xmp"
+    stem = photo.removesuffix(b".jpg")
+    # From the last choice to the first.
+    for name in (stem + b".XMP", stem + b".xmp", photo + b".XMP", photo + b".xmp"):
+        put(name, b"x")
+        assert find_sidecar(photo) == name
+
+
+def test_a_name_without_extension(tmp_path):
+    path = os.fsencode(tmp_path / "photo")
+    put(path + b".xmp", b"x")
+    assert find_sidecar(path) == path + b".xmp"
+
+
+def test_union_of_places(photo):
+    sidecar = plan_sidecar(None, add=[CAT]).after
+    put(photo + b".xmp", sidecar)
+    found = read_photo_keywords(photo)
+    assert found.keywords == (CAT, SEA)
+    assert found.places == {"sidecar": (CAT,), "xmp": (Keyword.flat("Cat"), SEA)}
+    assert found.sidecar == photo + b".xmp"
+    assert found.fingerprint == fingerprint(sidecar)
+    assert found.problems == ()
+    assert read_photo_keywords(photo, embedded=False).keywords == (CAT,)
+
+
+def test_problems_are_lines_and_the_rest_is_read(photo):
+    put(photo + b".xmp", b"<broken")
+    found = read_photo_keywords(photo)
+    assert found.keywords == (Keyword.flat("Cat"), SEA)
+    (problem,) = found.problems
+    assert "photo.jpg" in problem
+    assert "well-formed" in problem
+    assert found.fingerprint == fingerprint(b"<broken")
+
+
+def test_odd_sidecars(photo, tmp_path):
+    os.mkfifo(photo + b".xmp")
+    assert "named pipe" in read_photo_keywords(photo).problems[0]
+    os.unlink(photo + b".xmp")
+    os.symlink("nowhere", photo + b".xmp")
+    assert "points to nothing" in read_photo_keywords(photo).problems[0]
+    os.unlink(photo + b".xmp")
+    put(photo + b".xmp", b"")
+    assert read_photo_keywords(photo).problems == ()
+    missing = read_photo_keywords(os.fsencode(tmp_path / "missing.jpg"))
+    assert missing.keywords == ()
+    assert "No such file" in missing.problems[0]
+
+
+def test_names_that_are_not_text(tmp_path):
+    path = os.fsencode(tmp_path) + b"/-caf\xe9\n.jpg"
+    put(path + b".xmp", plan_sidecar(None, add=[CAT]).after)
+    assert read_photo_keywords(path, embedded=False).keywords == (CAT,)

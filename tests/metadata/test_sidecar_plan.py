@@ -1,0 +1,344 @@
+import random
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from tagloom.core.keywords import Keyword
+from tagloom.exceptions import InvalidInputError, MetadataError
+from tagloom.metadata.sidecar_plan import describe, plan_sidecar
+from tagloom.metadata.xmp_fields import FIELDS, absorb
+from tagloom.metadata.xmp_read import read_xmp
+from tagloom.metadata.xmp_tree import parse_xmp
+from tests.metadata.damage import damaged
+
+SIDECARS = Path(__file__).parent / "sidecars"
+REAL = ("darktable", "lightroom", "digikam", "exiftool")
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+OURS = re.compile(rb"\s*<(dc:subject|lr:hierarchicalSubject|digiKam:TagsList)\b.*?</\1>", re.DOTALL)
+SEA, HERON = Keyword.flat("sea"), Keyword(("Animals", "heron"))
+ALPS = Keyword(("Places", "Alps"))
+
+
+def sidecar(name: str) -> bytes:
+    return (SIDECARS / f"{name}.xmp").read_bytes()
+
+
+def fields(data: bytes) -> dict[str, list[str]]:
+    tree = parse_xmp(data)
+    return {of.name: tree.items(of) for of in FIELDS}
+
+
+def wrapped(inner: str, declared: str = f'xmlns:rdf="{RDF}"') -> bytes:
+    return f'<x:xmpmeta xmlns:x="adobe:ns:meta/">\n <rdf:RDF {declared}>{inner}</rdf:RDF>\n</x:xmpmeta>\n'.encode()
+
+
+def is_level(text: str) -> bool:
+    try:
+        Keyword.flat(text)
+    except InvalidInputError:
+        return False
+    return True
+
+
+levels = st.one_of(
+    st.text(min_size=1, max_size=30),
+    st.text("ab|/\\,;\"'<>&é猫 ]", min_size=1, max_size=8),
+    st.sampled_from(["x" * 1000, "é" * 1000, "]]>", "&amp;", "<!--", "A", "B", "C"]),
+).filter(is_level)
+keywords = st.lists(levels, min_size=1, max_size=4).map(lambda path: Keyword(tuple(path)))
+
+
+def survives(keyword: Keyword) -> bool:
+    """Tell whether one of the fields with levels can hold the keyword, or it has no levels to lose."""
+    return len(keyword.path) == 1 or any(all(sign not in level for level in keyword.path) for sign in "|/")
+
+
+@settings(deadline=None)
+@given(st.lists(keywords.filter(survives), max_size=6))
+def test_what_is_written_is_read(some):
+    plan = plan_sidecar(None, add=some)
+    if not some:
+        assert plan.after is None
+        return
+    assert read_xmp(plan.after) == absorb(some)
+    assert plan.added == absorb(some)
+    assert not plan_sidecar(plan.after, add=some).changes
+
+
+@pytest.mark.parametrize("name", [*REAL, "odd"])
+@settings(deadline=None, max_examples=60)
+@given(add=st.lists(keywords.filter(survives), max_size=4), data=st.data())
+def test_adding_and_removing_in_real_sidecars(name, add, data):
+    before = sidecar(name)
+    there = read_xmp(before)
+    remove = data.draw(st.lists(st.sampled_from(there), max_size=3))
+    remove = [keyword for keyword in remove if keyword not in add]
+    plan = plan_sidecar(before, add=add, remove=remove)
+    found = read_xmp(plan.after)
+    assert found == tuple(sorted({*plan.added, *plan.kept}))
+    assert set(plan.removed) == set(there) - set(found)
+    written = {level for keyword in add for level in keyword.path}
+    assert all(keyword in found or (len(keyword.path) == 1 and keyword.name in _levels(found)) for keyword in add)
+    assert all(keyword not in found for keyword in remove if not written & set(keyword.path))
+    if plan.changes:
+        assert etree.fromstring(plan.after) is not None
+    else:
+        assert plan.after == before
+
+
+def _levels(some):
+    return {level for keyword in some for level in keyword.path}
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("remove_all", [False, True])
+def test_every_byte_outside_the_fields_stays(name, newline, remove_all):
+    before = sidecar(name).replace(b"\n", newline.encode())
+    remove = read_xmp(before) if remove_all else read_xmp(before)[:1]
+    for add in ((SEA, ALPS), ()):
+        plan = plan_sidecar(before, add=set(add) - set(remove), remove=set(remove) - set(add))
+        assert plan.changes
+        assert OURS.sub(b"", plan.after) == OURS.sub(b"", before)
+        assert plan.after.count(b"\n") == plan.after.count(newline.encode())
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_items_that_stay_keep_their_bytes(name):
+    before = sidecar(name)
+    after = plan_sidecar(before, add=[ALPS]).after
+    for line in before.splitlines():
+        assert line in after.splitlines()
+    # What came lies in whole new lines.
+    lines = after.splitlines()
+    for line in before.splitlines():
+        lines.remove(line)
+    assert all(b"<rdf:li>" in line or b"TagsList" in line or b"rdf:Bag" in line or b"lr:hier" in line for line in lines)
+
+
+def test_adding_then_removing_gives_the_same_bytes():
+    before = plan_sidecar(None, add=[SEA, HERON]).after
+    during = plan_sidecar(before, add=[ALPS]).after
+    assert plan_sidecar(during, remove=[ALPS]).after == before
+
+
+def test_new_items_look_like_their_neighbours():
+    after = plan_sidecar(sidecar("darktable"), add=[SEA]).after.decode()
+    assert "     <rdf:li>lake</rdf:li>\n     <rdf:li>sea</rdf:li>\n    </rdf:Bag>\n   </dc:subject>" in after
+    # A field that was missing gets all keywords, and its own declaration.
+    assert (
+        '   <digiKam:TagsList xmlns:digiKam="http://www.digikam.org/ns/1.0/">\n    <rdf:Bag>\n     <rdf:li>Animals/'
+        in after
+    )
+    assert fields(after.encode())["TagsList"] == ["Animals/heron", "lake", "sea"]
+
+
+def test_a_list_stays_the_kind_of_list_it_is():
+    after = plan_sidecar(sidecar("digikam"), add=[SEA]).after.decode()
+    assert "<rdf:li>日本/京都</rdf:li>\n     <rdf:li>sea</rdf:li>\n    </rdf:Seq>\n   </digiKam:TagsList>" in after
+
+
+def test_odd_forms():
+    before = sidecar("odd")
+    plan = plan_sidecar(before, add=[SEA], remove=[Keyword.flat("<second> & third"), Keyword(("Single", "Text"))])
+    assert [keyword.text for keyword in read_xmp(plan.after)] == ["first", "from an attribute", "qualified", "sea"]
+    text = plan.after.decode()
+    for kept in (
+        'dc:subject="not ours"',
+        "<li>not ours either</li>",
+        "<!-- <li>x</li> -->",
+        "<?keep  this ?>",
+        "<purl:x>y</purl:x>",
+    ):
+        assert kept in text
+    assert "purl:subject='from an attribute'" not in text
+    assert "from an attribute</li>" in text
+    assert "Single" not in text
+
+
+def test_a_field_without_keywords_goes_as_a_whole():
+    plan = plan_sidecar(sidecar("exiftool"), remove=read_xmp(sidecar("exiftool")))
+    assert plan.after == OURS.sub(b"", sidecar("exiftool"))
+
+
+SELF_CLOSING = '\n  <rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:Rating="3" />\n '
+PLAIN = f'\n  <rdf:Description xmlns:dc="{FIELDS[0].namespace}" rdf:about="">%s</rdf:Description>\n '
+
+
+@pytest.mark.parametrize(
+    ("inner", "keywords_before"),
+    [
+        ("", []),
+        ("\n ", []),
+        (SELF_CLOSING, []),
+        (SELF_CLOSING.replace('"3" ', '"3"'), []),
+        (SELF_CLOSING + SELF_CLOSING, []),
+        (SELF_CLOSING.replace(" />", "></rdf:Description>"), []),
+        (SELF_CLOSING.replace(" />", f' xmlns:dc="{FIELDS[0].namespace}" dc:subject="one &amp; two"/>'), ["one & two"]),
+        (PLAIN % "<dc:subject/>", []),
+        (PLAIN % "<dc:subject></dc:subject>", []),
+        (PLAIN % "<dc:subject>cat</dc:subject>", ["cat"]),
+        (PLAIN % "<dc:subject><rdf:Bag/></dc:subject>", []),
+        (PLAIN % "<dc:subject><rdf:Bag /></dc:subject>", []),
+        (PLAIN % "\n   <dc:subject>\n    <rdf:Bag>\n    </rdf:Bag>\n   </dc:subject>\n  ", []),
+        (PLAIN % "<dc:subject><rdf:Bag><rdf:li>cat</rdf:li></rdf:Bag></dc:subject>", ["cat"]),
+        (PLAIN % "<!-- c --><dc:subject><rdf:Alt><rdf:li>a</rdf:li><rdf:li>a</rdf:li></rdf:Alt></dc:subject>", ["a"]),
+        (PLAIN % "<dc:subject><rdf:Bag><!-- none --></rdf:Bag></dc:subject>", []),
+        ((PLAIN % "<dc:subject>a</dc:subject>") + (PLAIN % "<dc:subject>b</dc:subject>"), ["a", "b"]),
+        ('<rdf:Description rdf:about="" xmlns:dc="urn:other" dc:title="t"/>', []),
+        (
+            f'<rdf:Description rdf:about="" xmlns="{FIELDS[0].namespace}"><subject>cat</subject></rdf:Description>',
+            ["cat"],
+        ),
+    ],
+)
+def test_every_form_of_description_and_field(inner, keywords_before):
+    before = wrapped(inner)
+    assert [keyword.text for keyword in read_xmp(before)] == keywords_before
+    plan = plan_sidecar(before, add=[SEA, HERON])
+    expected = sorted([*keywords_before, "Animals|heron", "sea"])
+    assert sorted(keyword.text for keyword in read_xmp(plan.after)) == expected
+    found = fields(plan.after)
+    flat = sorted([*keywords_before, "Animals", "heron", "sea"])
+    assert sorted(set(found["subject"])) == flat
+    assert sorted(set(found["hierarchicalSubject"])) == expected
+    assert sorted(set(found["TagsList"])) == [text.replace("|", "/") for text in expected]
+    # The field is an array now, once: other readers expect that.
+    root = etree.fromstring(plan.after)
+    assert len(root.findall(f".//{{{FIELDS[2].namespace}}}TagsList/{{{RDF}}}Bag")) == 1
+    assert not root.xpath("//@*[local-name()='subject']")
+    # And everything can go again.
+    emptied = plan_sidecar(plan.after, remove=read_xmp(plan.after))
+    assert read_xmp(emptied.after) == ()
+    assert not any(fields(emptied.after).values())
+
+
+def test_a_description_in_one_tag_is_opened_and_nothing_else():
+    after = plan_sidecar(wrapped(SELF_CLOSING), add=[SEA]).after
+    gone = re.sub(rb"\s*<(dc|lr|digiKam):(\w+) xmlns.*?</\1:\2>", b"", after, flags=re.DOTALL)
+    assert gone == wrapped(SELF_CLOSING.replace("/>", ">\n  </rdf:Description>"))
+
+
+def test_prefixes_that_mean_something_else():
+    declared = f'xmlns:rdf="{RDF}" xmlns:dc="urn:a" xmlns:lr="urn:b" xmlns:digiKam="urn:c"'
+    after = plan_sidecar(wrapped('<rdf:Description rdf:about="" dc:x="1"/>', declared), add=[SEA]).after
+    assert read_xmp(after) == (SEA,)
+    assert etree.fromstring(after).xpath("//@*[namespace-uri()='urn:a']") == ["1"]
+    odd = f'<dc:RDF xmlns:dc="{RDF}"><dc:Description dc:about=""/></dc:RDF>'.encode()
+    assert read_xmp(plan_sidecar(odd, add=[SEA]).after) == (SEA,)
+
+
+def test_rdf_as_the_default_namespace():
+    for inner in ("", "<Description/>"):
+        after = plan_sidecar(f'<RDF xmlns="{RDF}">{inner}</RDF>'.encode(), add=[SEA, ALPS]).after
+        assert read_xmp(after) == (ALPS, SEA)
+    assert read_xmp(plan_sidecar(f'<r:RDF xmlns:r="{RDF}" />'.encode(), add=[SEA]).after) == (SEA,)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "iso-8859-1", "windows-1252"])
+def test_encodings_stay(encoding):
+    name = {"utf-8-sig": "UTF-8", "utf-16-be": "UTF-16"}.get(encoding, encoding)
+    text = sidecar("darktable").decode().replace("UTF-8", name)
+    before = text.encode(encoding)
+    if encoding == "utf-16-be":
+        before = b"\xfe\xff" + before
+    plan = plan_sidecar(before, add=[Keyword(("Länder", "日本"))], remove=[Keyword.flat("lake")])
+    assert [keyword.text for keyword in read_xmp(plan.after)] == ["Animals|heron", "Länder|日本"]
+    decoded = plan.after.decode(encoding).removeprefix("\ufeff")
+    assert OURS.sub(b"", decoded.encode()) == OURS.sub(b"", text.encode())
+    assert plan.after[:2] == before[:2]
+
+
+def test_removing_takes_levels_along_but_not_what_others_need():
+    start = plan_sidecar(None, add=[Keyword(("A", "B")), Keyword(("A", "C")), Keyword.flat("D")]).after
+    plan = plan_sidecar(start, remove=[Keyword(("A", "B"))])
+    assert fields(plan.after)["subject"] == ["A", "C", "D"]
+    assert plan.removed == (Keyword(("A", "B")),)
+    assert plan.kept == (Keyword(("A", "C")), Keyword.flat("D"))
+    # A flat keyword that a hierarchical one implies cannot go alone.
+    assert not plan_sidecar(start, remove=[Keyword.flat("C")]).changes
+    # What another program stated on its own stays when the keyword below it goes.
+    left = plan_sidecar(sidecar("digikam"), remove=[Keyword(("Orte", "Café"))])
+    assert [keyword.text for keyword in read_xmp(left.after)] == ["Orte", "日本|京都"]
+    assert left.added == ()
+
+
+def test_separators_inside_levels():
+    some = [Keyword.flat("a|b"), Keyword.flat("c/d"), Keyword(("e|f", "g")), Keyword(("h/i", "j"))]
+    plan = plan_sidecar(None, add=some)
+    found = fields(plan.after)
+    assert read_xmp(plan.after) == tuple(sorted(some))
+    assert sorted(found["hierarchicalSubject"]) == ["c/d", "h/i|j"]
+    assert sorted(found["TagsList"]) == ["a|b", "e|f/g"]
+    assert len(plan.notes) == 4
+    neither = Keyword(("k|l", "m/n"))
+    plan = plan_sidecar(None, add=[neither])
+    assert fields(plan.after)["subject"] == ["k|l", "m/n"]
+    assert plan.added == (neither,)
+    assert not plan_sidecar(plan.after, add=[neither]).changes
+    assert plan_sidecar(plan.after, remove=[neither]).removed == (Keyword.flat("k|l"), Keyword.flat("m/n"))
+
+
+def test_nothing_to_do():
+    assert plan_sidecar(None) == plan_sidecar(None, remove=[SEA])
+    assert not plan_sidecar(None).changes
+    before = sidecar("lightroom")
+    # Keywords that are there in any field are there: a sidecar is not rewritten to complete others.
+    plan = plan_sidecar(before, add=[Keyword.flat("rain & wind"), Keyword.flat("Paris")], remove=[SEA])
+    assert plan.after is before
+    assert not plan.changes
+    assert describe(plan, "x.xmp") == "x.xmp: no change (2 keywords)"
+
+
+@pytest.mark.parametrize("blank", [b"", b"\n", bytes(4)])
+def test_a_blank_sidecar_becomes_a_new_one(blank):
+    plan = plan_sidecar(blank, add=[SEA])
+    assert plan.before is blank
+    assert plan.after == plan_sidecar(None, add=[SEA]).after
+
+
+def test_contradictions_are_refused():
+    with pytest.raises(InvalidInputError, match="both for 'sea'"):
+        plan_sidecar(None, add=[SEA], remove=[SEA])
+
+
+def test_fields_that_are_not_understood_are_left_alone():
+    odd = wrapped(PLAIN % '<dc:subject rdf:parseType="Resource"><dc:x>1</dc:x></dc:subject>')
+    assert not plan_sidecar(odd, remove=[SEA]).changes
+    with pytest.raises(MetadataError, match="dc:subject"):
+        plan_sidecar(odd, add=[SEA])
+
+
+def test_describe():
+    plan = plan_sidecar(sidecar("darktable"), add=[SEA, Keyword.flat("a|b")], remove=[Keyword.flat("lake")])
+    assert describe(plan, "IMG.CR2.xmp").splitlines() == [
+        "IMG.CR2.xmp: changed, 2 added, 1 removed, 1 kept",
+        r"  + a\|b",
+        "  + sea",
+        "  - lake",
+        r"  ('a\\|b' is left out of lr:hierarchicalSubject, where '|' stands between levels)",
+    ]
+    shown = describe(plan, lines=True)
+    assert "\n-     <rdf:li>lake</rdf:li>\n" in shown
+    assert "\n+     <rdf:li>sea</rdf:li>\n" in shown
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_damaged_sidecars_are_refused_or_changed_well(seed):
+    generator = random.Random(seed)
+    originals = [path.read_bytes() for path in sorted(SIDECARS.glob("*.xmp"))]
+    n_changed = 0
+    for _ in range(200):
+        before = damaged(generator.choice(originals), generator)
+        try:
+            plan = plan_sidecar(before, add=[SEA, ALPS], remove=[HERON, Keyword.flat("lake")])
+        except MetadataError:
+            continue
+        n_changed += 1
+        etree.fromstring(plan.after, etree.XMLParser(resolve_entities=False, recover=False))
+        assert {SEA, ALPS} <= set(read_xmp(plan.after))
+    assert 20 < n_changed < 180

@@ -1,0 +1,137 @@
+import numpy as np
+import pytest
+
+from tagloom.exceptions import InvalidInputError
+
+
+def _texts(store):
+    return {tag.text: tag.aliases for tag in store.tags.all()}
+
+
+def test_names_are_one_spelling(store):
+    ids = store.tags.add(["a", " a ", "Animals|Birds", "caf\u0065\u0301", "caf\u00e9", "x" * 1000, "p\\|q", "q\"',"])
+    assert ids[0] == ids[1] == 1
+    assert ids[3] == ids[4]
+    assert store.tags.texts(ids[[2, 3, 5, 6, 7]]) == ["Animals|Birds", "caf\u00e9", "x" * 1000, "p\\|q", "q\"',"]
+    np.testing.assert_array_equal(store.tags.find(["a", "never", "Animals|Birds"]), [1, 0, ids[2]])
+    for bad in ("", "a\x00b", "a||b"):
+        with pytest.raises(InvalidInputError):
+            store.tags.add([bad])
+    with pytest.raises(InvalidInputError, match="no tag has the id 99"):
+        store.tags.texts([99])
+
+
+def test_rename_keeps_the_old_name_as_an_alias(store):
+    store.tags.rename(1, "cat")
+    assert _texts(store) == {"b": (), "c": (), "cat": ("a",), "d": ()}
+    assert store.tags.add(["a", "cat"]).tolist() == [1, 1]
+    store.tags.rename(1, "a")
+    assert _texts(store)["a"] == ("cat",)
+    for taken in ("b", "a"):
+        with pytest.raises(InvalidInputError, match="already"):
+            store.tags.rename(1, taken)
+    store.decisions.undo()
+    store.decisions.undo()
+    assert _texts(store) == {"a": (), "b": (), "c": (), "d": ()}
+    store.decisions.redo()
+    assert _texts(store)["cat"] == ("a",)
+    assert store.check() == []
+
+
+def test_merge_says_of_the_other_what_was_said_of_one(store):
+    store.decisions.decide([1, 2, 3, 4], 1, [1, 0, 1, 0])
+    store.decisions.decide([1, 2, 5], 2, [0, 1, 1])
+    store.decisions.decide([3, 4], 2, [0, 1], origin="imported")
+    store.tags.merge(1, 2)
+    said = store.decisions.current()
+    assert dict(zip(said.photo_ids.tolist(), said.states.tolist(), strict=True)) == {1: 1, 2: 1, 3: 1, 4: 0, 5: 1}
+    assert set(said.tag_ids.tolist()) == {2}
+    assert said.origins.tolist() == [0, 0, 0, 0, 0]
+    assert _texts(store) == {"b": ("a",), "c": (), "d": ()}
+    assert store.tags.find(["a"]).tolist() == [2]
+    store.decisions.decide(9, 1, 1)
+    assert store.decisions.current(tag_ids=[2]).photo_ids.tolist() == [1, 2, 3, 4, 5, 9]
+    store.tags.merge(2, 3)
+    assert _texts(store) == {"c": ("a", "b"), "d": ()}
+    for _ in range(3):
+        store.decisions.undo()
+    said = store.decisions.current(tag_ids=[1])
+    assert dict(zip(said.photo_ids.tolist(), said.states.tolist(), strict=True)) == {1: 1, 2: 0, 3: 1, 4: 0}
+    assert _texts(store) == {"a": (), "b": (), "c": (), "d": ()}
+    assert store.check() == []
+
+
+def test_what_a_merge_stands_in_the_way_of(store):
+    first = store.decisions.decide(1, 1, 1)
+    merge = store.tags.merge(1, 2)
+    with pytest.raises(InvalidInputError, match="merged into another one since"):
+        store.decisions.undo(first)
+    with pytest.raises(InvalidInputError, match="was merged"):
+        store.tags.rename(1, "x")
+    with pytest.raises(InvalidInputError, match="undo the merge first"):
+        store.tags.rename(2, "a")
+    store.decisions.undo(merge)
+    store.decisions.decide(2, 1, 1)
+    with pytest.raises(InvalidInputError, match="undo the merge first"):
+        store.decisions.redo(merge)
+    assert _texts(store) == {"a": (), "b": (), "c": (), "d": ()}
+    assert store.check() == []
+
+
+def test_aliases(store):
+    assert store.tags.alias("kitty", 1) is not None
+    assert store.tags.alias("kitty", 1) is None
+    assert store.tags.add(["kitty"]).tolist() == [1]
+    for name in ("kitty", "a"):
+        with pytest.raises(InvalidInputError, match="merge the two tags"):
+            store.tags.alias(name, 2)
+    store.decisions.undo()
+    (new,) = store.tags.add(["kitty"])
+    assert new == 5
+    with pytest.raises(InvalidInputError, match="changed since"):
+        store.decisions.redo()
+
+
+def test_implications_have_no_rings(store):
+    store.tags.imply(1, 2)
+    assert store.tags.imply(1, 2) is None
+    store.tags.imply(2, 3)
+    np.testing.assert_array_equal(store.tags.closure(), [[1, 2], [1, 3], [2, 3]])
+    np.testing.assert_array_equal(store.tags.implications(), [[1, 2], [2, 3]])
+    for child, parent in ((3, 1), (2, 1), (1, 1)):
+        with pytest.raises(InvalidInputError, match="cannot imply"):
+            store.tags.imply(child, parent)
+    with pytest.raises(InvalidInputError, match="cannot become one tag"):
+        store.tags.merge(1, 3)
+    assert store.tags.closure().shape == (3, 2)
+    store.tags.merge(1, 2)
+    np.testing.assert_array_equal(store.tags.closure(), [[2, 3]])
+    store.decisions.undo()
+    np.testing.assert_array_equal(store.tags.implications(), [[1, 2], [2, 3]])
+    store.tags.forget_implication(1, 2)
+    np.testing.assert_array_equal(store.tags.closure(), [[2, 3]])
+    with pytest.raises(InvalidInputError, match="nobody has said"):
+        store.tags.forget_implication(1, 2)
+
+
+def test_an_undone_implication_cannot_close_a_ring(store):
+    batch = store.tags.imply(1, 2)
+    store.decisions.undo()
+    store.tags.imply(2, 1)
+    with pytest.raises(InvalidInputError, match="changed since"):
+        store.decisions.redo(batch)
+    np.testing.assert_array_equal(store.tags.closure(), [[2, 1]])
+
+
+def test_a_merge_takes_implications_along(store):
+    store.tags.imply(1, 3)
+    store.tags.imply(4, 1)
+    store.tags.merge(1, 2)
+    np.testing.assert_array_equal(store.tags.closure(), [[2, 3], [4, 2], [4, 3]])
+    store.decisions.undo()
+    np.testing.assert_array_equal(store.tags.implications(), [[1, 3], [4, 1]])
+
+
+def test_counts(store):
+    store.decisions.decide([1, 2, 3], 1, [1, 1, 0])
+    assert [(tag.text, tag.n_yes, tag.n_no) for tag in store.tags.all()][:2] == [("a", 2, 1), ("b", 0, 0)]

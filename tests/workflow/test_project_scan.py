@@ -1,0 +1,254 @@
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagloom.core.keywords import Keyword
+from tagloom.exceptions import StoreError
+from tagloom.metadata.sidecar_plan import plan_sidecar
+from tagloom.workflow.project import Project
+
+LIGHT = {"descriptors": "color", "n_workers": 1, "n_threads": 1}
+
+
+def _photo(path, seed, *, taken=None):
+    pixels = np.random.default_rng(seed).integers(0, 256, size=(24, 32, 3), dtype=np.uint8)
+    exif = Image.Exif()
+    if taken is not None:
+        exif[0x0132] = taken
+    Image.fromarray(pixels).save(path, format="JPEG", exif=exif)
+
+
+@pytest.fixture
+def photos(tmp_path):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number in range(6):
+        _photo(folder / f"{number}.jpg", number)
+    return folder
+
+
+@pytest.fixture
+def project(photos):
+    with Project.init(photos, flags=LIGHT) as opened:
+        yield opened
+
+
+def _paths(project, state="present"):
+    return project.store.photos.table(state=state).paths
+
+
+def test_an_unchanged_tree_is_not_read(project, photos, monkeypatch):
+    project.scan()
+    real = open
+
+    def no_photo(path, *arguments, **options):
+        assert not os.fsdecode(path).endswith(".jpg")
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr("builtins.open", no_photo)
+    monkeypatch.setattr("tagloom.images.pool.DecodePool.__init__", lambda *_, **__: pytest.fail("a pool was opened"))
+    result = project.scan()
+    assert (result.n_read, result.n_same) == (0, 6)
+
+
+def test_every_kind_of_change(project, photos):
+    project.scan()
+    ids = dict(zip(_paths(project), project.store.photos.table().ids.tolist(), strict=True))
+    project.label(b"0.jpg", add="kept")
+    (photos / "new").mkdir()
+    os.rename(photos / "0.jpg", photos / "new" / "zero.jpg")
+    _photo(photos / "1.jpg", 101)
+    os.remove(photos / "2.jpg")
+    _photo(photos / "9.jpg", 9)
+    shutil.copy(photos / "3.jpg", photos / "copy.jpg")
+    result = project.scan()
+    assert result.moved == (ids[b"0.jpg"],)
+    assert result.changed == (ids[b"1.jpg"],)
+    assert result.missing == (ids[b"2.jpg"],)
+    assert len(result.new) == 2
+    assert (result.n_same, result.n_duplicates) == (3, 1)
+    assert result.examples["moved"] == (b"new/zero.jpg",)
+    assert project.history(photo=ids[b"0.jpg"])[0].label == "label 1 photo: +kept"
+    _photo(photos / "2.jpg", 2)
+    assert project.scan().back == (ids[b"2.jpg"],)
+
+
+def test_bad_files_get_one_verdict_each(project, photos):
+    (photos / "empty.jpg").touch()
+    (photos / "text.png").write_text("not a photo")
+    os.mkfifo(photos / "pipe.jpg")
+    os.symlink("nowhere.jpg", photos / "broken.jpg")
+    os.symlink(".", photos / "loop")
+    odd = os.fsencode(photos) + b"/-caf\xe9\nline.jpg"
+    _photo(os.fsdecode(odd), 77)
+    result = project.scan()
+    assert result.n_listed == 11
+    assert result.unreadable == {"empty": 1, "not_an_image": 1, "not_regular": 1, "missing": 1}
+    assert {name for name, _, _ in result.problems} == {b"empty.jpg", b"text.png", b"pipe.jpg", b"broken.jpg", b"loop"}
+    assert b"-caf\xe9\nline.jpg" in _paths(project)
+    assert "bytes://-caf%E9\nline.jpg" in result.as_dict()["examples"]["new"]
+    project.label("bytes://-caf%E9\nline.jpg", add="odd")
+    second = project.scan()
+    assert (second.new, second.changed, second.missing) == ((), (), ())
+    assert second.unreadable == result.unreadable
+    (photos / "text.png").unlink()
+    _photo(photos / "text.png", 5)
+    assert project.scan().unreadable == {"empty": 1, "not_regular": 1, "missing": 1}
+
+
+def test_a_root_out_of_reach_is_offline_and_nothing_is_missing(tmp_path, photos):
+    with Project.init(photos, project=tmp_path / "project", flags=LIGHT) as project:
+        project.scan()
+        project.label("0.jpg", add="sea")
+        os.rename(photos, tmp_path / "elsewhere")
+        result = project.scan()
+        assert (result.offline, result.missing) == (True, ())
+        now = project.status()
+        assert (now.online, now.n_offline, now.n_missing, now.n_labeled) == (False, 6, 0, 1)
+        assert "--photos" in now.command
+        with pytest.raises(StoreError, match="offline"):
+            project.write()
+        # The empty place where a disk was mounted is not a folder whose photos have gone.
+        photos.mkdir()
+        assert project.scan().offline
+        photos.rmdir()
+        project.move_root(tmp_path / "elsewhere")
+        back = project.scan()
+        assert (back.offline, back.n_same, back.missing, back.new) == (False, 6, (), ())
+        assert project.root == tmp_path / "elsewhere"
+
+
+def test_a_project_moves_with_its_photos(tmp_path, photos):
+    with Project.init(photos, flags=LIGHT) as project:
+        project.scan()
+        project.label("0.jpg", add="sea")
+    os.rename(photos, tmp_path / "renamed")
+    with Project.open(tmp_path / "renamed", flags=LIGHT) as project:
+        result = project.scan()
+        assert (result.n_same, result.n_read, result.new) == (6, 0, ())
+        assert project.status().n_labeled == 1
+
+
+@pytest.fixture
+def open_place(unprivileged_uid):
+    """Return a folder that other users reach, with photos in it, and what makes a project there theirs."""
+    # not pytest's tmp_path, whose parents are closed to other users
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        place = Path(folder)
+        (place / "photos" / "sub").mkdir(parents=True)
+        for number in range(3):
+            _photo(place / "photos" / f"{number}.jpg", number)
+        _photo(place / "photos" / "sub" / "3.jpg", 3)
+        yield place
+
+
+def _as_user(uid, place, script):
+    """Give the project to a user and run a script as that user; what it needs is imported before."""
+    for path in [place / "project", *(place / "project").rglob("*")]:
+        os.chown(path, uid, uid)
+    start = """
+        import os, sys
+        import lxml.etree
+        import tagloom.workflow.project_scan, tagloom.workflow.project_status, tagloom.workflow.project_write
+        from tagloom.exceptions import TagloomError
+        from tagloom.workflow.project import Project
+        os.setuid(int(sys.argv[1]))
+        photos, project = sys.argv[2:]
+    """
+    command = [sys.executable, "-c", textwrap.dedent(start) + textwrap.dedent(script), str(uid)]
+    command += [str(place / "photos"), str(place / "project")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.medium
+def test_a_folder_that_cannot_be_searched_keeps_its_photos(open_place, unprivileged_uid):
+    with Project.init(open_place / "photos", project=open_place / "project", flags=LIGHT) as project:
+        assert len(project.scan().new) == 4
+    os.chmod(open_place / "photos" / "sub", 0o700)
+    script = """
+        with Project.open(project) as opened:
+            result = opened.scan()
+            print(result.n_same, result.missing, [name for name, *_ in result.problems], opened.status().n_missing)
+    """
+    assert _as_user(unprivileged_uid, open_place, script) == ["4 () [b'sub'] 0"]
+    shutil.rmtree(open_place / "photos" / "sub")
+    with Project.open(open_place / "project", flags=LIGHT) as project:
+        assert len(project.scan().missing) == 1
+
+
+@pytest.mark.medium
+def test_photos_that_cannot_be_written_to(open_place, unprivileged_uid):
+    with Project.init(open_place / "photos", project=open_place / "project", flags=LIGHT) as project:
+        project.scan()
+    before = sorted((open_place / "photos").rglob("*"))
+    script = """
+        try:
+            Project.init(photos)
+        except TagloomError as error:
+            print("--project" in str(error))
+        with Project.open(project) as opened:
+            print(opened.scan().n_same)
+            opened.label("0.jpg", add="sea")
+            print(opened.write(dry_run=True).counts)
+            result = opened.write()
+            print(result.counts, result.files[0].problem != "", opened.store.writes.pending())
+            print(opened.check())
+    """
+    told = _as_user(unprivileged_uid, open_place, script)
+    assert told == ["True", "4", "{'planned': 1}", "{'failed': 1} True []", "[]"]
+    assert sorted((open_place / "photos").rglob("*")) == before
+
+
+@pytest.mark.medium
+def test_raw_files_belong_to_their_photos(project, photos):
+    (photos / "0.CR2").write_bytes(b"raw bytes")
+    (photos / "alone.CR2").write_bytes(b"no photo beside it")
+    result = project.scan()
+    assert (result.n_listed, result.n_raw_pairs, result.unreadable) == (7, 1, {})
+    project.label("0.jpg", add="sea")
+    written = project.write()
+    assert {item.photo for item in written.files} == {b"0.jpg", b"0.CR2"}
+    assert (photos / "0.CR2.xmp").is_file()
+    assert (photos / "0.CR2").read_bytes() == b"raw bytes"
+    project.undo()
+    assert not (photos / "0.CR2.xmp").exists()
+    # Keywords that another program gave to the raw file are the photo's.
+    (photos / "0.CR2.xmp").write_bytes(plan_sidecar(None, add=[Keyword.flat("raw")]).after)
+    assert project.import_from_photos(embedded=False).n_photos == 1
+    assert [row.photo for row in project.write(dry_run=True, photos="0.jpg").files] == [b"0.jpg", b"0.CR2"]
+    os.remove(photos / "0.CR2.xmp")
+    (photos / "sub").mkdir()
+    os.rename(photos / "0.jpg", photos / "sub" / "0.jpg")
+    os.rename(photos / "0.CR2", photos / "sub" / "0.CR2")
+    moved = project.scan()
+    assert (len(moved.moved), moved.missing, moved.n_raw_pairs) == (2, (), 1)
+
+
+def test_capture_times(project, photos):
+    _photo(photos / "dated.jpg", 50, taken="2021:07:04 12:34:56")
+    project.scan()
+    table = project.store.photos.table()
+    taken = dict(zip(table.paths, table.taken.tolist(), strict=True))
+    assert taken[b"dated.jpg"] == 1_625_402_096.0  # date -u -d "2021-07-04 12:34:56" +%s
+    assert np.isnan(taken[b"0.jpg"])
+    assert not len(project.store.photos.undated())
+
+
+@pytest.mark.medium
+def test_extracting_fills_the_cache_once(project, photos):
+    project.scan()
+    first = project.extract()
+    assert (first.n_photos, first.n_ready, first.n_decoded) == (6, 6, 6)
+    assert list(first.groups) == ["color"]
+    assert project.extract().n_decoded == 0

@@ -1,0 +1,317 @@
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagloom.core.files import TEMPORARY_MARK
+from tagloom.core.keywords import Keyword
+from tagloom.exceptions import InvalidInputError, StoreError
+from tagloom.metadata.photo_keywords import read_photo_keywords
+from tagloom.metadata.sidecar_plan import plan_sidecar
+from tagloom.workflow.project import Project
+
+pytestmark = pytest.mark.medium
+
+LIGHT = {"descriptors": "color", "n_workers": 1, "n_threads": 1, "method": "ridge"}
+FOREIGN = b"""<?xpacket begin='' id='W5M0MpCehiHzreSzNTczkc9d'?>
+<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:Rating="4"/></rdf:RDF></x:xmpmeta>
+<?xpacket end='w'?>"""
+
+
+@pytest.fixture(scope="module")
+def scanned(tmp_path_factory):
+    """Return photos with a project beside them in which some have tags; not to be changed."""
+    folder = tmp_path_factory.mktemp("write") / "photos"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for number in range(24):
+        color = np.array([255, 40, 40] if number % 2 else [40, 40, 255])
+        pixels = np.clip(color + rng.integers(-30, 30, size=(16, 16, 3)), 0, 255).astype(np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number:02d}.jpg")
+    with Project.init(folder, flags=LIGHT) as project:
+        project.scan()
+        project.label([f"{number:02d}.jpg" for number in range(1, 12, 2)], add="red")
+        project.label([f"{number:02d}.jpg" for number in range(0, 12, 2)], add="blue")
+        project.label([f"{number:02d}.jpg" for number in range(0, 12, 2)], remove="red")
+        project.label([f"{number:02d}.jpg" for number in range(1, 12, 2)], remove="blue")
+        project.train()
+    return folder
+
+
+@pytest.fixture
+def photos(scanned, tmp_path):
+    shutil.copytree(scanned, tmp_path / "photos", copy_function=shutil.copy2)
+    return tmp_path / "photos"
+
+
+@pytest.fixture
+def project(photos):
+    with Project.open(photos, flags=LIGHT) as opened:
+        opened.scan()
+        yield opened
+
+
+def _files(folder):
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir()) if path.is_file()
+    }
+
+
+def _keywords(photo):
+    return [keyword.text for keyword in read_photo_keywords(os.fsencode(photo)).keywords]
+
+
+def test_only_accepted_keywords_are_written(project, photos):
+    result = project.write()
+    assert (result.counts, result.n_accepted, result.n_suggested) == ({"written": 12}, 12, 0)
+    assert _keywords(photos / "01.jpg") == ["red"]
+    assert not (photos / "13.jpg.xmp").exists()
+    assert project.history(1)[0].label == "write keywords"
+    run = project.store.runs.all("write")[0]
+    assert (run.settings["accepted_only"], run.settings["suggested"]) == (True, {})
+    assert run.result == {"batch": result.batch, "counts": {"written": 12}}
+
+
+def test_suggestions_above_the_threshold_are_noted_as_such(project, photos):
+    result = project.write(threshold=0.5)
+    assert (result.n_accepted, result.n_suggested) == (12, 12)
+    assert _keywords(photos / "13.jpg") == ["red"]
+    mine = next(item for item in result.files if item.photo == b"13.jpg")
+    assert mine.suggested == mine.added == (Keyword.flat("red"),)
+    assert mine.as_dict()["suggested"] == ["red"]
+    number = int(project.store.photos.find([b"13.jpg"])[b"13.jpg"])
+    assert project.store.runs.all("write")[0].settings["suggested"][str(number)] == ["red"]
+    # They are no decisions when photos are read, and they go when nothing suggests them any more.
+    taken = project.import_from_photos()
+    assert taken.n_photos == 12
+    assert project.status().n_yes == 12
+    back = project.write(threshold=1e9)
+    assert (back.n_removed, back.counts["written"]) == (12, 12)
+    assert _keywords(photos / "13.jpg") == []
+    assert _keywords(photos / "01.jpg") == ["red"]
+
+
+def test_a_keyword_that_was_there_before_is_not_taken_out_with_suggestions(project, photos):
+    own = plan_sidecar(None, add=[Keyword.flat("red")]).after
+    (photos / "13.jpg.xmp").write_bytes(own)
+    project.write(threshold=0.5)
+    project.write(threshold=1e9)
+    assert (photos / "13.jpg.xmp").read_bytes() == own
+
+
+def test_what_a_person_denies_goes_and_what_a_list_omits_stays(project, photos, tmp_path):
+    for name in ("02.jpg", "20.jpg"):
+        sidecar = plan_sidecar(None, add=[Keyword.flat("red"), Keyword.flat("mine")]).after
+        (photos / f"{name}.xmp").write_bytes(sidecar)
+    (tmp_path / "labels.csv").write_text("file,tags\n20.jpg,blue\n21.jpg,red\n")
+    project.import_keywords(tmp_path / "labels.csv")  # by absence 20.jpg is not red
+    result = project.write()
+    assert result.n_removed == 1
+    assert _keywords(photos / "02.jpg") == ["blue", "mine"]
+    assert _keywords(photos / "20.jpg") == ["blue", "mine", "red"]
+
+
+def test_another_programs_changes_are_merged_and_shown(project, photos):
+    (photos / "01.jpg.xmp").write_bytes(FOREIGN)
+    (photos / "03.jpg.xmp").write_bytes(FOREIGN)
+    project.import_from_photos()
+    before = _files(photos)
+    changed = plan_sidecar(FOREIGN, add=[Keyword.flat("theirs")]).after
+    (photos / "01.jpg.xmp").write_bytes(changed)
+    result = project.write()
+    assert result.counts == {"written": 11, "merged": 1}
+    merged = next(item for item in result.files if item.status == "merged")
+    assert merged.photo == b"01.jpg"
+    assert "another program" in merged.description
+    assert _keywords(photos / "01.jpg") == ["red", "theirs"]
+    assert b'xmp:Rating="4"' in (photos / "01.jpg.xmp").read_bytes()
+    project.undo()
+    assert (photos / "01.jpg.xmp").read_bytes() == changed
+    (photos / "01.jpg.xmp").write_bytes(FOREIGN)
+    assert _files(photos) == before
+
+
+def test_undo_leaves_files_alone_that_were_changed_since(project, photos):
+    before = _files(photos)
+    project.write()
+    theirs = plan_sidecar((photos / "01.jpg.xmp").read_bytes(), add=[Keyword.flat("theirs")]).after
+    (photos / "01.jpg.xmp").write_bytes(theirs)
+    written = _files(photos)
+    with pytest.raises(InvalidInputError, match="1 of 12 files were changed"):
+        project.undo()
+    assert _files(photos) == written
+    result = project.undo(leave_changed=True)
+    assert (result.n_files, len(result.left_alone)) == (11, 1)
+    now = _files(photos)
+    assert (photos / "01.jpg.xmp").read_bytes() == theirs
+    assert {name: digest for name, digest in now.items() if name != "01.jpg.xmp"} == before
+    with pytest.raises(InvalidInputError, match="tagloom write"):
+        project.redo()
+
+
+def test_undo_finds_sidecars_that_moved_with_their_photos(project, photos):
+    project.write()
+    (photos / "sub").mkdir()
+    for name in ("01.jpg", "01.jpg.xmp"):
+        os.rename(photos / name, photos / "sub" / name)
+    project.scan()
+    assert project.undo().n_files == 12
+    assert os.listdir(photos / "sub") == ["01.jpg"]
+
+
+def test_writes_are_undone_from_the_last_to_the_first(project, photos):
+    before = _files(photos)
+    project.write()
+    first = _files(photos)
+    project.label("01.jpg", add="extra")
+    project.write()
+    assert [project.undo().batch.kind for _ in range(2)] == ["write", "decide"]
+    assert _files(photos) == first
+    assert project.undo().batch.kind == "write"
+    assert _files(photos) == before
+
+
+def test_undo_waits_for_photos_that_are_out_of_reach(photos, tmp_path):
+    with Project.init(photos, project=tmp_path / "project", flags=LIGHT) as project:
+        project.scan()
+        project.label("01.jpg", add="red")
+        project.write()
+        os.rename(photos, tmp_path / "unplugged")
+        with pytest.raises(StoreError, match="offline"):
+            project.undo()
+        os.rename(tmp_path / "unplugged", photos)
+        assert project.undo().n_files == 1
+    assert not (photos / "01.jpg.xmp").exists()
+
+
+def test_a_photo_that_is_gone_gets_no_sidecar(project, photos):
+    (photos / "01.jpg").unlink()
+    result = project.write()
+    assert result.counts == {"written": 11, "failed": 1}
+    assert not (photos / "01.jpg.xmp").exists()
+
+
+def test_a_sidecar_that_makes_no_sense_is_left_alone(project, photos):
+    (photos / "01.jpg.xmp").write_bytes(b"<x:xmpmeta>")
+    result = project.write()
+    assert result.counts == {"written": 11, "failed": 1}
+    assert (photos / "01.jpg.xmp").read_bytes() == b"<x:xmpmeta>"
+
+
+def test_embedding_keeps_pixels_and_is_undone(project, photos, exiftool):
+    before = _files(photos)
+    pixels = np.asarray(Image.open(photos / "01.jpg"))
+    plan = project.write(photos="01.jpg", embed=True, dry_run=True)
+    assert plan.counts == {"planned": 1}
+    assert _files(photos) == before
+    assert project.write(photos="01.jpg", embed=True).counts == {"written": 1}
+    assert _keywords(photos / "01.jpg") == ["red"]
+    assert set(_files(photos)) == set(before)
+    np.testing.assert_array_equal(np.asarray(Image.open(photos / "01.jpg")), pixels)
+    project.undo()
+    assert _files(photos) == before
+
+
+KILLED = """
+    import os, signal, sys
+    import lxml.etree
+    from tagloom.core import system
+    from tagloom.workflow import project_write
+    from tagloom.workflow.project import Project
+
+    folder, action, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+    def count():
+        global left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def deadly(function):
+        def call(*arguments, **options):
+            count()
+            result = function(*arguments, **options)
+            count()
+            return result
+        return call
+
+    with Project.open(folder) as project:
+        system.sync_file, system.sync_folder = deadly(system.sync_file), deadly(system.sync_folder)
+        os.replace, os.unlink = deadly(os.replace), deadly(os.unlink)
+        project.write(photos=["01.jpg", "03.jpg", "05.jpg"]) if action == "write" else project.undo()
+"""
+
+
+def _sound(folder, before):
+    """Check what must hold after any kill: nothing half done, no photo touched."""
+    now = _files(folder)
+    assert not [name for name in now if TEMPORARY_MARK in name]
+    assert {name: digest for name, digest in now.items() if name.endswith(".jpg")} == {
+        name: digest for name, digest in before.items() if name.endswith(".jpg")
+    }
+    for name in now:
+        if name.endswith(".xmp"):
+            assert read_photo_keywords(os.fsencode(folder / name.removesuffix(".xmp"))).problems == ()
+    return now
+
+
+@pytest.mark.parametrize("action", ["write", "undo"])
+def test_killed_anywhere_nothing_is_lost(project, photos, action):
+    (photos / "05.jpg.xmp").write_bytes(FOREIGN)
+    before = _files(photos)
+    project.close()
+    command = [sys.executable, "-c", textwrap.dedent(KILLED), str(photos), action]
+    n_partial = 0
+    for point in range(0, 60, 4):
+        if action == "undo":
+            with Project.open(photos, flags=LIGHT) as opened:
+                opened.write(photos=["01.jpg", "03.jpg", "05.jpg"])
+                written = _files(photos)
+        child = subprocess.run([*command, str(point)], capture_output=True, check=False)
+        assert child.returncode in (0, -signal.SIGKILL), child.stderr
+        with Project.open(photos, flags=LIGHT) as opened:
+            assert opened.store.writes.pending() == []
+            assert opened.check() == []
+            now = _sound(photos, before)
+            n_partial += now not in ((before,) if action == "write" else (before, written))
+            # Undone, it is as if it had never been.
+            while (latest := opened.store.decisions.undoable()) is not None and latest.kind == "write":
+                opened.undo()
+            assert _files(photos) == before
+        if child.returncode == 0:
+            break
+    assert child.returncode == 0  # the last point lay beyond the end
+    assert n_partial > 1  # some kills came between two files
+
+
+def test_a_write_cut_off_between_file_and_note_is_settled_on_opening(project, photos, monkeypatch):
+    from tagloom.workflow.project_journal import ProjectJournal
+
+    before = _files(photos)
+    monkeypatch.setattr(ProjectJournal, "flush", lambda _: None)  # as if killed before any note
+    project.write()
+    monkeypatch.undo()
+    assert len(project.store.writes.pending()) == 12
+    assert project.status().command == "tagloom write"
+    with project.store.lock(), Project.open(photos) as other:
+        assert other.recovered == ()  # not while the writer is at work
+        assert len(other.store.writes.pending()) == 12
+    with Project.open(photos) as other:
+        assert len(other.recovered) == 12
+        assert other.store.writes.pending() == []
+        assert other.undo().n_files == 12
+    assert _files(photos) == before
+
+
+def test_only_sidecars_come_to_the_folder_of_photos(project, photos):
+    before = set(os.listdir(photos))
+    result = project.write()
+    assert set(os.listdir(photos)) - before == {os.fsdecode(os.path.basename(item.file)) for item in result.files}
