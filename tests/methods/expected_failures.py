@@ -30,10 +30,12 @@ from tagloom.methods import (
     TopicMixture,
     TransductiveSVM,
 )
+from tagloom.tuning import CalibratedAnnotator, PositiveUnlabeledAnnotator
 
 ANNOTATORS = [
     BoostedAnnotator(),
     BoostedAnnotator(boost="structured", correlations="training", weights="asymptotic"),
+    CalibratedAnnotator(folds=3),
     FSNM(n_splits=2),
     FSNM(sparsity=0.5, refit=False),
     FisherScore(),
@@ -61,6 +63,7 @@ ANNOTATORS = [
     NeighborTransfer(weights="uniform"),
     NeighborTransfer(n_neighbors=3, weights="heat", shrinkage=0.0),
     PLSAWords(3),
+    PositiveUnlabeledAnnotator(),
     RegularizedLeastSquares(),
     RegularizedLeastSquares(0.1, smoothing=1.0),
     RegularizedLeastSquares(selection="map", per_tag=True, smoothing=0.5, clamp=True),

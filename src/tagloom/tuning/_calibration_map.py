@@ -1,0 +1,109 @@
+"""From described scores to probabilities: the pooled sigmoid, each tag's own, and steps where they help."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.tuning._isotonic import TagSteps, choose_steps
+from tagloom.tuning._pooled_platt import TagSigmoids, fit_pooled, fit_tags, platt_targets
+
+__all__ = ["CalibrationMap", "Method", "Pooling", "fit_map"]
+
+Floats = NDArray[np.float64]
+Method = Literal["auto", "platt", "isotonic"]
+Pooling = Literal["partial", "none", "full"]
+
+#: Prior of the pooled coefficients (see `ScoreScale.describe`): without any example a photo has the tag as often as
+#: the others, a little more where its score is high.
+PRIOR_MEANS = np.array([0.0, 0.5, 1.0, 0.0])
+PRIOR_DEVIATIONS = np.array([0.5, 0.5, 0.2, 0.5])
+#: Spread of a tag's own sigmoid where tags are not pooled: wide, but perfectly separated tags stay finite.
+ON_ITS_OWN = (3.0, 1.0)
+#: Log-odds are cut here: no photo is surer than this.
+LARGEST_LOGIT = 15.0
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationMap:
+    """What `fit_map` found.
+
+    Attributes
+    ----------
+    coefficients, covariance : ndarray of shape (q,), (q, q)
+        Of the pooled sigmoid.
+    tags : TagSigmoids
+        Each tag's own.
+    steps : TagSteps
+        Isotonic regression of the tags that have one.
+    """
+
+    coefficients: Floats
+    covariance: Floats
+    tags: TagSigmoids
+    steps: TagSteps
+
+    def probabilities(self, features: Floats) -> Floats:
+        """Return probabilities (n, c) of described scores (n, c, q), strictly between 0 and 1."""
+        return expit(self.logits(features))
+
+    def logits(self, features: Floats) -> Floats:
+        """Return their log-odds."""
+        found = self._sigmoid_logits(features)
+        if self.steps.knots:
+            mixed = self.steps.mix_into(found)
+            for tag in self.steps.knots:
+                found[:, tag] = logit(mixed[:, tag])
+        return np.clip(found, -LARGEST_LOGIT, LARGEST_LOGIT)
+
+    def deviations(self, features: Floats) -> Floats:
+        """Return the standard deviations of the log-odds: what the examples leave open."""
+        pooled = np.einsum("ncq,qr,ncr->nc", features, self.covariance, features, optimize=True)
+        own = self.tags.deviations(features @ self.coefficients)
+        return np.sqrt(pooled + np.square(own))
+
+    def _sigmoid_logits(self, features: Floats) -> Floats:
+        return self.tags.logits(features @ self.coefficients)
+
+
+def fit_map(
+    features: Floats, Y: LabelMatrix, folds: NDArray[np.intp], *, method: Method = "auto", pooling: Pooling = "partial"
+) -> CalibrationMap:
+    """Fit the maps to held-out entries.
+
+    Parameters
+    ----------
+    features : array of shape (m, c, q)
+        Described scores of held-out photos; m may be 0.
+    Y : label matrix of shape (m, c)
+        Their labels.
+    folds : array of shape (m,)
+        Which photos were held out together.
+    method, pooling
+        See `CalibratedAnnotator`.
+    """
+    known, positive = Y != UNKNOWN, Y == 1
+    labels = positive.astype(np.float64)
+    coefficients, covariance = fit_pooled(features[known], labels[known], PRIOR_MEANS, PRIOR_DEVIATIONS)
+    eta = features @ coefficients
+    own = _fit_own(eta, positive, known, pooling)
+    steps = TagSteps({})
+    if method != "platt" and len(Y):
+        options: dict[str, Any] = {"compare": method == "auto"}
+        steps = choose_steps(own.logits(eta), positive, known, folds, **options)
+    return CalibrationMap(coefficients, covariance, own, steps)
+
+
+def _fit_own(eta: Floats, positive: NDArray[np.bool_], known: NDArray[np.bool_], pooling: Pooling) -> TagSigmoids:
+    labels = positive.astype(np.float64)
+    if pooling == "partial":
+        return fit_tags(eta, labels, known)
+    if pooling == "full":
+        return fit_tags(eta, labels, np.zeros_like(known), spread=(1e-3, 1e-3))
+    # A tag with a single example, or all of one kind, has no sigmoid of its own.
+    n_positive = (positive & known).sum(axis=0)
+    enough = (n_positive >= 2) & (known.sum(axis=0) - n_positive >= 2)
+    return fit_tags(eta, platt_targets(positive, known), known & enough, spread=ON_ITS_OWN)

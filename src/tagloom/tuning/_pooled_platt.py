@@ -1,0 +1,174 @@
+"""Sigmoids from scores to probabilities: one for all tags, and each tag's own drawn towards it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+__all__ = ["TagSigmoids", "fit_pooled", "fit_tags", "platt_targets"]
+
+Floats = NDArray[np.float64]
+
+MAX_NEWTON = 50
+TOLERANCE = 1e-10
+#: Rounds in which the spread between tags is estimated, and what it starts at and stays above.
+MAX_ROUNDS, FIRST_SPREAD, LEAST_SPREAD = 30, 0.5, 1e-3
+
+
+def fit_pooled(features: Floats, labels: Floats, means: Floats, deviations: Floats) -> tuple[Floats, Floats]:
+    """Fit logistic regression whose coefficients are drawn towards normal priors.
+
+    Parameters
+    ----------
+    features : array of shape (entries, q)
+        One row per known entry; a column of ones is the intercept.
+    labels : array of shape (entries,)
+        Within 0 and 1.
+    means, deviations : array of shape (q,)
+        Of the coefficients' priors: what is used where nothing is known, and how firmly.
+
+    Returns
+    -------
+    coefficients : ndarray of shape (q,)
+        The most probable ones, by Newton's method with halved steps.
+    covariance : ndarray of shape (q, q)
+        Of the normal approximation there.
+    """
+    precision = np.diag(1.0 / np.square(deviations))
+
+    def loss(w: Floats) -> float:
+        eta = features @ w
+        away = (w - means) / deviations
+        return float((np.logaddexp(0.0, eta) - labels * eta).sum() + 0.5 * away @ away)
+
+    w = means.copy()
+    value = loss(w)
+    for _ in range(MAX_NEWTON):
+        p = expit(features @ w)
+        gradient = features.T @ (p - labels) + precision @ (w - means)
+        hessian = (features * (p * (1.0 - p))[:, None]).T @ features + precision
+        step = np.linalg.solve(hessian, gradient)
+        if gradient @ step < TOLERANCE:
+            break
+        size = 1.0
+        while loss(w - size * step) > value and size > 1e-6:
+            size *= 0.5
+        w = w - size * step
+        value = loss(w)
+    p = expit(features @ w)
+    hessian = (features * (p * (1.0 - p))[:, None]).T @ features + precision
+    return w, np.linalg.solve(hessian, np.eye(len(w)))
+
+
+@dataclass(frozen=True, eq=False)
+class TagSigmoids:
+    """``logit p = η + offset + slope·(η - centre)`` for each tag, η the pooled log-odds.
+
+    Attributes
+    ----------
+    offsets, slopes, centres : ndarray of shape (c,)
+        0 where a tag follows the pooled map.
+    offset_variances, slope_variances : ndarray of shape (c,)
+        What is not known of them; the centre makes the two nearly independent.
+    offset_spread, slope_spread : float
+        Standard deviation between tags that was found or given.
+    """
+
+    offsets: Floats
+    slopes: Floats
+    centres: Floats
+    offset_variances: Floats
+    slope_variances: Floats
+    offset_spread: float
+    slope_spread: float
+
+    def logits(self, eta: Floats) -> Floats:
+        """Return calibrated log-odds of pooled ones of shape (n, c); never falling with them."""
+        return eta + self.offsets + self.slopes * (eta - self.centres)
+
+    def deviations(self, eta: Floats) -> Floats:
+        """Return the standard deviation of `logits`."""
+        return np.sqrt(self.offset_variances + self.slope_variances * np.square(eta - self.centres))
+
+
+def platt_targets(labels: NDArray[np.bool_], known: NDArray[np.bool_]) -> Floats:
+    """Return Platt's targets of a tag: (N₊ + 1)/(N₊ + 2) for its positives and 1/(N₋ + 2) for its negatives."""
+    n_positive = (labels & known).sum(axis=0)
+    n_negative = (~labels & known).sum(axis=0)
+    targets: Floats = np.where(labels, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
+    return targets
+
+
+def fit_tags(
+    eta: Floats, targets: Floats, known: NDArray[np.bool_], *, spread: tuple[float, float] | None = None
+) -> TagSigmoids:
+    """Fit every tag's own sigmoid on top of the pooled one, all tags together.
+
+    Parameters
+    ----------
+    eta : array of shape (m, c)
+        Pooled log-odds of held-out entries.
+    targets : array of shape (m, c)
+        Labels, or smoothed ones, where known.
+    known : bool array of shape (m, c)
+        Entries that count.
+    spread : (float, float), optional
+        Standard deviations between tags of offsets and slopes. Default: estimated (empirical Bayes): the spread at
+        which the mean of the square of each tag's deviation, what is not known of it included, is its square.
+
+    Returns
+    -------
+    TagSigmoids
+        Tags without information have offset and slope 0.
+    """
+    weights = np.where(known, expit(eta) * expit(-eta), 0.0)
+    total = weights.sum(axis=0)
+    centres = np.divide((weights * eta).sum(axis=0), total, out=np.zeros(eta.shape[1]), where=total > 0)
+    spreads = np.full(2, FIRST_SPREAD) if spread is None else np.asarray(spread, dtype=np.float64)
+    found, variances = np.zeros((2, eta.shape[1])), np.zeros((2, eta.shape[1]))
+    # Tags without contrast say nothing of how tags differ.
+    positive = np.where(known, targets, 0.0).sum(axis=0)
+    telling = (positive >= 2.0) & (known.sum(axis=0) - positive >= 2.0)
+    for _ in range(MAX_ROUNDS if spread is None else 1):
+        found, variances = _newton(eta, targets, known, centres, spreads, found)
+        if spread is not None or not telling.any():
+            break
+        updated = np.sqrt(np.maximum((np.square(found) + variances)[:, telling].mean(axis=1), LEAST_SPREAD**2))
+        settled = np.abs(np.log(updated / spreads)).max() < 1e-3
+        spreads = updated
+        if settled:
+            break
+    if spread is None and not telling.any():
+        found = np.zeros_like(found)
+    # A map that falls would turn a tag's ranking round.
+    slopes = np.maximum(found[1], -0.95)
+    return TagSigmoids(found[0], slopes, centres, variances[0], variances[1], float(spreads[0]), float(spreads[1]))
+
+
+def _newton(
+    eta: Floats, targets: Floats, known: NDArray[np.bool_], centres: Floats, spreads: Floats, start: Floats
+) -> tuple[Floats, Floats]:
+    """Return the most probable offsets and slopes of all tags, shape (2, c), and their variances."""
+    h = eta - centres
+    b, a = start.copy()
+    prior = 1.0 / np.square(spreads)
+    bb = ba = aa = determinant = np.ones(eta.shape[1])
+    for _ in range(MAX_NEWTON):
+        p = expit(eta + b + a * h)
+        residual = np.where(known, p - targets, 0.0)
+        weights = np.where(known, p * (1.0 - p), 0.0)
+        gradient_b = residual.sum(axis=0) + prior[0] * b
+        gradient_a = (residual * h).sum(axis=0) + prior[1] * a
+        bb = weights.sum(axis=0) + prior[0]
+        ba = (weights * h).sum(axis=0)
+        aa = (weights * h * h).sum(axis=0) + prior[1]
+        determinant = bb * aa - ba * ba
+        step_b = (aa * gradient_b - ba * gradient_a) / determinant
+        step_a = (bb * gradient_a - ba * gradient_b) / determinant
+        # A full Newton step from afar may overshoot on a sigmoid's flat part: at most one unit at a time.
+        size = 1.0 / np.maximum(1.0, np.maximum(np.abs(step_b), np.abs(step_a)))
+        b, a = b - size * step_b, a - size * step_a
+        if max(np.abs(step_b).max(), np.abs(step_a).max()) < 1e-9:
+            break
+    return np.stack([b, a]), np.stack([aa / determinant, bb / determinant])
