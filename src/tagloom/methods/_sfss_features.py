@@ -1,10 +1,13 @@
 """Centred features and their products, dense or sparse."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from tagloom.solvers._blocks import run_rows
 
 __all__ = ["CentredFeatures", "summed_product"]
 
@@ -26,11 +29,13 @@ class CentredFeatures:
         Features.
     dtype : dtype
         Precision of products: float32 or float64.
+    n_threads : int, optional
+        See `tagloom.solvers.block_cg`.
     """
 
-    def __init__(self, X: Any, dtype: Any) -> None:
+    def __init__(self, X: Any, dtype: Any, n_threads: int | None = None) -> None:
         self.shape: tuple[int, int] = X.shape
-        self.dtype = np.dtype(dtype)
+        self.dtype, self.n_threads = np.dtype(dtype), n_threads
         self.is_sparse = sparse.issparse(X)
         self.mean = column_means(X)
         if self.is_sparse:
@@ -49,10 +54,13 @@ class CentredFeatures:
         few = 3 * used.size < W.shape[0]
         factor = (W[used] if few else W).astype(self.dtype)
         scores = np.empty((self.shape[0], W.shape[1]))
-        for start in range(0, self.shape[0], ROWS_AT_ONCE):
-            rows = slice(start, start + ROWS_AT_ONCE)
-            block = self._X[rows]
-            scores[rows] = (block.take(used, axis=1) if few else block) @ factor
+
+        def multiply(part: slice) -> None:
+            for rows in _blocks_of(part):
+                block = self._X[rows]
+                scores[rows] = (block.take(used, axis=1) if few else block) @ factor
+
+        run_rows(multiply, self.shape[0], W.shape[1], self.n_threads)
         scores -= scores.mean(axis=0)
         return scores
 
@@ -60,7 +68,7 @@ class CentredFeatures:
         """Return ``X̃ᵀR`` for R with columns of mean zero."""
         if self.is_sparse:
             return np.asarray(self._T @ R)
-        return summed_product(self._X, R.astype(self.dtype, copy=False))
+        return self.product(self._X, R.astype(self.dtype, copy=False))
 
     def columns(self, features: NDArray[np.intp], rows: NDArray[np.intp] | None = None) -> NDArray[np.floating[Any]]:
         """Return some centred columns, dense, all rows or some."""
@@ -81,7 +89,11 @@ class CentredFeatures:
             total = np.asarray((self._T @ self._X).toarray())
             total -= self.shape[0] * np.outer(self.mean, self.mean)
             return total
-        return summed_product(self._X, self._X, precise=precise)
+        return self.product(self._X, self._X, precise=precise)
+
+    def product(self, left: Any, right: Any, *, precise: bool = False) -> Floats:
+        """Return `summed_product` with the threads of these features."""
+        return summed_product(left, right, precise=precise, n_threads=self.n_threads)
 
     def gram_columns(self, features: NDArray[np.intp]) -> Floats:
         """Return ``X̃ᵀX̃`` for some features against all."""
@@ -108,12 +120,29 @@ def column_means(X: Any) -> Floats:
 
 
 def summed_product(
-    left: NDArray[np.floating[Any]], right: NDArray[np.floating[Any]], *, precise: bool = False
+    left: NDArray[np.floating[Any]],
+    right: NDArray[np.floating[Any]],
+    *,
+    precise: bool = False,
+    n_threads: int | None = None,
 ) -> Floats:
     """Return ``leftᵀ right``, summed in float64 over blocks of rows, or ``precise``: multiplied in it as well."""
-    total = np.zeros((left.shape[1], right.shape[1]))
-    for start in range(0, len(left), ROWS_AT_ONCE):
-        rows = slice(start, start + ROWS_AT_ONCE)
-        first = left[rows].astype(np.float64, copy=False) if precise else left[rows]
-        total += first.T @ (first if left is right else right[rows])
-    return total
+    totals: dict[int, Floats] = {}
+
+    def multiply(part: slice) -> None:
+        total = totals[part.start] = np.zeros((left.shape[1], right.shape[1]))
+        for rows in _blocks_of(part):
+            factor = left[rows].astype(np.float64, copy=False) if precise else left[rows]
+            total += factor.T @ (factor if left is right else right[rows])
+
+    run_rows(multiply, len(left), max(left.shape[1], right.shape[1]), n_threads)
+    # In the order of the rows, so that the same number of threads gives the same sum.
+    first, *others = (totals[start] for start in sorted(totals))
+    for total in others:
+        first += total
+    return first
+
+
+def _blocks_of(rows: slice) -> Iterator[slice]:
+    for start in range(rows.start, rows.stop, ROWS_AT_ONCE):
+        yield slice(start, min(start + ROWS_AT_ONCE, rows.stop))

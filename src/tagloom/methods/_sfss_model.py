@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.methods._sfss_features import CentredFeatures, summed_product
+from tagloom.methods._sfss_features import CentredFeatures
 from tagloom.methods._sfss_scores import CentredInverse, ScoreSystem
 from tagloom.solvers import QuadraticGram
 
@@ -151,7 +151,7 @@ class ReducedModel:
         before = np.flatnonzero(self._place >= 0)
         self._place[new] = self.size + np.arange(new.size)
         self._left.append(left)
-        side = np.vstack([summed_product(old, right) for old in self._left])
+        side = np.vstack([self.features.product(old, right) for old in self._left])
         grown = np.empty((len(self._columns), self.size + new.size))
         grown[:, : self.size] = self._columns
         if grown.shape[1] < len(grown):
@@ -185,7 +185,7 @@ class ReducedModel:
     def correction(self, features: NDArray[np.intp], residual: Floats) -> Floats:
         """Return ``X̃ᵀM⁻¹R`` for features that the model holds: what F with this residual still lacks of the best."""
         spread = residual.astype(np.float32)
-        both = np.vstack([summed_product(left, spread) for left in self._left])[self._place[features]]
+        both = np.vstack([self.features.product(left, spread) for left in self._left])[self._place[features]]
         return both + np.outer(self.along[features], self.centring * (self.inverse.z[:, 0] @ residual))
 
     def response(self, rows: NDArray[np.intp], change: Floats) -> Floats:
@@ -210,7 +210,7 @@ class ReducedModel:
         With the residual R of ``K Y = X̃`` the model is too large by ``μ²RᵀK⁻¹R``, and K is at least ``μ + pull``.
         """
         residuals = np.hstack(self._residuals)
-        return self.mu**2 / self.least * summed_product(residuals, residuals)
+        return self.mu**2 / self.least * self.features.product(residuals, residuals)
 
     def datafit(self, rows: NDArray[np.intp], W: Floats, gradient: Floats) -> QuadraticGram:
         """Return the model on some rows, at these rows of W, of a function with these rows of the gradient there."""

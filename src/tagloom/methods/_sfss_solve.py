@@ -1,6 +1,7 @@
 """The joint problem of SFSS, solved by steps on W with upper models and on F by a sparse system."""
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from tagloom.methods._sfss_model import GramModel, ReducedModel
 from tagloom.methods._sfss_reduced import ReducedProblem, minimise
 from tagloom.methods._sfss_scores import Scores, ScoreSystem
 from tagloom.solvers import L21
+from tagloom.solvers._blocks import one_thread_each
 
 __all__ = ["JointProblem", "JointSolution"]
 
@@ -36,6 +38,8 @@ FACTOR_BYTES = 2 * 2**30
 # A multiplication of a dense product costs this share of one of a sparse product, and a round this many of these for
 # each entry of F.
 DENSE_SHARE, SWEEPS = 0.05, 150
+# Features from which the libraries' own threads pay for matrices of this size.
+WIDE = 2000
 
 
 @dataclass
@@ -202,8 +206,10 @@ class JointProblem:
         max_iter : int
             Most rounds; each improves F once and W once.
         """
-        descent = _Descent(self, strength, start, tol)
-        descent.run(max_iter)
+        # Large products run in threads of our own, and those of the libraries would only be in their way.
+        with one_thread_each() if self.features.shape[1] < WIDE else nullcontext():
+            descent = _Descent(self, strength, start, tol)
+            descent.run(max_iter)
         solution = descent.solution()
         if solution.optimality > tol:
             warnings.warn(

@@ -364,7 +364,7 @@ class SFSS(SelectorMixin, Annotator):
 
     def _features(self, X: Any) -> CentredFeatures:
         single = X.dtype == np.float32 and self.tol >= 1e-5 and self.solver == "prox" and self.objective == "joint"
-        return CentredFeatures(X, np.float32 if single else np.float64)
+        return CentredFeatures(X, np.float32 if single else np.float64, self.n_threads)
 
     def _problem(self, features: CentredFeatures, graph: NeighborGraph, Y: LabelMatrix, **more: Any) -> JointProblem:
         system = ScoreSystem(graph, Y, float(self.regression_weight), float(self.unlabeled_pull), self.n_threads)
