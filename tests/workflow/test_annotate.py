@@ -1,5 +1,6 @@
 import csv
 import os
+import re
 import shutil
 import socket
 import sys
@@ -67,9 +68,26 @@ def test_from_folder_and_labels_to_keywords(photos, tmp_path):
     report = (out / "report.html").read_text(encoding="utf-8")
     assert "scene_00000.jpg" in report
     assert "MAP, tagloom" in report
+    assert result.topics == []
+    assert 'class="topic"' not in report
     prior, supervised, ours = (value for _, value in result.comparison.rows)
     assert prior < min(supervised, ours)
     assert (out / ".tagloom" / "logs" / "tagloom.log").exists()
+
+
+def test_a_topic_model_shows_its_topics_in_the_report(photos, tmp_path):
+    settings = Settings(
+        method="topics", descriptors=("blobs",), vocabulary_words=20, vocabulary_photos=5, n_workers=1, report_photos=3
+    )
+    result = annotate(photos, photos / "labels.csv", tmp_path / "out", settings)
+    assert sum(topic.share for topic in result.topics) == pytest.approx(1.0)
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    shown = re.findall(r'<li class="topic"><h3>Topic (\d+) .*?</h3>(.*?)</ul></li>', report)
+    assert [int(number) - 1 for number, _ in shown] == [topic.topic for topic in result.topics]
+    for topic, (_, text) in zip(result.topics, shown, strict=True):
+        names = re.findall(r'<img [^>]*src="data:image/webp;base64,[^"]+"><span class="name">([^<]*)</span>', text)
+        assert names == [result.photos[photo.row].decode() for photo in topic.photos]
+        assert all(tag.tag in text for tag in topic.tags)
 
 
 def test_the_second_run_decodes_nothing_and_says_the_same(photos, tmp_path):

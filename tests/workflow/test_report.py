@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tagloom.exceptions import InvalidInputError
+from tagloom.methods.topics import TopicDescription, TopicPhoto, TopicTag
 from tagloom.workflow import report_page
 from tagloom.workflow.report import (
     ReportData,
@@ -19,7 +20,7 @@ from tagloom.workflow.report import (
     summarize_tags,
     write_report,
 )
-from tagloom.workflow.report_page import display_text
+from tagloom.workflow.report_text import display_text
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{data}}<!--"
 
@@ -136,6 +137,21 @@ def test_parts_without_content_are_left_out(make):
     assert page.data == {"tags": [], "photos": []}
 
 
+def test_topics_show_the_photos_at_their_places_even_those_that_are_cut(make):
+    topics = [
+        TopicDescription(3, 0.5, (TopicTag("sky", 0, 0.75, 2.0),), (TopicPhoto(2, 0.9), TopicPhoto(1, 0.8))),
+        TopicDescription(0, 0.25, (), (TopicPhoto(4, 0.7),)),
+    ]
+    page = make(photos=PHOTOS, topics=topics, max_photos=2)
+    assert page.count("li", class_="topic") == 2
+    assert "Topics 2" in page.text
+    assert "Topic 4 50.0% of the photos sky 0.75 c.jpg 0.90 b.jpg 0.80 Topic 1 25.0% of the photos e.jpg" in page.text
+    sources = [found["src"] for tag, found in page.elements if tag == "img"]
+    # The typical photos, the last of them without a picture, then two cards.
+    assert [source[:15] for source in sources[:2]] == ["data:image/png;", "data:image/jpeg"]
+    assert "Topic" not in make(photos=PHOTOS).text
+
+
 def test_markup_in_names_and_tags_is_text(make):
     plain = make(photos=[ReportPhoto(b"a", picture(), ("t",), (("u", 0.5),))], unreadable=[UnreadablePhoto(b"n", "v")])
     page = make(
@@ -149,11 +165,12 @@ def test_markup_in_names_and_tags_is_text(make):
         settings=[(EVIL, EVIL, EVIL)],
         notes=[EVIL],
         evaluation=[(EVIL, EVIL)],
+        topics=[TopicDescription(0, 1.0, (TopicTag(EVIL, 0, 1.0, 1.0),), (TopicPhoto(0, 1.0),))],
     )
     assert page.count("script") == 2
-    assert page.count("img") == plain.count("img") == 1
+    assert page.count("img") == 2 * plain.count("img") == 2
     assert not any(name.startswith("on") or name == "style" for _, found in page.elements for name in found)
-    assert page.text.count(EVIL) >= 14
+    assert page.text.count(EVIL) >= 16
     assert page.data["tags"] == [EVIL + "2", EVIL]
     assert page.data["photos"][0][0] == EVIL
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from tagloom.core.annotator import Annotator
 from tagloom.core.files import atomic_write
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, labeled_rows
@@ -18,6 +19,7 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import LabelsFileError, PhotosError
 from tagloom.features import ExtractionCounts
 from tagloom.metadata import KeywordRow, PhotoLabels, name_to_text, read_labels, write_keywords
+from tagloom.methods.topics import LaplacianTopicModel, TopicDescription
 from tagloom.store import FolderCache
 from tagloom.workflow.annotation_report import write_annotation_report
 from tagloom.workflow.evaluate import compare_with_truth
@@ -30,6 +32,9 @@ from tagloom.workflow.settings import Settings
 __all__ = ["annotate"]
 
 logger = logging.getLogger(__name__)
+
+#: Tags, and typical photos, that the report shows of a topic.
+SHOWN_IN_A_TOPIC = 5
 
 
 def annotate(
@@ -95,6 +100,7 @@ def annotate(
             labels=said,
             counts=counts,
             method=learner.name,
+            topics=_topics(annotator, said.vocabulary.names),
         )
         if truth is not None:
             named = {f"tagloom: {learner.name}": scores}
@@ -121,6 +127,13 @@ def _extract(
         groups, columns = groups.select(wanted)
         X = X[:, columns]
     return records, X, groups, engine.counts
+
+
+def _topics(annotator: Annotator, tags: Sequence[str]) -> list[TopicDescription]:
+    """Return what a topic model has learnt, nothing of other learners."""
+    if not isinstance(annotator, LaplacianTopicModel):
+        return []
+    return annotator.describe_topics(tags, n_tags=SHOWN_IN_A_TOPIC, n_photos=SHOWN_IN_A_TOPIC)
 
 
 def _check_some_labeled(Y: LabelMatrix, said: PhotoLabels, records: Sequence[PhotoRecord]) -> None:

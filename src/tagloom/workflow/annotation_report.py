@@ -8,6 +8,7 @@ from dataclasses import replace
 from tagloom._version import __version__
 from tagloom.core.labels import UNKNOWN, labeled_rows
 from tagloom.core.photos import FeatureCache
+from tagloom.methods.topics import TopicDescription
 from tagloom.workflow.report import ReportData, ReportPhoto, UnreadablePhoto, write_report
 from tagloom.workflow.results import AnnotateResult, top_suggestions
 from tagloom.workflow.settings import Settings
@@ -41,7 +42,8 @@ def write_annotation_report(
     """
     photos = _photos(result, settings.n_keywords)
     order = sorted(range(len(photos)), key=lambda row: photos[row].is_labeled)  # suggestions first
-    shown = order[: settings.report_photos]
+    typical = {photo.row for topic in result.topics for photo in topic.photos}
+    shown = sorted(typical.union(order[: settings.report_photos]))
     thumbnails = cache.thumbnails([hashes[row] for row in shown])
     for row in shown:
         photos[row] = replace(photos[row], thumbnail=thumbnails.get(hashes[row], b""))
@@ -59,6 +61,7 @@ def write_annotation_report(
             settings=settings.rows(),
             notes=_notes(result),
             evaluation=[(f"MAP, {name}", f"{value:.3f}") for name, value in comparison.rows] if comparison else (),
+            topics=_placed(result.topics, order),
             max_photos=settings.report_photos,
         ),
     )
@@ -76,6 +79,15 @@ def _photos(result: AnnotateResult, n_keywords: int) -> list[ReportPhoto]:
             labeled=bool(labeled[row]),
         )
         for row, name in enumerate(result.photos)
+    ]
+
+
+def _placed(topics: Sequence[TopicDescription], order: Sequence[int]) -> list[TopicDescription]:
+    """Return topics whose photos are places in an order instead of rows."""
+    places = {row: place for place, row in enumerate(order)}
+    return [
+        replace(topic, photos=tuple(replace(photo, row=places[photo.row]) for photo in topic.photos))
+        for topic in topics
     ]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tagloom.exceptions import InvalidInputError
+from tagloom.methods.topics import TopicDescription
 
 __all__ = ["ReportData", "ReportPhoto", "TagSummary", "UnreadablePhoto", "summarize_tags"]
 
@@ -86,7 +87,7 @@ class ReportData:
     ----------
     photos : sequence of ReportPhoto
         Every photo that was read, in the order to show. Counts are over all of them; thumbnails are used of the first
-        ``max_photos`` only.
+        ``max_photos``, and of those in ``topics``.
     unreadable : sequence of UnreadablePhoto, default=()
         Files that gave no photo.
     title : str, default="Suggested keywords"
@@ -105,6 +106,8 @@ class ReportData:
         Warnings to show at the top, such as names in the labels file that match no photo.
     evaluation : sequence of (str, str), default=()
         Names and values of measures, where the truth is known; no section without any.
+    topics : sequence of TopicDescription, default=()
+        What a topic model has learnt; the rows of its photos are places in ``photos``. No section without any.
     max_photos : int, default=2000
         How many photos are shown; the page says so where it leaves some out.
     """
@@ -120,6 +123,7 @@ class ReportData:
     settings: Sequence[tuple[str, str, str]] = ()
     notes: Sequence[str] = ()
     evaluation: Sequence[tuple[str, str]] = ()
+    topics: Sequence[TopicDescription] = ()
     max_photos: int = 2000
 
     def __post_init__(self) -> None:

@@ -1,39 +1,25 @@
-"""The report as HTML: every text is escaped here, and only here."""
+"""The report as HTML: every text goes through `escaped`."""
 
 import base64
 import functools
 import hashlib
-import html
 import importlib.resources
 import json
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tagloom.workflow.report_data import ReportData, ReportPhoto, TagSummary, UnreadablePhoto
+from tagloom.workflow.report_text import display_text, escaped, image_source
+from tagloom.workflow.topics_page import topics_fragment
 
-__all__ = ["display_text", "image_source", "render_page"]
+__all__ = ["render_page"]
 
 N_STATIC = 50
 """Photos that are there as plain HTML, for readers without JavaScript."""
 N_LEVELS = 20
 """Steps of a score bar: widths are classes, since the policy forbids style attributes."""
 MAX_UNREADABLE = 1000
-_BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-def display_text(text: str | bytes) -> str:
-    r"""Return a name or text so that a page can show it: what is not text or would reorder it appears as an escape.
-
-    Parameters
-    ----------
-    text : str or bytes
-        Bytes are taken as UTF-8, with ``\xNN`` for a byte that is not.
-    """
-    raw = text if isinstance(text, bytes) else text.encode("utf-8", errors="surrogateescape")
-    decoded = raw.decode("utf-8", errors="backslashreplace")
-    return "".join(_escape_character(character) for character in decoded)
 
 
 def render_page(data: ReportData, tags: Sequence[TagSummary]) -> str:
@@ -50,10 +36,10 @@ def render_page(data: ReportData, tags: Sequence[TagSummary]) -> str:
     scale = _Scale.of(data.photos)
     style = _template("report.css").replace("{{bars}}", _bar_rules())
     script = _template("report.js")
-    created = f", {_text(data.created)}" if data.created else ""
+    created = f", {escaped(data.created)}" if data.created else ""
     pieces = {
-        "title": _text(data.title),
-        "version": _text(data.version),
+        "title": escaped(data.title),
+        "version": escaped(data.version),
         "created": created,
         "style": style,
         "style_hash": _hash(style),
@@ -62,7 +48,7 @@ def render_page(data: ReportData, tags: Sequence[TagSummary]) -> str:
         "lead": _lead(data, len(tags)),
         "figures": _figures(data),
         "facts": _facts(data),
-        "notes": "\n".join(f'<p class="note">{_text(note)}</p>' for note in data.notes),
+        "notes": "\n".join(f'<p class="note">{escaped(note)}</p>' for note in data.notes),
         "evaluation": _evaluation(data.evaluation),
         "n_tags": f"{len(tags):,}",
         "tag_rows": "\n".join(_tag_row(number, tag, scale) for number, tag in enumerate(tags)),
@@ -70,6 +56,7 @@ def render_page(data: ReportData, tags: Sequence[TagSummary]) -> str:
         "cut_note": _cut_note(len(shown), len(data.photos)),
         "cards": "\n".join(_card(photo, scale) for photo in shown[:N_STATIC]),
         "noscript": _noscript(len(shown)),
+        "topics": _topics(data),
         "unreadable": _unreadable(data.unreadable),
         "settings": _settings(data.settings),
         "data": _embedded_data(shown, tags, scale),
@@ -96,15 +83,6 @@ class _Scale:
 
     def text(self, score: float) -> str:
         return f"{score:.2f}" if 0.1 <= self.high - self.low < 1000 else f"{score:.3g}"
-
-
-def _escape_character(character: str) -> str:
-    is_hidden = unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in _BIDI_CONTROLS
-    return character.encode("unicode_escape").decode("ascii") if is_hidden else character
-
-
-def _text(text: str | bytes) -> str:
-    return html.escape(display_text(text), quote=True)
 
 
 @functools.cache
@@ -168,14 +146,14 @@ def _facts(data: ReportData) -> str:
         ("Time", "" if data.seconds is None else _duration(data.seconds)),
         ("Made", data.created),
     ]
-    return "\n".join(f"<div><dt>{name}</dt><dd>{_text(value)}</dd></div>" for name, value in facts if value)
+    return "\n".join(f"<div><dt>{name}</dt><dd>{escaped(value)}</dd></div>" for name, value in facts if value)
 
 
 def _evaluation(rows: Sequence[tuple[str, str]]) -> str:
     if not rows:
         return ""
     body = "\n".join(
-        f'<tr><th scope="row">{_text(name)}</th><td class="number">{_text(value)}</td></tr>' for name, value in rows
+        f'<tr><th scope="row">{escaped(name)}</th><td class="number">{escaped(value)}</td></tr>' for name, value in rows
     )
     return (
         '<section class="panel evaluation" aria-labelledby="evaluation-title">\n'
@@ -190,7 +168,7 @@ def _tag_row(number: int, item: TagSummary, scale: _Scale) -> str:
     value = -1e300 if item.mean_score is None else float(item.mean_score)
     mean = "–" if item.mean_score is None else scale.text(item.mean_score)
     return (
-        f'<tr data-tag="{number}"><th scope="row">{_text(item.tag)}</th>'
+        f'<tr data-tag="{number}"><th scope="row">{escaped(item.tag)}</th>'
         f'<td class="number" data-value="{item.n_given}">{item.n_given:,}</td>'
         f'<td class="number" data-value="{item.n_suggested}">{item.n_suggested:,}</td>'
         f'<td class="number" data-value="{value!r}">{mean}</td></tr>'
@@ -215,30 +193,17 @@ def _noscript(n_shown: int) -> str:
     )
 
 
-def image_source(data: bytes) -> str:
-    """Return a data URL, or nothing where the bytes are not one of the three kinds of picture."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        kind = "webp"
-    elif data[:3] == b"\xff\xd8\xff":
-        kind = "jpeg"
-    elif data[:8] == b"\x89PNG\r\n\x1a\n":
-        kind = "png"
-    else:
-        return ""
-    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
-
-
 def _card(photo: ReportPhoto, scale: _Scale) -> str:
     """Return the same elements as ``card`` in report.js."""
-    name = _text(photo.name)
+    name = escaped(photo.name)
     source = image_source(photo.thumbnail)
     parts = [f'<p class="name">{name}</p>']
     if photo.given:
-        chips = "".join(f'<li class="chip">{_text(tag)}</li>' for tag in photo.given)
+        chips = "".join(f'<li class="chip">{escaped(tag)}</li>' for tag in photo.given)
         parts.append(f'<ul class="chips" aria-label="Given by you">{chips}</ul>')
     if photo.suggestions:
         items = "".join(
-            f'<li><span class="tag">{_text(tag)}</span><span class="score">{scale.text(score)}</span>'
+            f'<li><span class="tag">{escaped(tag)}</span><span class="score">{scale.text(score)}</span>'
             f'<span class="track" aria-hidden="true"><span class="bar b{scale.level(score)}"></span></span></li>'
             for tag, score in photo.suggestions
         )
@@ -254,12 +219,20 @@ def _card(photo: ReportPhoto, scale: _Scale) -> str:
     return f'<li class="card">{image}<div class="body">{"".join(parts)}</div></li>'
 
 
+def _topics(data: ReportData) -> str:
+    if not data.topics:
+        return ""
+    rows = {photo.row for topic in data.topics for photo in topic.photos}
+    thumbnails = {row: data.photos[row].thumbnail for row in rows}
+    return topics_fragment(data.topics, [photo.name for photo in data.photos], thumbnails)
+
+
 def _unreadable(photos: Sequence[UnreadablePhoto]) -> str:
     if not photos:
         return ""
     rows = "\n".join(
-        f'<tr><th scope="row" class="file">{_text(photo.name)}</th>'
-        f"<td>{_text(str(photo.verdict).replace('_', ' '))}</td><td>{_text(photo.detail)}</td></tr>"
+        f'<tr><th scope="row" class="file">{escaped(photo.name)}</th>'
+        f"<td>{escaped(str(photo.verdict).replace('_', ' '))}</td><td>{escaped(photo.detail)}</td></tr>"
         for photo in photos[:MAX_UNREADABLE]
     )
     more = len(photos) - MAX_UNREADABLE
@@ -276,7 +249,7 @@ def _settings(rows: Sequence[tuple[str, str, str]]) -> str:
     if not rows:
         return ""
     body = "\n".join(
-        f'<tr><th scope="row" class="file">{_text(name)}</th><td>{_text(value)}</td><td>{_text(origin)}</td></tr>'
+        f'<tr><th scope="row" class="file">{escaped(name)}</th><td>{escaped(value)}</td><td>{escaped(origin)}</td></tr>'
         for name, value, origin in rows
     )
     return (

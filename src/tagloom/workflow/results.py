@@ -14,6 +14,7 @@ from tagloom.core.photos import PhotoRecord
 from tagloom.core.vocabulary import TagVocabulary
 from tagloom.features import ExtractionCounts
 from tagloom.metadata import PhotoLabels
+from tagloom.methods.topics import TopicDescription
 from tagloom.workflow.evaluate import Comparison
 
 __all__ = ["AnnotateResult", "top_suggestions"]
@@ -43,6 +44,8 @@ class AnnotateResult:
         How many files were known, hashed, decoded.
     method : str
         The learner's name.
+    topics : list of TopicDescription
+        What a topic model has learnt; empty for other methods. Photos are rows of ``photos``.
     comparison : Comparison or None
         How good the scores are, where the truth was given.
     seconds : dict
@@ -61,6 +64,7 @@ class AnnotateResult:
     labels: PhotoLabels
     counts: ExtractionCounts
     method: str
+    topics: list[TopicDescription] = field(default_factory=list)
     comparison: Comparison | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)

@@ -1,10 +1,9 @@
-"""What a topic model has learnt, as HTML: every text is escaped here."""
+"""What a topic model has learnt, as HTML: every text goes through `escaped`."""
 
-import html
 from collections.abc import Mapping, Sequence
 
 from tagloom.methods.topics import TopicDescription, TopicPhoto, TopicTag
-from tagloom.workflow.report_page import display_text, image_source
+from tagloom.workflow.report_text import escaped, image_source
 
 __all__ = ["topics_fragment"]
 
@@ -34,8 +33,10 @@ def topics_fragment(
     """
     shown = "\n".join(_topic(topic, photos, thumbnails or {}) for topic in topics)
     body = f'<ul class="topic-list">\n{shown}\n</ul>' if topics else '<p class="none">No topics</p>'
+    # What scrolls must be reached by keyboard.
+    body = f'<div class="scroll" tabindex="0" role="region" aria-labelledby="topics-title">{body}</div>'
     return (
-        f'<section class="panel topics" aria-labelledby="topics-title">\n<h2 id="topics-title">{_text(heading)} '
+        f'<section class="panel topics" aria-labelledby="topics-title">\n<h2 id="topics-title">{escaped(heading)} '
         f'<span class="count">{len(topics):,}</span></h2>\n{body}\n</section>'
     )
 
@@ -46,21 +47,17 @@ def _topic(topic: TopicDescription, photos: Sequence[str | bytes] | None, thumbn
     return (
         f'<li class="topic"><h3>Topic {topic.topic + 1} <span class="count">{topic.share:.1%} of the photos</span></h3>'
         f'<ul class="chips" aria-label="Tags">{tags}</ul>'
-        f'<ul class="photos" aria-label="Typical photos">{typical}</ul></li>'
+        f'<ul class="typical" aria-label="Typical photos">{typical}</ul></li>'
     )
 
 
 def _tag(tag: TopicTag) -> str:
     hint = f"{tag.lift:.1f} times as often as in all photos"
-    return f'<li class="chip" title="{hint}">{_text(tag.tag)} <span class="score">{tag.probability:.2f}</span></li>'
+    return f'<li class="chip" title="{hint}">{escaped(tag.tag)} <span class="score">{tag.probability:.2f}</span></li>'
 
 
 def _photo(photo: TopicPhoto, photos: Sequence[str | bytes] | None, thumbnails: Mapping[int, bytes]) -> str:
-    name = _text(f"photo {photo.row + 1}" if photos is None else photos[photo.row])
+    name = escaped(f"photo {photo.row + 1}" if photos is None else photos[photo.row])
     source = image_source(thumbnails.get(photo.row, b""))
     image = f'<img alt="" loading="lazy" decoding="async" src="{source}">' if source else ""
     return f'<li>{image}<span class="name">{name}</span> <span class="score">{photo.probability:.2f}</span></li>'
-
-
-def _text(text: str | bytes) -> str:
-    return html.escape(display_text(text), quote=True)
