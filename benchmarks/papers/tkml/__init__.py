@@ -1,0 +1,1 @@
+"""TKML and wTKML: data, methods and choices of the reproduction."""
