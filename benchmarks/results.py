@@ -56,7 +56,7 @@ def environment(threads: int | None = None) -> dict[str, Any]:
     commit = _git("rev-parse", "--verify", "HEAD")
     found: dict[str, Any] = {
         "commit": commit,
-        "dirty": commit is None or bool(_git("status", "--porcelain", "--", ":!*/results*", ":!docs")),
+        "dirty": commit is None or bool(_git("status", "--porcelain", "--", ":!*/results*", ":!*/studies.json", ":!docs")),
         "python": platform.python_version(),
         "system": platform.system(),
         "machine": platform.machine(),
