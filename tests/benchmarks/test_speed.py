@@ -237,6 +237,24 @@ def test_an_environment_is_made_once_per_requirement_file(tmp_path, monkeypatch)
     assert make_env.make("small", tmp_path, install=False)
 
 
+def test_packages_without_what_they_ask_for_come_from_a_second_file(tmp_path, monkeypatch):
+    (tmp_path / "small.txt").write_text("numpy\n", encoding="utf-8")
+    (tmp_path / "small.no-deps.txt").write_text("greedy\n", encoding="utf-8")
+    monkeypatch.setattr(make_env, "HERE", tmp_path)
+    monkeypatch.setattr(make_env.venv, "create", lambda folder, **_: folder.mkdir(exist_ok=True))
+    commands = []
+    monkeypatch.setattr(make_env.subprocess, "run", lambda command, check: commands.append(command[4:]))
+    assert make_env.peer_names() == ["small"]
+    assert make_env.make("small", tmp_path)
+    assert commands == [
+        ["--quiet", "-r", str(tmp_path / "small.txt")],
+        ["--quiet", "--no-deps", "-r", str(tmp_path / "small.no-deps.txt")],
+    ]
+    assert not make_env.make("small", tmp_path)
+    (tmp_path / "small.no-deps.txt").write_text("greedy>2\n", encoding="utf-8")
+    assert make_env.make("small", tmp_path)
+
+
 def test_an_unknown_peer_is_named(capsys):
     assert make_env.main(["nothing-such"]) == 2
     assert "no peer" in capsys.readouterr().err

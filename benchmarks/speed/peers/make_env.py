@@ -1,6 +1,7 @@
 """``python benchmarks/speed/peers/make_env.py [NAME …]``: make ``.venv-bench-NAME`` from ``NAME.txt``.
 
-Plain venv and pip. An environment whose requirement file has not changed since is left as it is.
+Plain venv and pip. Packages in ``NAME.no-deps.txt``, where there is one, come without what they ask for. An environment
+whose requirement files have not changed since is left as it is.
 """
 
 import argparse
@@ -13,24 +14,33 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
+NO_DEPS = ".no-deps.txt"
 
 
 def peer_names() -> list[str]:
-    return sorted(path.stem for path in HERE.glob("*.txt"))
+    return sorted(path.stem for path in HERE.glob("*.txt") if not path.name.endswith(NO_DEPS))
+
+
+def requirement_files(name: str) -> list[tuple[Path, list[str]]]:
+    """Return the requirement files of an environment, each with the options pip gets for it."""
+    files = [(HERE / f"{name}.txt", []), (HERE / f"{name}{NO_DEPS}", ["--no-deps"])]
+    return [(file, options) for file, options in files if file.is_file()]
 
 
 def make(name: str, root: Path = ROOT, *, install: bool = True) -> bool:
     """Make one environment; return whether anything had to be done."""
-    requirements = HERE / f"{name}.txt"
+    requirements = requirement_files(name)
     folder = root / f".venv-bench-{name}"
     stamp = folder / "requirements.sha256"
-    digest = hashlib.sha256(requirements.read_bytes()).hexdigest()
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file, _ in requirements)).hexdigest()
     if stamp.is_file() and stamp.read_text(encoding="ascii") == digest:
         return False
     venv.create(folder, clear=True, with_pip=install)
     if install:
         python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "-r", str(requirements)], check=True)
+        for file, options in requirements:
+            command = [str(python), "-m", "pip", "install", "--quiet", *options, "-r", str(file)]
+            subprocess.run(command, check=True)
     stamp.write_text(digest, encoding="ascii")
     return True
 
