@@ -51,12 +51,16 @@ def seed_of(*parts: Any) -> int:
     return int(digest(list(parts))[:8], 16)
 
 
+# What the benchmarks write themselves is no change of the code that ran.
+WRITTEN = ("*/results*", "*/studies.json", "docs")
+
+
 def environment(threads: int | None = None) -> dict[str, Any]:
     """Return commit, dirty flag, versions and core count; no host names and no paths."""
     commit = _git("rev-parse", "--verify", "HEAD")
     found: dict[str, Any] = {
         "commit": commit,
-        "dirty": commit is None or bool(_git("status", "--porcelain", "--", ":!*/results*", ":!*/studies.json", ":!docs")),
+        "dirty": commit is None or bool(_git("status", "--porcelain", "--", *(f":!{name}" for name in WRITTEN))),
         "python": platform.python_version(),
         "system": platform.system(),
         "machine": platform.machine(),
