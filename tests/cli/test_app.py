@@ -21,6 +21,15 @@ def test_bare_says_what_to_do_next():
     assert done.returncode == 0
     assert "tagloom demo" in done.stdout
     assert "tagloom annotate" in done.stdout
+    assert "tagloom init PHOTOS" in done.stdout
+    assert "tagloom status" in done.stdout
+
+
+def test_a_photo_may_be_called_debug(tagloom, project):
+    (project / "scene_00000.jpg").rename(project / "--debug")
+    done = tagloom("label", "--add", "sea", "--", "--debug")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "'--debug'" in done.err
 
 
 def test_help_and_version_import_nothing_heavy():

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import subprocess
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tagloom.core import system
 from tagloom.core.keywords import Keyword
+from tagloom.exceptions import WriteError
 from tagloom.metadata.file_changes import FileChanges
 from tagloom.metadata.photo_keywords import read_photo_keywords
 from tagloom.metadata.sidecar_plan import plan_sidecar
@@ -145,6 +148,24 @@ def test_a_damaged_sidecar_is_left_alone_and_the_others_go_on(writer, photo):
     assert "well-formed" in outcomes[0].describe()
     assert damaged.read_bytes() == b"<x:xmpmeta"
     assert os.path.islink(dangling)
+
+
+def test_a_full_disk_ends_it_at_once(writer, photo, monkeypatch):
+    other = photo.with_name("IMG_2.jpg")
+    other.write_bytes(b"never opened")
+    n_tried = 0
+
+    def full(descriptor):
+        nonlocal n_tried
+        n_tried += 1
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(system, "sync_file", full)
+    changes = [KeywordChange(os.fsencode(path), (SEA,)) for path in (photo, other)]
+    with pytest.raises(WriteError, match="No space left"):
+        list(writer.write(changes))
+    assert n_tried == 1  # every other file would fail the same way, with a line each
+    assert sorted(os.listdir(photo.parent)) == ["IMG_1.jpg", "IMG_2.jpg"]
 
 
 def test_links_are_written_through(writer, photo, tmp_path):

@@ -336,3 +336,18 @@ def test_another_store_sees_decisions_at_once(store, tmp_path):
         assert other.decisions.current().photo_ids.tolist() == [3]
         other.decisions.undo()
         assert len(store.decisions.current().states) == 0
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_lists_and_arrays_are_the_same(store, kind):
+    number = store.decisions.decide(kind([3, 1, 1]), kind([2, 2, 1]), 1)
+    store.decisions.decide(kind([1]), 2, kind([0]))
+    said = store.decisions.current()
+    assert (said.photo_ids.tolist(), said.tag_ids.tolist(), said.states.tolist()) == ([1, 1, 3], [1, 2, 2], [1, 0, 1])
+    assert store.decisions.batch(number).n == 3
+    assert store.decisions.decide(kind([]), 1, 1) is None
+    with pytest.raises(InvalidInputError, match=r"equally long .*\[2, 3, 1\]"):
+        store.decisions.decide(kind([1, 2]), kind([1, 2, 3]), 1)
+    for wrong in (kind([1.5]), kind([True]), kind([[1]])):
+        with pytest.raises(InvalidInputError, match="photo_ids must be a row of whole numbers"):
+            store.decisions.decide(wrong, 1, 1)

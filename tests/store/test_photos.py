@@ -101,7 +101,7 @@ def test_unread_files_are_neither_new_nor_missing(empty, scan):
 
 def test_files_to_read(empty, scan):
     scan(empty, {b"1": 1, b"2": 2})
-    stamps = [FileStamp(2, 5, 7), FileStamp(3, 6, 7), FileStamp(1, 1, 1), None]
+    stamps = [(2, 5, 7), (3, 6, 7), (1, 1, 1), None]
     assert empty.photos.changed_files([b"1", b"2", b"3", b"1"], stamps) == [1, 2, 3]
 
 
@@ -163,3 +163,15 @@ def test_an_offline_root_has_no_missing_photos(store):
 def test_a_store_without_a_root(tmp_path):
     with ProjectStore(tmp_path / "t") as store, pytest.raises(InvalidInputError, match="without a root"):
         store.photos.reconcile([])
+
+
+def test_short_questions_are_answered_as_by_the_table(empty, scan):
+    scan(empty, {b"1": 1, b"2": 2, b"3": 3})
+    with empty.lock(), empty.cache() as cache:
+        cache.record([PhotoRecord(b"2", Verdict.DAMAGED, "why", "", FileStamp(0, 1))])
+    empty.photos.reconcile([b"1", b"2"])
+    table = empty.photos.table(state="present")
+    assert empty.photos.paths() == table.paths == [b"1", b"2"]
+    assert empty.photos.unreadable() == [(b"2", "damaged")]
+    assert [verdict for verdict in table.verdicts if verdict != "ok"] == ["damaged"]
+    assert empty.photos.existing([3, 1, 9]) == {1, 3}

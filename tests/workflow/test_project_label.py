@@ -191,7 +191,7 @@ def test_labelling_imports_nothing_heavy(project, photos):
         with Project.open({str(project.folder)!r}) as opened:
             opened.label("0.jpg", add="light")
             opened.undo()
-        heavy = {{"sklearn", "scipy", "PIL", "cv2", "onnxruntime", "lxml", "pandas", "pyarrow"}}
+        heavy = {{"numpy", "sklearn", "scipy", "PIL", "cv2", "onnxruntime", "lxml", "pandas", "pyarrow"}}
         print(sorted(heavy & set(sys.modules)))
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)

@@ -156,9 +156,12 @@ def _as_user(uid, place, script):
     for path in [place / "project", *(place / "project").rglob("*")]:
         os.chown(path, uid, uid)
     start = """
-        import os, sys
+        import importlib, os, pkgutil, sys
         import lxml.etree
-        import tagloom.workflow.project_scan, tagloom.workflow.project_status, tagloom.workflow.project_write
+        import tagloom.store, tagloom.workflow.project_scan, tagloom.workflow.project_status
+        import tagloom.workflow.project_write
+        for module in pkgutil.iter_modules(tagloom.store.__path__, "tagloom.store."):
+            importlib.import_module(module.name)  # the parts of the store are imported when they are first used
         from tagloom.exceptions import TagloomError
         from tagloom.workflow.project import Project
         os.setuid(int(sys.argv[1]))

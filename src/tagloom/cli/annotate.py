@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tagloom.cli.options import (
+    AbsentMeans,
     EncoderOption,
     GroupsOption,
     Method,
@@ -27,9 +28,7 @@ def annotate(
     out: OutFolder,
     method: Method = None,
     keywords: Annotated[int | None, typer.Option("--keywords", help="Suggestions per photo; 0 means all tags.")] = None,
-    absent_means: Annotated[
-        str | None, typer.Option("--absent-means", help="What a tag not named on a listed photo means: no or unknown.")
-    ] = None,
+    absent_means: AbsentMeans = None,
     truth: Annotated[
         Path | None,
         typer.Option("--truth", help="Labels file with the true tags: prints how good the suggestions are."),
@@ -65,5 +64,6 @@ def annotate(
         "n_threads": threads,
     }
     settings = load_settings(flags, os.environ, out / PROJECT_FILE_NAME)
-    progress = RichProgress(quiet=quiet)
-    print_summary(run(photos, labels, out, settings, truth=truth, retry=retry, progress=progress))
+    with RichProgress(quiet=quiet) as progress:
+        result = run(photos, labels, out, settings, truth=truth, retry=retry, progress=progress)
+    print_summary(result)

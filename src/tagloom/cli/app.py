@@ -2,13 +2,32 @@
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from tagloom._version import __version__
-from tagloom.cli import annotate, demo, doctor, extract
-from tagloom.cli.console import print_error, print_line
+from tagloom.cli.annotate import annotate
+from tagloom.cli.backup import backup
+from tagloom.cli.check import check, repair
+from tagloom.cli.console import print_error, print_line, print_text
+from tagloom.cli.demo import demo
+from tagloom.cli.doctor import doctor
+from tagloom.cli.export import export
+from tagloom.cli.extract import extract
+from tagloom.cli.history import history
+from tagloom.cli.import_ import import_
+from tagloom.cli.init import init
+from tagloom.cli.label import label
+from tagloom.cli.remove import remove
+from tagloom.cli.scan import scan
+from tagloom.cli.status import status
+from tagloom.cli.suggest import suggest
+from tagloom.cli.tags import tags
+from tagloom.cli.train import train
+from tagloom.cli.undo import redo, undo
+from tagloom.cli.write import write
 from tagloom.exceptions import TagloomError
 
 __all__ = ["app", "main"]
@@ -21,7 +40,12 @@ NEXT_STEPS = """tagloom {version}: tag a few photos, and tagloom tags the rest.
 See it work on made-up photos:
   tagloom demo
 
-On your own photos: write a file labels.csv such as
+On your own photos, in a project that you work on for weeks:
+  tagloom init PHOTOS
+  cd PHOTOS
+  tagloom status        says what to do next, now and at any time
+
+Or in one go: write a file labels.csv such as
   file,tags
   beach/IMG_0042.jpg,sea;sand;sunset
   IMG_0107.jpg,dog
@@ -31,18 +55,43 @@ for a few dozen photos, then
 tagloom doctor shows whether everything it needs is in place; tagloom --help lists all commands.
 """
 
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 an error that one line explains, 2 wrong usage, 130 interrupted; run again to go on."
+)
+
 app = typer.Typer(
     name="tagloom",
-    help="Tag a few photos, and tagloom tags the rest. Works offline; photos are only read.",
-    epilog="Exit codes: 0 done, 1 an error that one line explains, 2 wrong usage, 130 interrupted; run again to go on.",
+    help="Tag a few photos, and tagloom tags the rest. Works offline.",
+    epilog=EXIT_CODES,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("annotate")(annotate.annotate)
-app.command("extract")(extract.extract)
-app.command("demo")(demo.demo)
-app.command("doctor")(doctor.doctor)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "init": init,
+    "scan": scan,
+    "import": import_,
+    "label": label,
+    "extract": extract,
+    "train": train,
+    "suggest": suggest,
+    "export": export,
+    "write": write,
+    "undo": undo,
+    "redo": redo,
+    "history": history,
+    "status": status,
+    "check": check,
+    "repair": repair,
+    "backup": backup,
+    "remove": remove,
+    "annotate": annotate,
+    "demo": demo,
+    "doctor": doctor,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name, epilog=f"--debug shows the traceback of an error. {EXIT_CODES}")(_command)
+app.add_typer(tags, name="tags")
 
 
 def _show_version(value: bool) -> None:
@@ -59,18 +108,19 @@ def entry(
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Tag a few photos, and tagloom tags the rest. Works offline; photos are only read."""
+    """Tag a few photos, and tagloom tags the rest. Works offline, and photos are never changed unless asked."""
     context.obj = {"debug": debug}
     if context.invoked_subcommand is None:
-        print_line(NEXT_STEPS.format(version=__version__))
+        print_text(NEXT_STEPS.format(version=__version__))
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the program; one line for an error, a traceback only with ``--debug``."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    debug = "--debug" in arguments
+    end = arguments.index("--") if "--" in arguments else len(arguments)  # names of photos follow
+    debug = "--debug" in arguments[:end]
     if debug:  # accepted before and after the command
-        arguments = ["--debug", *(item for item in arguments if item != "--debug")]
+        arguments = ["--debug", *(item for item in arguments[:end] if item != "--debug"), *arguments[end:]]
     try:
         _run(arguments)
     except SystemExit as end:

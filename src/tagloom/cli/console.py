@@ -2,16 +2,25 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
-__all__ = ["RichProgress", "print_error", "print_line", "print_table", "printable"]
+__all__ = [
+    "RichProgress",
+    "confirm",
+    "print_error",
+    "print_json",
+    "print_line",
+    "print_note",
+    "print_table",
+    "print_text",
+    "printable",
+]
 
 
 def printable(text: str) -> str:
-    """Return text that any terminal takes: broken Unicode and control characters are shown as escapes."""
-    safe = "".join(
-        character if character.isprintable() or character == "\n" else repr(character)[1:-1] for character in text
-    )
+    """Return text that any terminal takes, on one line: broken Unicode and control characters become escapes."""
+    safe = "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return safe.encode(encoding, errors="backslashreplace").decode(encoding)
 
@@ -21,9 +30,34 @@ def print_line(text: str) -> None:
     sys.stdout.write(printable(text) + "\n")
 
 
+def print_text(text: str) -> None:
+    """Print text of several lines that holds nothing from files."""
+    for line in text.split("\n"):
+        print_line(line)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document to standard output: ASCII, so that every terminal and every reader takes it."""
+    import json
+
+    sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def print_note(text: str) -> None:
+    """Print a line to standard error that is no error."""
+    sys.stderr.write(printable(text) + "\n")
+
+
 def print_error(text: str) -> None:
     """Print a line to standard error, marked as tagloom's."""
-    sys.stderr.write(f"tagloom: {printable(text)}\n")
+    print_note(f"tagloom: {text}")
+
+
+def confirm(question: str) -> bool:
+    """Ask a question that only a clear yes answers with yes; the end of the input is a no."""
+    sys.stderr.write(f"{printable(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, n_left: int = 1) -> None:
@@ -33,7 +67,13 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE, title_style="bold", show_header=any(columns))
+    table = Table(
+        title=Text(printable(title)),
+        title_justify="left",
+        box=box.SIMPLE,
+        title_style="bold",
+        show_header=any(columns),
+    )
     for number, name in enumerate(columns):
         table.add_column(name, justify="left" if number < n_left else "right", overflow="fold")
     for row in rows:
@@ -42,7 +82,10 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 
 class RichProgress:
-    """A progress bar with rate and time left on standard error; plain lines where that is no terminal."""
+    """A progress bar with rate and time left on standard error; plain lines where that is no terminal.
+
+    Use it as a context manager: the terminal is left in order whatever happens.
+    """
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -50,16 +93,25 @@ class RichProgress:
         self._task: Any = None
         self._is_terminal = sys.stderr.isatty()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.finish()
+
     def start(self, stage: str, total: int | None = None) -> None:
         """Begin a stage."""
         if self._quiet:
             return
         if not self._is_terminal:
-            sys.stderr.write(f"{stage} …" + (f" ({total} to do)" if total else "") + "\n")
+            print_note(f"{stage} …" + (f" ({total} to do)" if total else ""))
             return
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+        self.finish()
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),

@@ -31,5 +31,6 @@ def demo(
     from tagloom.workflow.settings import load_settings
 
     settings = load_settings({"method": method}, os.environ)
-    result = run(out, settings, n_photos=photos, labeled=labeled, random_state=seed, progress=RichProgress(quiet=quiet))
+    with RichProgress(quiet=quiet) as progress:
+        result = run(out, settings, n_photos=photos, labeled=labeled, random_state=seed, progress=progress)
     print_summary(result)

@@ -23,7 +23,7 @@ from tagloom.metadata.file_changes import FileChanges, real_file
 from tagloom.metadata.iptc import is_utf8, read_iptc
 from tagloom.metadata.pixel_hash import pixel_hashes
 from tagloom.metadata.sidecar_plan import SidecarPlan, plan_sidecar
-from tagloom.metadata.sidecars import KeywordChange, WriteOutcome, line_of
+from tagloom.metadata.sidecars import KeywordChange, WriteOutcome, is_disk_full, line_of
 from tagloom.metadata.xmp_read import read_xmp
 
 __all__ = ["KeywordEmbedder", "find_exiftool"]
@@ -88,7 +88,7 @@ class KeywordEmbedder:
     def write(
         self, changes: Iterable[KeywordChange], *, run: str = "", progress: Progress = NO_PROGRESS
     ) -> Iterator[WriteOutcome]:
-        """Write into one photo after the other; a failure concerns its own file only.
+        """Write into one photo after the other; a failure concerns its own file only, but for a full disk.
 
         Parameters
         ----------
@@ -103,11 +103,18 @@ class KeywordEmbedder:
         ------
         WriteOutcome
             When it is on stable storage.
+
+        Raises
+        ------
+        WriteError
+            If the disk is full.
         """
         for change in changes:
             try:
                 outcome = self._write(change, run)
             except (TagloomError, OSError) as error:
+                if is_disk_full(error):
+                    raise
                 outcome = WriteOutcome(change.photo, change.photo, "failed", problem=line_of(error))
             yield outcome
             progress.advance()

@@ -1,5 +1,6 @@
 """Writing keywords to XMP sidecars: read, merge, journal, replace. The photos themselves are never opened."""
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,9 +19,10 @@ from tagloom.metadata.sidecar_plan import SidecarPlan, describe, plan_sidecar
 from tagloom.metadata.write_journal import JournalEntry, fingerprint
 from tagloom.metadata.xmp_tree import LARGEST_XMP
 
-__all__ = ["KeywordChange", "SidecarWriter", "WriteOutcome", "line_of"]
+__all__ = ["KeywordChange", "SidecarWriter", "WriteOutcome", "is_disk_full", "line_of"]
 
 _TRIES = 3
+_NO_SPACE = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})  # a quota is no matter on Windows
 Status = Literal["planned", "written", "merged", "unchanged", "failed"]
 
 
@@ -124,7 +126,7 @@ class SidecarWriter:
     def write(
         self, changes: Iterable[KeywordChange], *, run: str = "", progress: Progress = NO_PROGRESS
     ) -> Iterator[WriteOutcome]:
-        """Write one sidecar after the other; a failure concerns its own file only.
+        """Write one sidecar after the other; a failure concerns its own file only, but for a full disk.
 
         Parameters
         ----------
@@ -139,6 +141,11 @@ class SidecarWriter:
         ------
         WriteOutcome
             When it is on stable storage.
+
+        Raises
+        ------
+        WriteError
+            If the disk is full: no other file would fare better. What was written is kept, and the journal knows it.
         """
         for change in changes:
             yield self._write(change, run)
@@ -161,11 +168,18 @@ class SidecarWriter:
             except ChangedMeanwhileError:
                 was_changed = True
             except (TagloomError, OSError) as error:
+                if is_disk_full(error):
+                    raise
                 problem = line_of(error)
                 break
             else:
                 return WriteOutcome(change.photo, path, "merged" if was_changed else "written", plan, entry)
         return WriteOutcome(change.photo, path, "failed", problem=problem)
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Tell whether an error is that there is no space left, which concerns every file to come."""
+    return isinstance(error, OSError) and error.errno in _NO_SPACE
 
 
 def line_of(error: BaseException) -> str:

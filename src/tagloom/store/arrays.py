@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +14,12 @@ from safetensors.numpy import load, save
 
 from tagloom.core.files import write_bytes
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError
+from tagloom.store.array_files import ArrayFile
 from tagloom.store.runs import to_json
 
-__all__ = ["ArrayFile", "load_arrays", "save_arrays"]
+__all__ = ["load_arrays", "save_arrays"]
 
 FORMAT = 1
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayFile:
-    """A written file: name without folder, size and checksum."""
-
-    file: str
-    n_bytes: int
-    checksum: str
 
 
 def save_arrays(

@@ -7,7 +7,6 @@ an older library than that falls back to a rollback journal. ``TAGLOOM_JOURNAL=w
 import contextlib
 import errno
 import os
-import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -105,8 +104,14 @@ class _Patience:
             self._since = now
         if now - self._since > self._seconds:
             return False
-        time.sleep(random.uniform(0.0005, 0.008))
+        _sleep(0.0005, 0.008)
         return True
+
+
+def _sleep(least: float, most: float) -> None:
+    import random  # needed only where another process is in the way
+
+    time.sleep(random.uniform(least, most))
 
 
 def _configure(connection: apsw.Connection, path: Path, journal: str | None, patience: float) -> None:
@@ -146,7 +151,7 @@ def _switch_journal(connection: apsw.Connection, wanted: str, patience: float) -
         except (apsw.BusyError, apsw.LockedError):
             if time.monotonic() > deadline:
                 return found
-        time.sleep(random.uniform(0.001, 0.01))
+        _sleep(0.001, 0.01)
 
 
 def _check_ours(connection: apsw.Connection, path: Path, n_known: int, application_id: int) -> None:
@@ -156,7 +161,8 @@ def _check_ours(connection: apsw.Connection, path: Path, n_known: int, applicati
         version = connection.pragma("user_version")
         is_empty = fetch(connection, "SELECT count(*) FROM sqlite_schema")[0][0] == 0
     finally:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # without space for its shared memory SQLite has rolled back by itself
+            connection.execute("ROLLBACK")
     if found_id != application_id and not is_empty:
         raise DamagedStoreError(
             f"{path.name} is not a tagloom file (application id {found_id}); move it away, or choose another folder"

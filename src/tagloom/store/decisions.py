@@ -1,23 +1,26 @@
 """What was decided about photos and tags: an append-only log with undo, and the state that follows from it."""
 
-import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import apsw
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.labels import LabelMatrix
 from tagloom.exceptions import InvalidInputError
 from tagloom.store.database import fetch
 from tagloom.store.log import ORIGINS, UNDONE, Records, append
-from tagloom.store.session import Database, Ids, as_ids, json_ids
-from tagloom.store.tags import CLOSURE, live_tags
+from tagloom.store.session import Database, json_ids, whole_numbers
+from tagloom.store.tags import live_tags
 from tagloom.store.undo import find_redoable, find_undoable, take_back
 
-__all__ = ["Batch", "Decisions", "Origin", "Standing"]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from tagloom.core.labels import LabelMatrix
+    from tagloom.store.session import Ids
+    from tagloom.store.standing import Standing
+
+__all__ = ["Batch", "Decisions", "Origin"]
 
 Origin = Literal["human", "imported", "suggested"]
 
@@ -54,26 +57,6 @@ class Batch:
     undone: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The states in force, one entry per pair of photo and tag, by photo and then tag.
-
-    Parameters
-    ----------
-    photo_ids, tag_ids : ndarray of int64
-        The pairs.
-    states : ndarray of int8
-        1 has it, 0 has it not. Pairs of which nobody has said anything are not listed.
-    origins : ndarray of int8
-        0 human, 1 imported, 2 suggested and accepted.
-    """
-
-    photo_ids: Ids
-    tag_ids: Ids
-    states: NDArray[np.int8]
-    origins: NDArray[np.int8]
-
-
 class Decisions:
     """The decisions of a project. Nothing is ever changed or deleted; undo and redo add records.
 
@@ -88,9 +71,9 @@ class Decisions:
 
     def decide(
         self,
-        photo_ids: ArrayLike,
-        tag_ids: ArrayLike,
-        states: ArrayLike,
+        photo_ids: "ArrayLike",
+        tag_ids: "ArrayLike",
+        states: "ArrayLike",
         *,
         origin: Origin = "human",
         who: str = "",
@@ -119,37 +102,32 @@ class Decisions:
         int or None
             The batch; None if nothing was left to record.
         """
-        photos, tags, values = _pairs(photo_ids, tag_ids, states)
+        photos, tags, values = _columns(photo_ids, tag_ids, states)
         code = _origin(origin)
         kept = [_origin(item) for item in keep]
         with self._database.write() as connection:
             tags = _checked(connection, photos, tags)
+            chosen: Sequence[int] = range(len(photos))
             if kept or skip_same:
-                mask = _wanted(connection, photos, tags, values, code, kept, skip_same)
-                photos, tags, values = photos[mask], tags[mask], values[mask]
-            if not len(photos):
+                chosen = _wanted(connection, photos, tags, values, code, kept, skip_same)
+            if not chosen:
                 return None
-            order = np.lexsort((tags, photos))  # stable, and the order of the index: far faster for large batches
-            photos, tags, values = photos[order], tags[order], values[order]
-            records = Records(photos, tags, values, np.full(len(photos), code, dtype=np.int8))
-            return append(connection, "decide", records, label=label, who=who)
+            # By photo, then tag: the order of the index, far faster for large batches. Both sorts are stable.
+            order = sorted(sorted(chosen, key=tags.__getitem__), key=photos.__getitem__)
+            photos, tags, values = ([column[row] for row in order] for column in (photos, tags, values))
+            return append(
+                connection, "decide", Records(photos, tags, values, [code] * len(order)), label=label, who=who
+            )
 
-    def current(self, tag_ids: ArrayLike | None = None, photo_ids: ArrayLike | None = None) -> Standing:
+    def current(self, tag_ids: "ArrayLike | None" = None, photo_ids: "ArrayLike | None" = None) -> "Standing":
         """Return the states in force, of all pairs or of those of some tags and photos."""
-        where, values = ["1"], []
-        for column, ids in (("tag", tag_ids), ("photo", photo_ids)):
-            if ids is not None:
-                where.append(f"{column} IN (SELECT value FROM json_each(?))")  # noqa: S608
-                values.append(json_ids(as_ids(ids, f"{column}_ids")))
-        sql = f"SELECT photo, tag, state, origin FROM standing WHERE {' AND '.join(where)} ORDER BY photo, tag"  # noqa: S608
-        photos, tags, states, origins = self._database.table(sql, values, n_columns=4).T
-        return Standing(
-            np.ascontiguousarray(photos), np.ascontiguousarray(tags), states.astype(np.int8), origins.astype(np.int8)
-        )
+        from tagloom.store.standing import current_states
+
+        return current_states(self._database, tag_ids, photo_ids)
 
     def labels(
-        self, photo_ids: ArrayLike | None = None, tag_ids: ArrayLike | None = None, *, implied: bool = True
-    ) -> tuple[Ids, Ids, LabelMatrix]:
+        self, photo_ids: "ArrayLike | None" = None, tag_ids: "ArrayLike | None" = None, *, implied: bool = True
+    ) -> "tuple[Ids, Ids, LabelMatrix]":
         """Return the label matrix: 1 has the tag, 0 has it not, -1 nobody has said.
 
         Parameters
@@ -167,25 +145,15 @@ class Decisions:
         Y : ndarray of int8, shape (n, c)
             The labels.
         """
-        said = self.current(photo_ids=photo_ids)
-        closure = self._database.table(CLOSURE, n_columns=2) if implied else np.empty((0, 2), dtype=np.int64)
-        rows = np.unique(said.photo_ids) if photo_ids is None else as_ids(photo_ids, "photo_ids")
-        named = np.unique(said.tag_ids) if tag_ids is None else as_ids(tag_ids, "tag_ids")
-        columns = np.union1d(named, closure[np.isin(closure[:, 0], named), 1]) if tag_ids is None else named
-        everything = np.unique(np.concatenate([said.tag_ids, columns, closure.ravel()]))
-        distinct, row_of = np.unique(rows, return_inverse=True)
-        Y = np.full((len(distinct), len(everything)), -1, dtype=np.int8)
-        Y[np.searchsorted(distinct, said.photo_ids), np.searchsorted(everything, said.tag_ids)] = said.states
-        _imply(Y, np.searchsorted(everything, closure))
-        return rows, columns, Y[row_of[:, None], np.searchsorted(everything, columns)]
+        from tagloom.store.standing import label_matrix
+
+        return label_matrix(self._database, photo_ids, tag_ids, implied=implied)
 
     def labels_digest(self) -> str:
         """Return a checksum of all states in force, to tell whether a model was trained on these."""
-        said = self.current()
-        digest = hashlib.blake2b(digest_size=16)
-        for array in (said.photo_ids, said.tag_ids, said.states):
-            digest.update(np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes())
-        return digest.hexdigest()
+        from tagloom.store.standing import states_digest
+
+        return states_digest(self._database)
 
     def count(self) -> int:
         """Return how many decisions the log holds, those of undo and redo included."""
@@ -256,17 +224,20 @@ def _batch(number: int, kind: str, label: str, who: str, at: float, refers: int 
     return Batch(number, kind, label, who, at, refers, n, bool(undone))
 
 
-def _pairs(photo_ids: ArrayLike, tag_ids: ArrayLike, states: ArrayLike) -> tuple[Ids, Ids, NDArray[np.int8]]:
-    arrays = [as_ids(ids, what) for ids, what in ((photo_ids, "photo_ids"), (tag_ids, "tag_ids"), (states, "states"))]
-    try:
-        photos, tags, values = np.broadcast_arrays(*arrays)
-    except ValueError:
+def _columns(photo_ids: "ArrayLike", tag_ids: "ArrayLike", states: "ArrayLike") -> tuple[list[int], ...]:
+    """Return the three as lists of one length; what is single counts for all of the others."""
+    given = {"photo_ids": photo_ids, "tag_ids": tag_ids, "states": states}
+    columns = [whole_numbers(values, what) for what, values in given.items()]
+    lengths = {len(column) for column in columns} - {1} or {1}
+    if len(lengths) > 1:
         raise InvalidInputError(
-            f"photo_ids, tag_ids and states must be equally long (or single), got {[len(item) for item in arrays]}"
-        ) from None
-    if len(values) and not np.isin(values, (-1, 0, 1)).all():
-        raise InvalidInputError(f"states must be 1, 0 or -1, got {values[~np.isin(values, (-1, 0, 1))][0]}")
-    return photos, tags, values.astype(np.int8)
+            f"photo_ids, tag_ids and states must be equally long (or single), got {[len(item) for item in columns]}"
+        )
+    wrong = set(columns[2]) - {-1, 0, 1}
+    if wrong:
+        raise InvalidInputError(f"states must be 1, 0 or -1, got {min(wrong)}")
+    (n,) = lengths
+    return tuple(column if len(column) == n else column * n for column in columns)
 
 
 def _origin(origin: str) -> int:
@@ -275,9 +246,9 @@ def _origin(origin: str) -> int:
     return ORIGINS.index(origin)
 
 
-def _checked(connection: apsw.Connection, photos: Ids, tags: Ids) -> Ids:
+def _checked(connection: apsw.Connection, photos: list[int], tags: list[int]) -> list[int]:
     """Check that photos and tags exist, and return the tags with merged ones replaced."""
-    for table, ids in (("photos", np.unique(photos)), ("tags", np.unique(tags))):
+    for table, ids in (("photos", sorted(set(photos))), ("tags", sorted(set(tags)))):
         missing = fetch(
             connection,
             f"SELECT value FROM json_each(?) WHERE value NOT IN (SELECT id FROM {table})",  # noqa: S608
@@ -288,37 +259,26 @@ def _checked(connection: apsw.Connection, photos: Ids, tags: Ids) -> Ids:
                 f"{len(missing)} of {len(ids)} {table} do not exist; the first has id {missing[0][0]}"
             )
     final = live_tags(connection)
-    if final:
-        distinct, where = np.unique(tags, return_inverse=True)
-        tags = np.array([final.get(tag, tag) for tag in distinct.tolist()], dtype=np.int64)[where]
-    return tags
+    return [final.get(tag, tag) for tag in tags] if final else tags
 
 
 def _wanted(
     connection: apsw.Connection,
-    photos: Ids,
-    tags: Ids,
-    states: NDArray[np.int8],
+    photos: list[int],
+    tags: list[int],
+    states: list[int],
     origin: int,
     kept: list[int],
     skip_same: bool,
-) -> NDArray[np.bool_]:
-    rows = connection.executemany(
+) -> list[int]:
+    """Return the positions of what is to be recorded, given what stands."""
+    standing = connection.executemany(
         "SELECT ifnull(s.state, -1), ifnull(s.origin, -1) FROM (SELECT ?1 AS photo, ?2 AS tag) "
         "LEFT JOIN standing s USING (photo, tag)",
-        zip(photos.tolist(), tags.tolist(), strict=True),
-    ).fetchall()
-    standing, origins = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-    wanted = ~np.isin(origins, kept)
-    if skip_same:
-        wanted &= (standing != states) | ((origins != origin) & (standing != -1))
-    return wanted
-
-
-def _imply(Y: LabelMatrix, closure: NDArray[np.intp]) -> None:
-    """Fill in what follows from what was said; `closure` holds columns (child, ancestor)."""
-    said = Y.copy()
-    for child, ancestor in closure:
-        Y[(said[:, child] == 1) & (said[:, ancestor] == -1), ancestor] = 1
-    for child, ancestor in closure:
-        Y[(said[:, ancestor] == 0) & (Y[:, child] == -1), child] = 0
+        zip(photos, tags, strict=True),
+    )
+    return [
+        row
+        for row, (state, (now, by)) in enumerate(zip(states, standing, strict=True))
+        if by not in kept and not (skip_same and now == state and (by == origin or now == -1))
+    ]

@@ -9,7 +9,8 @@ import apsw
 
 from tagloom.core.files import TEMPORARY_MARK
 from tagloom.exceptions import DamagedStoreError
-from tagloom.store.arrays import ArrayFile, load_arrays
+from tagloom.store.array_files import ArrayFile
+from tagloom.store.arrays import load_arrays
 from tagloom.store.database import fetch
 from tagloom.store.layout import MODELS, SUGGESTIONS, WRITTEN
 from tagloom.store.log import UNDONE

@@ -20,24 +20,23 @@ WRITTEN = "written"
 README = """This folder was made by tagloom. It holds what you decided about your photos, and features and thumbnails of
 them, so that they need not be read again. Your photos are not in it. If you delete it, your decisions are lost.
 """
+# Compiled where they are used, which is when a project is removed: every other start is spared it.
 _SQLITE = r"(tagloom|thumbnails)\.sqlite(-wal|-shm|-journal)?"
 _TEMPORARY = rf"({re.escape(TEMPORARY_MARK)}\d+-\d+(-journal|-wal|-shm)?)?"
-_KNOWN_FILES = re.compile(
-    "|".join(
-        (
-            rf"README\.txt{_TEMPORARY}",
-            r"lock",
-            _SQLITE,
-            rf"features/[\w.-]+/[0-9a-f]{{32}}\.safetensors{_TEMPORARY}",
-            rf"backups/[\w.-]+\.sqlite{_TEMPORARY}",
-            rf"({MODELS}|{SUGGESTIONS})/[0-9a-f]{{32}}\.safetensors{_TEMPORARY}",
-            rf"vocabularies/[\w.-]+\.safetensors{_TEMPORARY}",
-            rf"{WRITTEN}/[0-9a-f]{{64}}{_TEMPORARY}",
-            r"logs/tagloom\.log(\.\d+)?",
-        )
+_KNOWN_FILES = "|".join(
+    (
+        rf"README\.txt{_TEMPORARY}",
+        r"lock",
+        _SQLITE,
+        rf"features/[\w.-]+/[0-9a-f]{{32}}\.safetensors{_TEMPORARY}",
+        rf"backups/[\w.-]+\.sqlite{_TEMPORARY}",
+        rf"({MODELS}|{SUGGESTIONS})/[0-9a-f]{{32}}\.safetensors{_TEMPORARY}",
+        rf"vocabularies/[\w.-]+\.safetensors{_TEMPORARY}",
+        rf"{WRITTEN}/[0-9a-f]{{64}}{_TEMPORARY}",
+        r"logs/tagloom\.log(\.\d+)?",
     )
 )
-_KNOWN_FOLDERS = re.compile(rf"features(/[\w.-]+)?|backups|{MODELS}|{SUGGESTIONS}|vocabularies|{WRITTEN}|logs")
+_KNOWN_FOLDERS = rf"features(/[\w.-]+)?|backups|{MODELS}|{SUGGESTIONS}|vocabularies|{WRITTEN}|logs"
 
 
 def make_project_folder(folder: Path) -> None:
@@ -121,9 +120,9 @@ def _sort(place: Path) -> tuple[list[Path], list[Path], list[str]]:
     folders: list[Path] = []
     foreign: list[str] = []
     for name, entry in _walk(place, ""):
-        if entry.is_dir(follow_symlinks=False) and _KNOWN_FOLDERS.fullmatch(name):
+        if entry.is_dir(follow_symlinks=False) and re.fullmatch(_KNOWN_FOLDERS, name):
             folders.append(Path(entry.path))
-        elif entry.is_file(follow_symlinks=False) and _KNOWN_FILES.fullmatch(name):
+        elif entry.is_file(follow_symlinks=False) and re.fullmatch(_KNOWN_FILES, name):
             files.append(Path(entry.path))
         else:
             foreign.append(name)
@@ -135,5 +134,5 @@ def _walk(place: Path, prefix: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
         for entry in sorted(entries, key=lambda item: item.name):
             name = f"{prefix}{entry.name}"
             yield name, entry
-            if entry.is_dir(follow_symlinks=False) and _KNOWN_FOLDERS.fullmatch(name):
+            if entry.is_dir(follow_symlinks=False) and re.fullmatch(_KNOWN_FOLDERS, name):
                 yield from _walk(Path(entry.path), f"{name}/")

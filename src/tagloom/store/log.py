@@ -6,15 +6,13 @@ adds, the one that it brings back. The last record of a pair of photo and tag th
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import apsw
-import numpy as np
-from numpy.typing import NDArray
 
 from tagloom.store.database import fetch
-from tagloom.store.session import Ids, clean_text
+from tagloom.store.session import clean_text
 
 __all__ = ["HUMAN", "IMPORTED", "ORIGINS", "SUGGESTED", "UNDONE", "Records", "append"]
 
@@ -32,20 +30,14 @@ UNDONE = (
 class Records:
     """Rows for the log; ``stands`` is None for decisions, which stand for themselves, and 0 for "nothing stands"."""
 
-    photos: Ids
-    tags: Ids
-    states: NDArray[np.int8]
-    origins: NDArray[np.int8]
-    stands: Ids | None = None
+    photos: Sequence[int] = ()
+    tags: Sequence[int] = ()
+    states: Sequence[int] = ()
+    origins: Sequence[int] = ()
+    stands: Sequence[int] | None = None
 
     def __len__(self) -> int:
         return len(self.photos)
-
-    @classmethod
-    def none(cls) -> "Records":
-        """Return no rows."""
-        ids = np.empty(0, dtype=np.int64)
-        return cls(ids, ids, np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int8))
 
 
 def append(
@@ -76,8 +68,8 @@ def append(
 
 def _rows(records: Records, first: int, batch: int) -> Iterator[tuple[int, ...]]:
     ids = range(first, first + len(records))
-    stands = ids if records.stands is None else [item or None for item in records.stands.tolist()]
-    columns = (records.photos.tolist(), records.tags.tolist(), records.states.tolist(), records.origins.tolist())
+    stands = ids if records.stands is None else [item or None for item in records.stands]
+    columns = (records.photos, records.tags, records.states, records.origins)
     return zip(ids, (batch for _ in ids), *columns, stands, strict=True)
 
 

@@ -8,17 +8,18 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, Any
 
 from tagloom.exceptions import InvalidInputError, StoreError
-from tagloom.store.arrays import ArrayFile, load_arrays, save_arrays
+from tagloom.store.array_files import ArrayFile
 from tagloom.store.database import fetch
 from tagloom.store.layout import MODELS, SUGGESTIONS, make_subfolder
 from tagloom.store.runs import to_json
-from tagloom.store.session import Database, Ids, as_ids
+from tagloom.store.session import Database, as_ids
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Model", "Models", "StoredSuggestions", "Suggestions"]
 
@@ -51,7 +52,7 @@ class Models:
 
     def save(
         self,
-        arrays: Mapping[str, ArrayLike],
+        arrays: "Mapping[str, ArrayLike]",
         info: Mapping[str, Any],
         *,
         features: Any,
@@ -125,8 +126,10 @@ class Models:
         """Return the active model, or None."""
         return next((model for model in self.all() if model.active), None)
 
-    def load(self, model: int | None = None) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def load(self, model: int | None = None) -> "tuple[dict[str, NDArray[Any]], dict[str, Any]]":
         """Return arrays and description of a model, by default of the active one."""
+        from tagloom.store.arrays import load_arrays
+
         found = next((item for item in self.all() if item.id == model or (model is None and item.active)), None)
         if found is None:
             raise StoreError(
@@ -154,10 +157,10 @@ class StoredSuggestions:
     """
 
     run: int | None
-    photo_ids: Ids
-    tag_ids: Ids
-    scores: NDArray[Any]
-    thresholds: NDArray[Any] | None
+    photo_ids: "NDArray[np.int64]"
+    tag_ids: "NDArray[np.int64]"
+    scores: "NDArray[Any]"
+    thresholds: "NDArray[Any] | None"
     info: dict[str, Any]
 
 
@@ -175,16 +178,18 @@ class Suggestions:
 
     def save(
         self,
-        photo_ids: ArrayLike,
-        tag_ids: ArrayLike,
-        scores: NDArray[Any],
+        photo_ids: "ArrayLike",
+        tag_ids: "ArrayLike",
+        scores: "NDArray[Any]",
         *,
-        thresholds: ArrayLike | None = None,
+        thresholds: "ArrayLike | None" = None,
         run: int | None = None,
         info: Mapping[str, Any] | None = None,
         n_kept: int = 2,
     ) -> int:
         """Store suggestions durably, drop all but the latest ``n_kept``, and return the id."""
+        import numpy as np
+
         photos, tags, values = as_ids(photo_ids, "photo_ids"), as_ids(tag_ids, "tag_ids"), np.asarray(scores)
         if values.shape != (len(photos), len(tags)) or values.dtype.kind != "f":
             raise InvalidInputError(
@@ -215,6 +220,8 @@ class Suggestions:
 
     def load(self, number: int | None = None) -> StoredSuggestions | None:
         """Return suggestions by id, by default the latest; None if there are none."""
+        from tagloom.store.arrays import load_arrays
+
         number = self.latest() if number is None else number
         if number is None:
             return None
@@ -233,6 +240,8 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _write(folder: Path, arrays: Mapping[str, ArrayLike], info: Mapping[str, Any]) -> ArrayFile:
+def _write(folder: Path, arrays: "Mapping[str, ArrayLike]", info: Mapping[str, Any]) -> ArrayFile:
+    from tagloom.store.arrays import save_arrays
+
     make_subfolder(folder)
     return save_arrays(folder / f"{uuid.uuid4().hex}.safetensors", arrays, info)

@@ -4,16 +4,19 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from tagloom.core.photos import FileStamp
 from tagloom.exceptions import InvalidInputError, StoreError
-from tagloom.store.reconcile import Changes, reconcile
-from tagloom.store.session import Database, Ids, as_ids, json_ids
+from tagloom.store.session import Database, id_array, json_ids, whole_numbers
 
-__all__ = ["RAW_EXTENSIONS", "PhotoCounts", "PhotoTable", "Photos"]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from tagloom.store.photo_table import PhotoTable
+    from tagloom.store.reconcile import Changes
+    from tagloom.store.session import Ids
+
+__all__ = ["RAW_EXTENSIONS", "PhotoCounts", "Photos", "Stamp"]
 
 RAW_EXTENSIONS = frozenset(
     b".3fr .ari .arw .bay .cr2 .cr3 .crw .dcr .dng .erf .fff .gpr .iiq .k25 .kdc .mef .mos .mrw .nef .nrw .orf .pef "
@@ -22,44 +25,7 @@ RAW_EXTENSIONS = frozenset(
 _JPEG_EXTENSIONS = frozenset({b".jpg", b".jpeg", b".jpe", b".heic", b".heif", b".hif"})
 _CHUNK = 500
 
-
-@dataclass(frozen=True, slots=True)
-class PhotoTable:
-    """Photos by column, in the order of their ids.
-
-    Parameters
-    ----------
-    ids, roots : ndarray of int64
-        The photos and the folders they lie in.
-    paths : list of bytes
-        Relative to the root.
-    hashes : list of str
-        Content, hexadecimal; empty where the file could not be read.
-    verdicts : list of str
-        "ok", or why the file could not be read as a photo.
-    sizes : ndarray of int64, shape (n, 2)
-        Width and height in pixels after orientation.
-    taken : ndarray of float64
-        Seconds; NaN where not known.
-    states : list of str
-        "present", "missing" (not found in the last scan) or "offline" (its root cannot be reached).
-    first_seen, last_seen : ndarray of float64
-        Seconds since 1970.
-    """
-
-    ids: Ids
-    roots: Ids
-    paths: list[bytes]
-    hashes: list[str]
-    verdicts: list[str]
-    sizes: Ids
-    taken: NDArray[np.float64]
-    states: list[str]
-    first_seen: NDArray[np.float64]
-    last_seen: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.ids)
+Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +57,28 @@ class Photos:
         self._root = root
 
     def changed_files(
-        self, names: Sequence[bytes], stamps: Sequence[FileStamp | None], *, root: int | None = None
+        self, names: Sequence[bytes], stamps: Sequence[Stamp | None], *, root: int | None = None
     ) -> list[int]:
-        """Return the positions of files that were never read, or have changed since; they need reading."""
+        """Return the positions of files that were never read, or have changed since; they need reading.
+
+        Parameters
+        ----------
+        names : sequence of bytes
+            The files.
+        stamps : sequence of (size, mtime_ns, inode) or None
+            How they look now; None where that could not be seen. Tuples, since there are many.
+        root : int, optional
+            Default: the root the store was opened with.
+        """
         sql = "SELECT path, size, mtime_ns, inode FROM files WHERE root = ?"
-        known = {row[0]: row[1:] for row in self._database.read(sql, (self._root_id(root),))}
+        known = set(self._database.read(sql, (self._root_id(root),)))
         return [
             position
             for position, (name, stamp) in enumerate(zip(names, stamps, strict=True))
-            if stamp is None or known.get(name) != (stamp.size, stamp.mtime_ns, stamp.inode)
+            if stamp is None or (name, *stamp) not in known
         ]
 
-    def reconcile(self, names: Iterable[bytes], *, root: int | None = None, now: float | None = None) -> Changes:
+    def reconcile(self, names: Iterable[bytes], *, root: int | None = None, now: float | None = None) -> "Changes":
         """Bring the photos of a root up to the files that were listed there and have been read.
 
         Parameters
@@ -125,38 +101,42 @@ class Photos:
         StoreError
             If the root is offline: its photos are not missing.
         """
+        from tagloom.store.reconcile import reconcile
+
         number = self._root_id(root)
         if not self._database.value("SELECT online FROM roots WHERE id = ?", (number,)):
             raise StoreError("the folder of these photos cannot be reached (offline); plug it in, then run again")
         with self._database.write() as connection:
             return reconcile(connection, number, names, time.time() if now is None else now)
 
-    def table(self, ids: ArrayLike | None = None, *, state: str | None = None) -> PhotoTable:
+    def table(self, ids: "ArrayLike | None" = None, *, state: str | None = None) -> "PhotoTable":
         """Return photos by column: all, or some by id, or those in a state."""
+        from tagloom.store.photo_table import COLUMNS, photo_table
+
         where, values = ["1"], []
         if ids is not None:
             where.append("id IN (SELECT value FROM json_each(?))")
-            values.append(json_ids(as_ids(ids, "ids")))
+            values.append(json_ids(whole_numbers(ids, "ids")))
         if state is not None:
             where.append("state = ?")
             values.append(state)
-        sql = f"SELECT * FROM ({_SELECT}) WHERE {' AND '.join(where)} ORDER BY id"  # noqa: S608
-        rows = self._database.read(sql, values)
-        id_, roots, paths, hashes, verdicts, widths, heights, taken, states, first, last = (
-            zip(*rows, strict=True) if rows else ((),) * 11
-        )
-        return PhotoTable(
-            ids=np.array(id_, dtype=np.int64),
-            roots=np.array(roots, dtype=np.int64),
-            paths=list(paths),
-            hashes=[item.hex() for item in hashes],
-            verdicts=list(verdicts),
-            sizes=np.array([widths, heights], dtype=np.int64).T.reshape(-1, 2),
-            taken=np.array(taken, dtype=np.float64),  # None becomes NaN
-            states=list(states),
-            first_seen=np.array(first, dtype=np.float64),
-            last_seen=np.array(last, dtype=np.float64),
-        )
+        sql = f"SELECT * FROM ({COLUMNS}) WHERE {' AND '.join(where)} ORDER BY id"  # noqa: S608
+        return photo_table(self._database.read(sql, values))
+
+    def paths(self, *, root: int | None = None) -> list[bytes]:
+        """Return the paths of the present photos of a root, sorted."""
+        sql = "SELECT path FROM photos WHERE present = 1 AND root = ? ORDER BY path"
+        return [path for (path,) in self._database.read(sql, (self._root_id(root),))]
+
+    def unreadable(self, *, root: int | None = None) -> list[tuple[bytes, str]]:
+        """Return paths and verdicts of the present files of a root that could not be read as photos."""
+        sql = "SELECT path, verdict FROM photos WHERE present = 1 AND root = ? AND verdict <> 'ok' ORDER BY id"
+        return [(path, verdict) for path, verdict in self._database.read(sql, (self._root_id(root),))]
+
+    def existing(self, ids: Iterable[int]) -> set[int]:
+        """Return which of these ids are those of photos, present or not."""
+        sql = "SELECT id FROM photos WHERE id IN (SELECT value FROM json_each(?))"
+        return {number for (number,) in self._database.read(sql, (json_ids(ids),))}
 
     def find(self, names: Sequence[bytes], *, root: int | None = None) -> dict[bytes, int]:
         """Return the ids of present photos by path."""
@@ -169,20 +149,22 @@ class Photos:
             found.update(self._database.read(sql, (number, *chunk)))
         return found
 
-    def with_content(self, content_hash: str) -> Ids:
+    def with_content(self, content_hash: str) -> "Ids":
         """Return the ids of all photos with this content, also missing ones."""
         sql = "SELECT id FROM photos WHERE content_hash = ? ORDER BY id"
         return self._database.table(sql, (bytes.fromhex(content_hash),)).ravel()
 
-    def duplicates(self) -> list[Ids]:
+    def duplicates(self) -> "list[Ids]":
         """Return groups of present photos with the same content."""
         rows = self._database.read(
-            "SELECT group_concat(id) FROM photos WHERE present = 1 AND content_hash <> x'' "
+            # The inner query is answered by the index alone.
+            "SELECT group_concat(id) FROM photos WHERE present = 1 AND content_hash IN (SELECT content_hash "
+            "FROM photos WHERE content_hash <> x'' GROUP BY content_hash HAVING count(*) > 1) "
             "GROUP BY content_hash HAVING count(*) > 1 ORDER BY min(id)"
         )
-        return [np.sort(np.array(text.split(","), dtype=np.int64)) for (text,) in rows]
+        return [id_array(sorted(map(int, text.split(",")))) for (text,) in rows]
 
-    def raw_pairs(self) -> Ids:
+    def raw_pairs(self) -> "Ids":
         """Return pairs (RAW, JPEG or HEIC) of present photos with the same folder and stem, shape (k, 2)."""
         raw: dict[tuple[int, bytes], int] = {}
         others: list[tuple[tuple[int, bytes], int]] = []
@@ -194,22 +176,17 @@ class Photos:
                 raw[root, stem] = number
             elif extension.lower() in _JPEG_EXTENSIONS:
                 others.append(((root, stem), number))
-        pairs = [(raw[key], number) for key, number in others if key in raw]
-        return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        return id_array(item for key, number in others if key in raw for item in (raw[key], number)).reshape(-1, 2)
 
-    def set_taken(self, ids: ArrayLike, seconds: ArrayLike) -> None:
+    def set_taken(self, ids: "ArrayLike", seconds: "ArrayLike") -> None:
         """Store when photos were taken, such as `PhotoFacts.seconds`; NaN: looked for and not found."""
-        photos, times = as_ids(ids, "ids"), np.atleast_1d(np.asarray(seconds, dtype=np.float64))
-        if photos.shape != times.shape:
-            raise InvalidInputError(f"expected a time for each of {len(photos)} photos, got {times.shape}")
-        rows = [
-            (None if time_ != time_ else time_, photo)
-            for photo, time_ in zip(photos.tolist(), times.tolist(), strict=True)
-        ]
+        from tagloom.store.photo_table import times_of
+
+        rows = times_of(ids, seconds)
         with self._database.write() as connection:
             connection.executemany("UPDATE photos SET taken = ?, dated = 1 WHERE id = ?", rows)
 
-    def undated(self) -> Ids:
+    def undated(self) -> "Ids":
         """Return the ids of present photos whose time was never looked for."""
         return self._database.table("SELECT id FROM photos WHERE present = 1 AND dated = 0 ORDER BY id").ravel()
 
@@ -228,10 +205,3 @@ class Photos:
         if number is None:
             raise InvalidInputError("this store was opened without a root; name one")
         return number
-
-
-_SELECT = (
-    "SELECT p.id AS id, p.root, p.path, p.content_hash, p.verdict, p.width, p.height, p.taken, "
-    "CASE WHEN NOT r.online THEN 'offline' WHEN p.present THEN 'present' ELSE 'missing' END AS state, "
-    "p.first_seen, iif(p.present, max(p.last_seen, r.scanned), p.last_seen) FROM photos p JOIN roots r ON r.id = p.root"
-)

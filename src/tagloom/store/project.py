@@ -4,25 +4,28 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from tagloom.exceptions import StoreBusyError, StoreError, WriteError
-from tagloom.store.cache import FolderCache
 from tagloom.store.database import PATIENCE, connect, copy_database
-from tagloom.store.decisions import Decisions
-from tagloom.store.integrity import Finding, check_project, repair_project
 from tagloom.store.layout import DATABASE, make_project_folder
 from tagloom.store.lock import FolderLock
-from tagloom.store.models import Models, Suggestions
-from tagloom.store.photos import Photos
 from tagloom.store.roots import Roots
-from tagloom.store.runs import Runs, Settings
 from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS
 from tagloom.store.session import Database
-from tagloom.store.tags import Tags
-from tagloom.store.writes import Writes
+
+if TYPE_CHECKING:
+    from tagloom.store.cache import FolderCache
+    from tagloom.store.decisions import Decisions
+    from tagloom.store.integrity import Finding
+    from tagloom.store.models import Models, Suggestions
+    from tagloom.store.photos import Photos
+    from tagloom.store.runs import Runs, Settings
+    from tagloom.store.tags import Tags
+    from tagloom.store.writes import Writes
 
 __all__ = ["ProjectStore"]
 
@@ -50,7 +53,7 @@ class ProjectStore:
     Attributes
     ----------
     roots, photos, tags, decisions, runs, models, suggestions, writes, settings
-        The parts of the store, one class each.
+        The parts of the store, one class each, imported when they are first used.
     root_id : int or None
         The root that photo paths are relative to where none is named.
 
@@ -88,14 +91,62 @@ class ProjectStore:
         except BaseException:
             self.close()
             raise
-        self.photos = Photos(self._database, self.root_id)
-        self.tags = Tags(self._database)
-        self.decisions = Decisions(self._database)
-        self.runs = Runs(self._database)
-        self.models = Models(self._database)
-        self.suggestions = Suggestions(self._database)
-        self.writes = Writes(self._database)
-        self.settings = Settings(self._database)
+
+    @cached_property
+    def photos(self) -> "Photos":
+        """The photos."""
+        from tagloom.store.photos import Photos
+
+        return Photos(self._database, self.root_id)
+
+    @cached_property
+    def tags(self) -> "Tags":
+        """The tags."""
+        from tagloom.store.tags import Tags
+
+        return Tags(self._database)
+
+    @cached_property
+    def decisions(self) -> "Decisions":
+        """What was decided about photos and tags."""
+        from tagloom.store.decisions import Decisions
+
+        return Decisions(self._database)
+
+    @cached_property
+    def runs(self) -> "Runs":
+        """What was run and imported."""
+        from tagloom.store.runs import Runs
+
+        return Runs(self._database)
+
+    @cached_property
+    def models(self) -> "Models":
+        """The models."""
+        from tagloom.store.models import Models
+
+        return Models(self._database)
+
+    @cached_property
+    def suggestions(self) -> "Suggestions":
+        """The suggestions."""
+        from tagloom.store.models import Suggestions
+
+        return Suggestions(self._database)
+
+    @cached_property
+    def writes(self) -> "Writes":
+        """The journal of written files."""
+        from tagloom.store.writes import Writes
+
+        return Writes(self._database)
+
+    @cached_property
+    def settings(self) -> "Settings":
+        """The settings."""
+        from tagloom.store.runs import Settings
+
+        return Settings(self._database)
 
     def __enter__(self) -> Self:
         return self
@@ -123,20 +174,35 @@ class ProjectStore:
         """Return a lock that waits a moment: another process may be bringing the project to the newest format, too."""
         return FolderLock(self.folder, wait=min(self._patience, 5.0))
 
+    def is_unsettled(self) -> bool:
+        """Tell whether a process died, or is at work, between saying which files it writes or puts back and doing so.
+
+        Asked at every start, and so without the parts that know more (see `Writes.pending`).
+        """
+        sql = (
+            "SELECT EXISTS (SELECT 1 FROM written WHERE state = 'intended') "
+            "OR EXISTS (SELECT 1 FROM settings WHERE key = 'undoing')"
+        )
+        return bool(self._database.value(sql))
+
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """Join several calls into one transaction: all of them happen, or none."""
         with self._database.write():
             yield
 
-    def cache(self) -> FolderCache:
+    def cache(self) -> "FolderCache":
         """Open the cache of features and thumbnails of this project, under this store's lock."""
+        from tagloom.store.cache import FolderCache
+
         roots = {root.id: root.path for root in self.roots.all()}
         path = os.fsdecode(roots[self.root_id]) if self.root_id in roots else ""
         return FolderCache(self.folder, path, lock=self._lock)
 
-    def check(self, *, checksums: bool = False) -> list[Finding]:
+    def check(self, *, checksums: bool = False) -> "list[Finding]":
         """Look for damage (see `tagloom.store.integrity.check_project`); missing photos are the caller's to look at."""
+        from tagloom.store.integrity import check_project
+
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(self._lock)
@@ -145,8 +211,10 @@ class ProjectStore:
                 alone = False
             return check_project(self._database, checksums=checksums, alone=alone)
 
-    def repair(self) -> list[Finding]:
+    def repair(self) -> "list[Finding]":
         """Put right what can be put right safely, and return that. Needs the lock."""
+        from tagloom.store.integrity import repair_project
+
         with self._lock:
             return repair_project(self._database)
 

@@ -4,13 +4,15 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
-import numpy as np
 
 from tagloom.store.database import fetch
-from tagloom.store.session import Ids
+from tagloom.store.session import id_array, json_ids
+
+if TYPE_CHECKING:
+    from tagloom.store.session import Ids
 
 __all__ = ["Changes", "reconcile"]
 
@@ -28,11 +30,11 @@ class Changes:
         Photos as they were; files that have not been read yet.
     """
 
-    new: Ids
-    changed: Ids
-    moved: Ids
-    missing: Ids
-    back: Ids
+    new: "Ids"
+    changed: "Ids"
+    moved: "Ids"
+    missing: "Ids"
+    back: "Ids"
     n_same: int
     n_unread: int
 
@@ -85,7 +87,7 @@ def reconcile(connection: apsw.Connection, root: int, names: Iterable[bytes], no
     connection.execute("UPDATE roots SET scanned = ? WHERE id = ?", (now, root))
     kinds = _kinds(root, files, matched)
     return Changes(
-        new=np.array(new, dtype=np.int64),
+        new=id_array(new),
         changed=_sorted(kinds["changed"]),
         moved=_sorted(kinds["moved"]),
         missing=_sorted(lost),
@@ -101,25 +103,30 @@ def _sort_files(
     """Return files that are not a photo as it was, the ids of photos as they were, and names of unread files."""
     rows = fetch(
         connection,
-        "SELECT f.path, f.content_hash, f.verdict, f.width, f.height, "
-        "iif(p.content_hash = f.content_hash AND p.verdict = f.verdict, p.id, NULL) FROM files f "
+        "SELECT f.path, iif(p.content_hash = f.content_hash AND p.verdict = f.verdict, p.id, NULL) FROM files f "
         "LEFT JOIN photos p ON p.root = f.root AND p.path = f.path AND p.present = 1 WHERE f.root = ? ORDER BY f.path",
         (root,),
     )
-    rows = [row for row in rows if row[0] in listed]
-    files = {row[0]: _File(*row[:5]) for row in rows if row[5] is None}
-    same = {row[5] for row in rows if row[5] is not None}
-    return files, same, listed.difference(row[0] for row in rows)
+    read = {path: number for path, number in rows if path in listed}
+    details = connection.executemany(
+        "SELECT path, content_hash, verdict, width, height FROM files WHERE root = ? AND path = ?",
+        [(root, path) for path, number in read.items() if number is None],
+    )
+    files = {row[0]: _File(*row) for row in details}
+    same = {number for number in read.values() if number is not None}
+    return files, same, listed.difference(read)
 
 
 def _unmatched_photos(connection: apsw.Connection, root: int, same: set[int]) -> list[_Photo]:
     """Return photos that are not where they were: of this root all such, of others those known to be missing."""
+    ids = {number for (number,) in fetch(connection, "SELECT id FROM photos WHERE root = ? OR present = 0", (root,))}
     rows = fetch(
         connection,
-        "SELECT id, root, path, content_hash, present FROM photos WHERE root = ? OR present = 0 ORDER BY id",
-        (root,),
+        "SELECT id, root, path, content_hash, present FROM photos WHERE id IN (SELECT value FROM json_each(?)) "
+        "ORDER BY id",
+        (json_ids(ids - same),),
     )
-    return [_Photo(number, *rest) for number, *rest in rows if number not in same]
+    return [_Photo(*row) for row in rows]
 
 
 def _match(root: int, files: dict[bytes, _File], photos: list[_Photo]) -> dict[bytes, _Photo]:
@@ -191,5 +198,5 @@ def _columns(file: _File) -> tuple[bytes, bytes, str, int, int]:
     return file.path, file.content, file.verdict, file.width, file.height
 
 
-def _sorted(ids: list[int]) -> Ids:
-    return np.sort(np.array(ids, dtype=np.int64))
+def _sorted(ids: list[int]) -> "Ids":
+    return id_array(sorted(ids))

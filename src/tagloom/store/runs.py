@@ -5,11 +5,13 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tagloom.core.labels import AbsentMeans, check_absent_means
 from tagloom.exceptions import InvalidInputError
 from tagloom.store.session import Database
+
+if TYPE_CHECKING:
+    from tagloom.core.labels import AbsentMeans
 
 __all__ = ["Import", "Run", "Runs", "Settings", "to_json"]
 
@@ -33,7 +35,7 @@ class Import:
     id: int
     batch: int | None
     source: str
-    absent_means: AbsentMeans
+    absent_means: "AbsentMeans"
     digest: str
     at: float
 
@@ -82,12 +84,14 @@ class Runs:
     def record_import(
         self,
         source: str | bytes | os.PathLike[str],
-        absent_means: AbsentMeans,
+        absent_means: "AbsentMeans",
         digest: str,
         *,
         batch: int | None = None,
     ) -> int:
         """Note that a source was imported, and what absence meant in it; return the id of the import."""
+        from tagloom.core.labels import check_absent_means
+
         row = (batch, os.fsencode(source), check_absent_means(absent_means), digest, time.time())
         with self._database.write() as connection:
             connection.execute(

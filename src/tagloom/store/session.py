@@ -1,23 +1,28 @@
-"""One open database of a project, shared by its parts and by the threads of a process."""
+"""One open database of a project, shared by its parts and by the threads of a process.
+
+numpy is imported by what makes arrays, and not before: a person who labels one photo does not wait for it.
+"""
 
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.store.database import fetch, transaction, translate_errors
 
-__all__ = ["Database", "Ids", "as_ids", "clean_text", "json_ids"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
-Ids = NDArray[np.int64]
+    Ids = NDArray[np.int64]
+
+__all__ = ["Database", "as_ids", "clean_text", "id_array", "json_ids", "whole_numbers"]
 
 
 class Database:
@@ -58,11 +63,10 @@ class Database:
         with self.reading() as connection:
             return fetch(connection, sql, tuple(values))
 
-    def table(self, sql: str, values: Sequence[Any] = (), *, n_columns: int = 1) -> Ids:
+    def table(self, sql: str, values: Sequence[Any] = (), *, n_columns: int = 1) -> "Ids":
         """Return the rows of a query of integers as an array of shape (n, n_columns)."""
         with self.reading() as connection:
-            rows = connection.execute(sql, tuple(values))
-            return np.fromiter(chain.from_iterable(rows), dtype=np.int64).reshape(-1, n_columns)
+            return id_array(chain.from_iterable(connection.execute(sql, tuple(values)))).reshape(-1, n_columns)
 
     def value(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """Return the first column of the first row, or None where there is none."""
@@ -89,17 +93,36 @@ class Database:
             self._later.append(action)
 
 
-def as_ids(values: ArrayLike, what: str) -> Ids:
+def id_array(numbers: Iterable[int]) -> "Ids":
+    """Return whole numbers as an array."""
+    import numpy as np
+
+    return np.fromiter(numbers, dtype=np.int64)
+
+
+def as_ids(values: "ArrayLike", what: str) -> "Ids":
     """Return a one-dimensional array of integer ids."""
+    import numpy as np
+
     array = np.atleast_1d(np.asarray(values))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InvalidInputError(f"{what} must be a row of whole numbers, got {array.dtype} of shape {array.shape}")
     return array.astype(np.int64)
 
 
-def json_ids(ids: Ids) -> str:
+def whole_numbers(values: "ArrayLike", what: str) -> list[int]:
+    """Return a row of integers as a list; lists of int go the short way, without numpy."""
+    if type(values) is int:
+        return [values]
+    if isinstance(values, list | tuple) and all(type(item) is int for item in values):
+        return list(values)
+    numbers: list[int] = as_ids(values, what).tolist()
+    return numbers
+
+
+def json_ids(ids: Iterable[int]) -> str:
     """Return ids as SQL's ``json_each`` takes them."""
-    return json.dumps(ids.tolist())
+    return json.dumps(list(ids))
 
 
 def clean_text(text: str) -> str:

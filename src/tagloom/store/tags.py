@@ -3,17 +3,22 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import apsw
-import numpy as np
-from numpy.typing import NDArray
 
 from tagloom.core.keywords import Keyword
 from tagloom.exceptions import InvalidInputError
 from tagloom.store.database import fetch
 from tagloom.store.log import IMPORTED, Records, append
-from tagloom.store.session import Database, Ids
+from tagloom.store.session import Database, id_array
 from tagloom.store.tag_changes import TagChange, reaches, record_changes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tagloom.store.session import Ids
 
 __all__ = ["CLOSURE", "Tag", "Tags", "live_tags"]
 
@@ -47,18 +52,19 @@ class Tags:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, texts: Sequence[str]) -> Ids:
+    def add(self, texts: Sequence[str]) -> "Ids":
         """Return the ids of tags by any of their names, making those that are not there yet."""
-        names = [_canonical(text) for text in texts]
-        with self._database.write() as connection:
-            ids = [_find(connection, name) or _make(connection, name) for name in names]
-        return np.array(ids, dtype=np.int64)
+        return id_array(self.numbers(texts, make=True))
 
-    def find(self, texts: Sequence[str]) -> Ids:
+    def find(self, texts: Sequence[str]) -> "Ids":
         """Return the ids of tags by any of their names; 0 where there is none."""
+        return id_array(self.numbers(texts))
+
+    def numbers(self, texts: Sequence[str], *, make: bool = False) -> list[int]:
+        """Return the ids of tags by any of their names as a list, where there is none a new one's or 0."""
         names = [_canonical(text) for text in texts]
-        with self._database.reading() as connection:
-            return np.array([_find(connection, name) or 0 for name in names], dtype=np.int64)
+        with self._database.write() if make else self._database.reading() as connection:
+            return [_find(connection, name) or (_make(connection, name) if make else 0) for name in names]
 
     def all(self) -> list[Tag]:
         """Return all tags with their counts, by text; those merged into others are among the others' aliases."""
@@ -81,7 +87,7 @@ class Tags:
             if merged is None
         ]
 
-    def texts(self, ids: Sequence[int] | NDArray[np.integer]) -> list[str]:
+    def texts(self, ids: "Sequence[int] | NDArray[np.integer]") -> list[str]:
         """Return the texts of tags by id."""
         names = dict(self._database.read("SELECT id, text FROM tags"))
         try:
@@ -161,11 +167,11 @@ class Tags:
             change = TagChange("implies", child, other=parent, before="yes")
             return _change(connection, [change], f"{below} no longer implies {above}", who)
 
-    def implications(self) -> Ids:
+    def implications(self) -> "Ids":
         """Return pairs (child, parent) as they were said, shape (k, 2)."""
         return self._database.table("SELECT child, parent FROM implications ORDER BY child, parent", n_columns=2)
 
-    def closure(self) -> Ids:
+    def closure(self) -> "Ids":
         """Return all pairs (tag, ancestor) that follow from the implications, shape (k, 2)."""
         return self._database.table(CLOSURE, n_columns=2)
 
@@ -212,7 +218,7 @@ def _live(connection: apsw.Connection, tag: int) -> str:
 
 
 def _change(connection: apsw.Connection, changes: Sequence[TagChange], label: str, who: str) -> int:
-    batch = append(connection, "tags", Records.none(), label=label, who=who)
+    batch = append(connection, "tags", Records(), label=label, who=who)
     record_changes(connection, batch, changes)
     return batch
 
@@ -234,14 +240,12 @@ def _merged_records(connection: apsw.Connection, tag: int, into: int) -> Records
         "LEFT JOIN standing b ON b.photo = a.photo AND b.tag = ? WHERE a.tag = ? ORDER BY a.photo",
         (IMPORTED, into, tag),
     )
-    photos, states, origins, others, other_origins = np.array(rows, dtype=np.int64).reshape(-1, 5).T
-    by_person, other_by_person = origins != IMPORTED, other_origins != IMPORTED
-    wins = (others == -1) | (by_person & ~other_by_person)
-    wins |= (by_person == other_by_person) & (states > others)
-    n_won, n = int(wins.sum()), len(photos)
-    return Records(
-        np.concatenate([photos[wins], photos]),
-        np.repeat([into, tag], [n_won, n]),
-        np.concatenate([states[wins], np.full(n, -1)]).astype(np.int8),
-        np.concatenate([origins[wins], origins]).astype(np.int8),
-    )
+    won = [(photo, into, state, origin) for photo, state, origin, *other in rows if _wins(state, origin, *other)]
+    left = [(photo, tag, -1, origin) for photo, _, origin, _, _ in rows]
+    return Records(*zip(*won, *left, strict=True))
+
+
+def _wins(state: int, origin: int, other: int, other_origin: int) -> bool:
+    """Tell whether a state of a merged tag beats that of the tag it becomes: a person first, then yes."""
+    by_person, other_by_person = origin != IMPORTED, other_origin != IMPORTED
+    return other == -1 or (by_person and not other_by_person) or (by_person == other_by_person and state > other)

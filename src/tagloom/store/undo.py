@@ -6,7 +6,6 @@ The state of a pair of photo and tag is that of the last decision about it whose
 from typing import Literal
 
 import apsw
-import numpy as np
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.store.database import fetch
@@ -72,9 +71,7 @@ def take_back(connection: apsw.Connection, batch: int, kind: Literal["undo", "re
     off = batch if kind == "undo" else -1  # no batch has the number -1
     values = {"batch": batch, "off": off, "first": first, "last": first + n - 1}
     rows = fetch(connection, _CHANGED, values)
-    photos, tags, states, origins, stands = np.array(rows, dtype=np.int64).reshape(-1, 5).T
-    records = Records(photos, tags, states.astype(np.int8), origins.astype(np.int8), stands)
-    append(connection, kind, records, label=label, who=who, refers=batch)
+    append(connection, kind, Records(*zip(*rows, strict=True)), label=label, who=who, refers=batch)
     _check_merged(connection, first, n, kind)
 
 

@@ -9,15 +9,18 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import apsw
-from numpy.typing import ArrayLike
 
 from tagloom.core.files import write_bytes
 from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.store.layout import WRITTEN, make_subfolder
 from tagloom.store.log import Records, append
-from tagloom.store.session import Database, as_ids
+from tagloom.store.session import Database, whole_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["Intent", "Write", "Writes", "content_digest"]
 
@@ -68,7 +71,7 @@ class Writes:
     def begin(self, label: str = "", *, who: str = "") -> int:
         """Begin a batch of writes that can be undone together, and return its number."""
         with self._database.write() as connection:
-            return append(connection, "write", Records.none(), label=label, who=who)
+            return append(connection, "write", Records(), label=label, who=who)
 
     def intend(self, batch: int, intents: Sequence[Intent]) -> list[int]:
         """Store what is there now and note what will be written, durably; then the files may be touched."""
@@ -83,11 +86,11 @@ class Writes:
             )
             return [_note(connection, batch, item) for item in intents]
 
-    def done(self, ids: ArrayLike) -> None:
+    def done(self, ids: "ArrayLike") -> None:
         """Note that files have their new content."""
         self._mark(ids, "done")
 
-    def undone(self, ids: ArrayLike) -> None:
+    def undone(self, ids: "ArrayLike") -> None:
         """Note that files have their old content (again)."""
         self._mark(ids, "undone")
 
@@ -133,10 +136,10 @@ class Writes:
         if not path.exists() or content_digest(path.read_bytes()) != digest:
             write_bytes(path, data)
 
-    def _mark(self, ids: ArrayLike, state: str) -> None:
+    def _mark(self, ids: "ArrayLike", state: str) -> None:
         with self._database.write() as connection:
             connection.executemany(
-                "UPDATE written SET state = ? WHERE id = ?", [(state, number) for number in as_ids(ids, "ids").tolist()]
+                "UPDATE written SET state = ? WHERE id = ?", [(state, number) for number in whole_numbers(ids, "ids")]
             )
 
 

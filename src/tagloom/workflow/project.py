@@ -14,7 +14,6 @@ from tagloom.workflow.project_label import LabelResult, label
 from tagloom.workflow.project_names import PhotoName
 from tagloom.workflow.project_places import find_project, new_project_folder, project_root
 from tagloom.workflow.project_tags import TagVerbs
-from tagloom.workflow.project_undo import UndoResult, redo, undo
 
 if TYPE_CHECKING:
     from tagloom.core.labels import AbsentMeans
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from tagloom.workflow.project_status import Status
     from tagloom.workflow.project_suggest import Suggestion
     from tagloom.workflow.project_train import TrainResult
+    from tagloom.workflow.project_undo import UndoResult
     from tagloom.workflow.project_write import WriteResult
     from tagloom.workflow.settings import Settings
 
@@ -263,12 +263,16 @@ class Project(TagVerbs):
 
         return import_folder_names(self.store, hierarchy=hierarchy, skip=skip, absent_means=absent_means, who=who)
 
-    def undo(self, batch: int | None = None, *, who: str = "", leave_changed: bool = False) -> UndoResult:
+    def undo(self, batch: int | None = None, *, who: str = "", leave_changed: bool = False) -> "UndoResult":
         """Take back the latest action, files byte for byte (see `tagloom.workflow.project_undo.undo`)."""
+        from tagloom.workflow.project_undo import undo
+
         return undo(self.store, batch, who=who, leave_changed=leave_changed)
 
-    def redo(self, batch: int | None = None, *, who: str = "") -> UndoResult:
+    def redo(self, batch: int | None = None, *, who: str = "") -> "UndoResult":
         """Bring back what was undone last; a write of keywords is written again instead."""
+        from tagloom.workflow.project_undo import redo
+
         return redo(self.store, batch, who=who)
 
     def history(self, limit: int = 50, *, photo: int | None = None) -> "list[Batch]":
@@ -377,7 +381,7 @@ class Project(TagVerbs):
 
     def _recover(self) -> tuple[str, ...]:
         """Settle writes that a crash interrupted, unless they are those of a process at work."""
-        if not self.store.writes.pending() and self.store.settings.get("undoing") is None:
+        if not self.store.is_unsettled():
             return ()
         from tagloom.workflow.project_journal import recover
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tagloom.core.keywords import Keyword
 from tagloom.core.statements import PhotoKeywords
@@ -18,7 +18,7 @@ __all__ = ["photo_keywords"]
 
 def photo_keywords(
     store: ProjectStore,
-    photo_ids: NDArray[np.int64] | None = None,
+    photo_ids: ArrayLike | None = None,
     *,
     accepted_only: bool = True,
     threshold: float | None = None,
@@ -32,7 +32,7 @@ def photo_keywords(
     ----------
     store : ProjectStore
         The project.
-    photo_ids : ndarray of int64, optional
+    photo_ids : array-like of int, optional
         Only these photos.
     accepted_only : bool, default=True
         Whether to leave out suggestions above the threshold.

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.store.decisions import Batch, Origin
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_names import PhotoName, find_photo_ids, find_tag_ids
 from tagloom.workflow.project_results import Result
+
+if TYPE_CHECKING:
+    from tagloom.store.decisions import Batch, Origin
 
 __all__ = ["LabelResult", "label"]
 
@@ -34,7 +33,7 @@ class LabelResult(Result):
         Tags that did not exist before.
     """
 
-    batch: Batch | None
+    batch: "Batch | None"
     n_photos: int
     n_decisions: int
     created: tuple[str, ...] = ()
@@ -48,7 +47,7 @@ def label(
     remove: str | Sequence[str] = (),
     clear: str | Sequence[str] = (),
     who: str = "",
-    origin: Origin = "human",
+    origin: "Origin" = "human",
     create: bool = True,
     base: Any = None,
 ) -> LabelResult:
@@ -81,19 +80,19 @@ def label(
         raise InvalidInputError("expected tags to add, remove or clear, got none; nothing was changed")
     with store.transaction():
         ids = find_photo_ids(store, photos, base=base)
-        created = tuple(text for text, tag in zip(wanted[1], store.tags.find(wanted[1]), strict=True) if tag == 0)
+        created = tuple(text for text, tag in zip(wanted[1], store.tags.numbers(wanted[1]), strict=True) if tag == 0)
         if created and not create:
             find_tag_ids(store, created)
         tags = {
-            state: store.tags.add(texts) if state == 1 else find_tag_ids(store, texts)
+            state: store.tags.numbers(texts, make=True) if state == 1 else find_tag_ids(store, texts)
             for state, texts in wanted.items()
             if texts
         }
         tag_ids, states = _columns(tags)
         batch = store.decisions.decide(
-            np.repeat(ids, len(tag_ids)),
-            np.tile(tag_ids, len(ids)),
-            np.tile(states, len(ids)),
+            [photo for photo in ids for _ in tag_ids],
+            tag_ids * len(ids),
+            states * len(ids),
             origin=origin,
             who=who,
             label=_summary(wanted, len(ids)),
@@ -107,17 +106,17 @@ def _texts(tags: str | Sequence[str]) -> list[str]:
     return list(dict.fromkeys([tags] if isinstance(tags, str) else tags))
 
 
-def _columns(tags: dict[int, NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _columns(tags: dict[int, list[int]]) -> tuple[list[int], list[int]]:
     """Return tag ids and their states side by side, each tag once."""
     said: dict[int, int] = {}
     for state, ids in tags.items():
-        for tag in ids.tolist():
+        for tag in ids:
             if said.setdefault(tag, state) != state:
                 raise InvalidInputError(
                     "one tag is named twice with different meanings (to add, remove or clear, maybe by an alias); "
                     "nothing was changed"
                 )
-    return np.array(list(said), dtype=np.int64), np.array(list(said.values()), dtype=np.int64)
+    return list(said), list(said.values())
 
 
 def _summary(wanted: dict[int, list[str]], n_photos: int) -> str:

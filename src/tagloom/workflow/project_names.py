@@ -1,17 +1,17 @@
 """Which photos and tags a person means."""
 
-import difflib
 import os
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeGuard
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.store.photos import RAW_EXTENSIONS
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_places import project_root
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["PhotoName", "find_photo_ids", "find_tag_ids", "is_raw"]
 
@@ -21,9 +21,9 @@ _N_NAMED = 5
 
 
 def find_photo_ids(
-    store: ProjectStore, photos: PhotoName | Sequence[PhotoName] | NDArray[np.integer], *, base: Any = None
-) -> NDArray[np.int64]:
-    """Return the ids of photos.
+    store: ProjectStore, photos: "PhotoName | Sequence[PhotoName] | NDArray[np.integer]", *, base: Any = None
+) -> list[int]:
+    """Return the ids of photos, each once, in the order given.
 
     Parameters
     ----------
@@ -42,22 +42,29 @@ def find_photo_ids(
     given = [photos] if isinstance(photos, int | str | bytes | os.PathLike) else list(photos)
     if not given:
         raise InvalidInputError("expected at least one photo, got none")
-    ids = [int(item) for item in given if isinstance(item, int | np.integer)]
-    names = [item for item in given if not isinstance(item, int | np.integer)]
+    ids = [int(item) for item in given if _is_id(item)]
+    names = [item for item in given if not _is_id(item)]
     root = project_root(store).path if names else b""
     candidates = {name: _candidates(root, name, base) for name in map(_as_bytes, names)}
     wanted = sorted({name for several in candidates.values() for name in several})
     found = store.photos.find(wanted) if wanted else {}
     chosen = {
-        item: next((found[name] for name in several if name in found), None) for item, several in candidates.items()
+        item: next(found[name] for name in several if name in found)
+        for item, several in candidates.items()
+        if not found.keys().isdisjoint(several)
     }
-    _check_found([item for item, number in chosen.items() if number is None])
-    known = set(store.photos.table(sorted(set(ids))).ids.tolist()) if ids else set()
+    _check_found([item for item in candidates if item not in chosen])
+    known = store.photos.existing(set(ids)) if ids else set()
     unknown = [number for number in ids if number not in known]
     if unknown:
         raise InvalidInputError(f"no photo has the id {unknown[0]}; nothing was changed")
-    numbers = [int(item) if isinstance(item, int | np.integer) else chosen[_as_bytes(item)] for item in given]
-    return np.array(list(dict.fromkeys(numbers)), dtype=np.int64)
+    numbers = [int(item) if _is_id(item) else chosen[_as_bytes(item)] for item in given]
+    return list(dict.fromkeys(numbers))
+
+
+def _is_id(item: Any) -> TypeGuard[SupportsIndex]:
+    """Tell whether an item is a whole number, also one of numpy's."""
+    return hasattr(item, "__index__")
 
 
 def _as_bytes(item: Any) -> bytes:
@@ -98,7 +105,7 @@ def is_raw(name: bytes) -> bool:
     return os.path.splitext(name)[1].lower() in RAW_EXTENSIONS
 
 
-def find_tag_ids(store: ProjectStore, texts: Sequence[str]) -> NDArray[np.int64]:
+def find_tag_ids(store: ProjectStore, texts: Sequence[str]) -> list[int]:
     """Return the ids of tags by any of their names.
 
     Raises
@@ -106,10 +113,12 @@ def find_tag_ids(store: ProjectStore, texts: Sequence[str]) -> NDArray[np.int64]
     InvalidInputError
         If there is no such tag; says which is close.
     """
-    ids = store.tags.find(texts)
-    for text, number in zip(texts, ids.tolist(), strict=True):
+    ids = store.tags.numbers(texts)
+    for text, number in zip(texts, ids, strict=True):
         if number == 0:
+            import difflib
+
             close = difflib.get_close_matches(text, [tag.text for tag in store.tags.all()], n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else "tagloom tags lists those there are"
+            remedy = f"did you mean {close[0]!r}?" if close else "tagloom tags lists those there are."
             raise InvalidInputError(f"there is no tag {text!r}; {remedy} Nothing was changed")
     return ids

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tagloom.core.photos import FileStamp, PhotoRecord
+from tagloom.core.photos import PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.verdicts import Verdict
 from tagloom.images.finder import find_photos
-from tagloom.store.photos import RAW_EXTENSIONS, PhotoTable
+from tagloom.store.photos import RAW_EXTENSIONS, Stamp
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_names import is_raw
 from tagloom.workflow.project_places import project_root
@@ -90,7 +90,7 @@ class _Listing:
     """Files that are there: names and stamps, folders that could not be searched, and whether there are raw files."""
 
     names: list[bytes]
-    stamps: list[FileStamp | None]
+    stamps: list[Stamp | None]
     problems: list[PhotoRecord]
     has_raw: bool
 
@@ -118,15 +118,13 @@ def scan(
             return _offline(root.path, begin)
         progress.start("looking at files", None)
         listing = _list(root.path)
-        known = store.photos.table(state="present")
-        todo = _to_read(store, listing, known, retry)
+        todo = _to_read(store, listing, retry)
         progress.finish()
         records = _read(store, root.path, todo, settings, retry, progress) if todo else []
         if not store.roots.refresh().get(root.id, False):  # unplugged meanwhile
             return _offline(root.path, begin)
-        changes = store.photos.reconcile([*listing.names, *_hidden(listing.problems, known)])
+        changes = store.photos.reconcile([*listing.names, *_hidden(store, listing.problems)])
         _set_times(store)
-        after = known if _is_unchanged(changes) else store.photos.table(state="present")
     return ScanResult(
         root=root.path,
         offline=False,
@@ -134,7 +132,7 @@ def scan(
         n_same=changes.n_same,
         n_read=len(todo),
         **_change_lists(store, changes),
-        unreadable=_unreadable(after),
+        unreadable=_unreadable(store),
         problems=_problems([*listing.problems, *(record for record in records if not record.ok)]),
         n_duplicates=sum(len(group) - 1 for group in store.photos.duplicates()),
         n_raw_pairs=len(store.photos.raw_pairs()) if listing.has_raw else 0,
@@ -160,7 +158,7 @@ def _list(root: bytes) -> _Listing:
     found = find_photos(root)
     prefix = os.path.join(root, b"")
     names: list[bytes] = []
-    stamps: list[FileStamp | None] = []
+    stamps: list[Stamp | None] = []
     raw = _raw_files(prefix, found.photos)
     for name in [*found.photos, *raw]:
         try:
@@ -170,7 +168,7 @@ def _list(root: bytes) -> _Listing:
                 continue
             stamps.append(None)
         else:
-            stamps.append(FileStamp(status.st_size, status.st_mtime_ns, status.st_ino))
+            stamps.append((status.st_size, status.st_mtime_ns, status.st_ino))
         names.append(name)
     return _Listing(names, stamps, found.problems, bool(raw))
 
@@ -195,17 +193,17 @@ def _raw_files(prefix: bytes, photos: Sequence[bytes]) -> list[bytes]:
     return sorted(raw)
 
 
-def _to_read(store: ProjectStore, listing: _Listing, known: PhotoTable, retry: bool) -> list[bytes]:
+def _to_read(store: ProjectStore, listing: _Listing, retry: bool) -> list[bytes]:
     """Return the names of files that are new or look changed, and of those whose verdict may have passed."""
     names = listing.names
     todo = {names[position] for position in store.photos.changed_files(names, listing.stamps)}
-    if any(verdict != "ok" for verdict in known.verdicts):
+    unreadable = store.photos.unreadable()
+    if unreadable:
         from tagloom.features.engine import FAILED_BY_FORCE, RETRIED
 
         again = RETRIED | (FAILED_BY_FORCE if retry else frozenset())
         there = set(names)
-        pairs = zip(known.paths, known.verdicts, strict=True)
-        todo.update(path for path, verdict in pairs if verdict in again and path in there)
+        todo.update(path for path, verdict in unreadable if verdict in again and path in there)
     return sorted(todo)
 
 
@@ -251,14 +249,14 @@ def _hash_raw(root: bytes, names: Sequence[bytes], settings: Settings, progress:
     progress.finish()
 
 
-def _hidden(problems: Iterable[PhotoRecord], known: PhotoTable) -> list[bytes]:
+def _hidden(store: ProjectStore, problems: Iterable[PhotoRecord]) -> list[bytes]:
     """Return known photos below folders that could not be searched: nobody knows that they are gone."""
     folders = tuple(
         b"" if record.path == b"." else os.path.join(record.path, b"")
         for record in problems
         if record.verdict in _UNSEARCHED
     )
-    return [path for path in known.paths if path.startswith(folders)] if folders else []
+    return [path for path in store.photos.paths() if path.startswith(folders)] if folders else []
 
 
 def _set_times(store: ProjectStore) -> None:
@@ -281,10 +279,6 @@ def _set_times(store: ProjectStore) -> None:
     store.photos.set_taken(table.ids[settled], seconds[settled])
 
 
-def _is_unchanged(changes: "Changes") -> bool:
-    return not any(len(ids) for ids in (changes.new, changes.changed, changes.moved, changes.missing, changes.back))
-
-
 def _change_lists(store: ProjectStore, changes: "Changes") -> dict[str, Any]:
     kinds = {name: getattr(changes, name).tolist() for name in ("new", "changed", "moved", "missing", "back")}
     shown = {name: ids[:N_EXAMPLES] for name, ids in kinds.items() if ids}
@@ -295,9 +289,8 @@ def _change_lists(store: ProjectStore, changes: "Changes") -> dict[str, Any]:
     return {name: tuple(ids) for name, ids in kinds.items()} | {"examples": examples}
 
 
-def _unreadable(table: PhotoTable) -> dict[str, int]:
-    pairs = zip(table.paths, table.verdicts, strict=True)
-    return dict(Counter(verdict for path, verdict in pairs if verdict != "ok" and not is_raw(path)))
+def _unreadable(store: ProjectStore) -> dict[str, int]:
+    return dict(Counter(verdict for path, verdict in store.photos.unreadable() if not is_raw(path)))
 
 
 def _problems(records: Collection[PhotoRecord]) -> tuple[tuple[bytes, str, str], ...]:

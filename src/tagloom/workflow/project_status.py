@@ -2,13 +2,16 @@
 
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tagloom.store.integrity import Finding
-from tagloom.store.models import Model
 from tagloom.store.photos import PhotoCounts
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_places import project_root
 from tagloom.workflow.project_results import Result
+
+if TYPE_CHECKING:
+    from tagloom.store.integrity import Finding
+    from tagloom.store.models import Model
 
 __all__ = ["Status", "check", "status"]
 
@@ -104,7 +107,7 @@ def status(store: ProjectStore) -> Status:
     )
 
 
-def check(store: ProjectStore, *, checksums: bool = False) -> list[Finding]:
+def check(store: ProjectStore, *, checksums: bool = False) -> "list[Finding]":
     """Return what is not as it should be: damage in the project's folder, photos that are gone or out of reach.
 
     Parameters
@@ -114,6 +117,8 @@ def check(store: ProjectStore, *, checksums: bool = False) -> list[Finding]:
     checksums : bool, default=False
         Read every array file in full.
     """
+    from tagloom.store.integrity import Finding
+
     found = store.check(checksums=checksums)
     store.roots.refresh()
     counts = store.photos.counts()
@@ -138,7 +143,7 @@ def _next_step(
     online: bool,
     scanned: float,
     counts: PhotoCounts,
-    model: Model | None,
+    model: "Model | None",
     n_new: int,
     n_unwritten: int,
     n_pending: int,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tagloom.core.labels import UNKNOWN
 from tagloom.exceptions import InvalidInputError, StoreError
@@ -128,7 +128,7 @@ def suggest(
 
 
 def open_suggestions(
-    store: ProjectStore, photo_ids: NDArray[np.int64] | None = None, *, threshold: float | None = None
+    store: ProjectStore, photo_ids: ArrayLike | None = None, *, threshold: float | None = None
 ) -> OpenSuggestions | None:
     """Return the latest numbers for present photos, or None if there are none.
 
@@ -136,7 +136,7 @@ def open_suggestions(
     ----------
     store : ProjectStore
         The project.
-    photo_ids : ndarray of int64, optional
+    photo_ids : array-like of int, optional
         Only these photos.
     threshold : float, optional
         See `suggest`.

@@ -1,8 +1,12 @@
 """The verbs behind ``tagloom tags``: list, rename, merge, alias, imply. Each is a short transaction that undo knows."""
 
+from typing import TYPE_CHECKING
+
 from tagloom.store.project import ProjectStore
-from tagloom.store.tags import Tag
 from tagloom.workflow.project_names import find_tag_ids
+
+if TYPE_CHECKING:
+    from tagloom.store.tags import Tag
 
 __all__ = ["TagVerbs"]
 
@@ -18,7 +22,7 @@ class TagVerbs:
 
     store: ProjectStore
 
-    def tags(self) -> list[Tag]:
+    def tags(self) -> "list[Tag]":
         """Return all tags with their other names and counts."""
         return self.store.tags.all()
 
@@ -48,4 +52,4 @@ class TagVerbs:
         return [(texts[child], texts[parent]) for child, parent in self.store.tags.implications().tolist()]
 
     def _tag(self, text: str) -> int:
-        return int(find_tag_ids(self.store, [text])[0])
+        return find_tag_ids(self.store, [text])[0]

@@ -3,12 +3,15 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tagloom.exceptions import InvalidInputError, TagloomError
-from tagloom.store.decisions import Batch
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_places import online_root
 from tagloom.workflow.project_results import Result
+
+if TYPE_CHECKING:
+    from tagloom.store.decisions import Batch
 
 __all__ = ["UndoResult", "redo", "undo"]
 
@@ -29,7 +32,7 @@ class UndoResult(Result):
         A line for each file that another program has changed since, and that was left as it is.
     """
 
-    batch: Batch | None
+    batch: "Batch | None"
     n_files: int = 0
     left_alone: tuple[str, ...] = ()
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from tagloom.core.keywords import Keyword
 from tagloom.core.progress import NO_PROGRESS, Progress
@@ -174,7 +173,7 @@ def write(
 
 
 def _tasks(
-    store: ProjectStore, root: bytes, ids: NDArray[np.int64] | None, accepted_only: bool, threshold: float | None
+    store: ProjectStore, root: bytes, ids: ArrayLike | None, accepted_only: bool, threshold: float | None
 ) -> list[_Task]:
     """Return what is asked for each photo that has something to write, raw files after their photos."""
     ours, seen = suggestions_written(store), _Seen(store)

@@ -1,0 +1,53 @@
+"""``python -m benchmarks.faults kills | trace | full-disk | processes | all | report [--n N] [--seed S] [--quick]``."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.faults import full_disk, kills, processes, trace
+from benchmarks.faults.report import RESULTS, faults_page
+from benchmarks.report import DOCS
+from benchmarks.results import environment, write_json
+from tagloom.core.files import write_text
+
+DEFAULTS = {"kills": 1000, "trace": 0, "full-disk": full_disk.N_LEVELS, "processes": 2000}
+QUICK = {"kills": 20, "trace": 0, "full-disk": 3, "processes": 20}
+PAGE = DOCS / "benchmarks" / "faults.md"
+
+
+def _runs(n: int, seed: int) -> dict[str, Callable[[], dict[str, Any]]]:
+    return {
+        "kills": lambda: kills.run(n, seed),
+        "trace": trace.run,
+        "full-disk": lambda: full_disk.run(n),
+        "processes": lambda: processes.run(n),
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks.faults", description="Provoke what must never lose anything.")
+    parser.add_argument("what", choices=[*DEFAULTS, "all", "report"])
+    parser.add_argument("--n", type=int, help=f"kills, fill levels, or labels of each process; default: {DEFAULTS}")
+    parser.add_argument("--seed", type=int, default=0, help="decides the moments of kills")
+    parser.add_argument("--quick", action="store_true", help=f"small numbers ({QUICK}); nothing is recorded")
+    arguments = parser.parse_args(argv)
+    names = {"all": list(DEFAULTS), "report": []}.get(arguments.what, [arguments.what])
+    logging.getLogger("tagloom").addHandler(logging.NullHandler())  # what a repair says of each file is counted
+    problems = []
+    for name in names:
+        n = arguments.n or (QUICK if arguments.quick else DEFAULTS)[name]
+        found = _runs(n, arguments.seed)[name]()
+        print(f"{name}: {found.get('skipped') or found['problems'] or 'nothing wrong'}")
+        problems += found.get("problems", [])
+        if not arguments.quick:
+            write_json(RESULTS / f"{name}.json", found | {"environment": environment()})
+    if not arguments.quick:
+        write_text(PAGE, faults_page(RESULTS))
+        print("written: docs/benchmarks/faults.md")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""The page of faults, from the JSON files alone."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import markdown_table
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+HEAD = """# What must never happen
+
+Made by `python -m benchmarks.faults report` from `benchmarks/faults/results/`; edit nothing here.
+
+Each fault is made on purpose in a process of its own; another one looks at what is left: every decision that was
+acknowledged, `tagloom check` with all checksums, every sidecar (the old one or the new one, whole), every photo by its
+hash, the active model.
+"""
+TITLES = {"kills": "Kills", "trace": "Before each acknowledgement", "full-disk": "A full disk", "processes": "Writers"}
+
+
+def faults_page(folder: Path) -> str:
+    """Return the page for the results in a folder."""
+    lines = [HEAD]
+    makers = {"kills": _kills, "trace": _trace, "full-disk": _full_disk, "processes": _processes}
+    for name, title in TITLES.items():
+        path = folder / f"{name}.json"
+        lines += [f"## {title}", ""]
+        if not path.is_file():
+            lines += [f"Not run yet: `python -m benchmarks.faults {name}`.", ""]
+            continue
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if "skipped" in stored:
+            lines += [f"Not run: {stored['skipped']}.", ""]
+        else:
+            lines += [*makers[name](stored), *_verdict(stored["problems"])]
+        told = ", ".join(f"{key} {value}" for key, value in sorted(stored["environment"].items()))
+        lines += [f"Run with: {told}.", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _verdict(problems: list[str]) -> list[str]:
+    if not problems:
+        return ["**Nothing was found wrong.**", ""]
+    return [f"**{len(problems)} things were found wrong:**", "", *(f"- {text}" for text in problems), ""]
+
+
+def _kills(stored: dict[str, Any]) -> list[str]:
+    rows = [
+        (verb, f"{item['inside']}", " / ".join(map(str, item["thirds"])), f"{item['late']}", f"{item['seconds']}")
+        for verb, item in stored["verbs"].items()
+    ]
+    header = ("verb", "killed inside", "in its first / second / last third", "done before the kill", "takes s")
+    seen = [f"- {name}: {count}" for name, count in stored["seen"].items()]
+    return [
+        f"{stored['n_inside']} × `kill -9` at random moments inside a verb (seed {stored['seed']}), over "
+        f"{stored['lives']} projects, every second one with a rollback journal. {stored['n_acknowledged']} labels were "
+        f"acknowledged.",
+        "",
+        *markdown_table(header, rows),
+        "",
+        "What the kills left, settled by the next start or removed by `tagloom repair`:",
+        "",
+        *seen,
+        "",
+    ]
+
+
+def _trace(stored: dict[str, Any]) -> list[str]:
+    steps = sorted({step for case in stored["cases"] for step in case["proven"]})
+    cases = stored["cases"]
+    header = ("seen before an acknowledgement", *(f"{case['verb']}, {case['journal']}" for case in cases))
+    rows = [(step, *(f"{case['proven'].get(step, '–')}" for case in cases)) for step in steps]
+    rows += [
+        ("acknowledgements", *(f"{case['n_acknowledged']}" for case in cases)),
+        ("**not durable when acknowledged**", *(f"**{case['n_violations']}**" for case in cases)),
+    ]
+    return [
+        "A kill cannot see a missing `fsync`: the system keeps what was written. So each verb is run under `strace`, "
+        "and at every acknowledgement (a line on standard output, or the return of the call that replaces a file) all "
+        "written data must be synchronised, before the rename where there is one, and the folder after it.",
+        "",
+        *markdown_table(header, rows),
+        "",
+        f"A control that synchronises no folder is found out {stored['control']['n_found']} times. "
+        f"strace {stored['strace']}.",
+        "",
+    ]
+
+
+def _full_disk(stored: dict[str, Any]) -> list[str]:
+    header = ("command", "enough kB", "fill levels", "refused", "worked", "says")
+    rows = [
+        (
+            f"`tagloom {verb}`",
+            f"{case['bytes_enough'] / 1000:.0f}",
+            f"{case['n_levels']}",
+            f"{case['n_failed']}",
+            f"{case['n_worked']}",
+            next(iter(case["lines"]), "–").removeprefix("tagloom: ").replace("|", "\\|"),
+        )
+        for verb, case in stored["cases"].items()
+    ]
+    return [
+        "A tmpfs with all but a little space taken, from none left to enough for the command, evenly. It must "
+        "work, or say why not and end with exit code 1; with space again the project opens, is "
+        "sound, and the same command works.",
+        "",
+        *markdown_table(header, rows),
+        "",
+    ]
+
+
+def _processes(stored: dict[str, Any]) -> list[str]:
+    header = ("journal", "labels acknowledged", "lost", "s", "labels/s")
+    rows = [
+        (case["journal"], *(f"{case[key]}" for key in ("n_labels", "n_lost", "seconds", "per_second")))
+        for case in stored["cases"]
+    ]
+    return [
+        f"{stored['n_processes']} processes make {stored['n']} labels each at the same time, one call of "
+        f"`Project.label` per label. None may see an error.",
+        "",
+        *markdown_table(header, rows),
+        "",
+    ]

@@ -1,0 +1,36 @@
+"""``tagloom backup``: a copy of all that was decided."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+
+__all__ = ["backup"]
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The file to make; it must not exist yet.")],
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Write a consistent copy of all that was decided, also while other commands run.
+
+    Features, thumbnails and models are not in it: they can be made again. To go back to it, put it in the place of
+    tagloom.sqlite in the project's folder while no tagloom runs, and remove tagloom.sqlite-wal if there is one.
+
+    Example: tagloom backup ~/backups/photos.sqlite
+    """
+    from tagloom.cli.console import print_json, print_line
+    from tagloom.cli.projects import opened
+
+    with opened(project, verbose=verbose) as found:
+        found.backup(file)
+    n_bytes = file.stat().st_size
+    if as_json:
+        print_json({"file": str(file), "n_bytes": n_bytes})
+    elif not quiet:
+        print_line(f"written: {file} ({n_bytes:,} bytes)")

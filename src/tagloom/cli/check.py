@@ -1,0 +1,70 @@
+"""``tagloom check`` and ``tagloom repair``: whether the project is what it should be."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tagloom.store.integrity import Finding
+
+__all__ = ["check", "repair"]
+
+
+def check(
+    checksums: Annotated[bool, typer.Option("--checksums", help="Read every array file in full.")] = False,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Look for damage in the project's folder, and for photos that are missing. Nothing is changed.
+
+    The exit code is 1 if anything is found.
+
+    Example: tagloom check --checksums
+    """
+    from tagloom.cli.console import print_line
+    from tagloom.cli.projects import opened
+
+    with opened(project, verbose=verbose) as found:
+        findings = found.check(checksums=checksums)
+    _print("Findings", findings, as_json)
+    if findings:
+        raise typer.Exit(1)
+    if not as_json and not quiet:
+        print_line("everything is as it should be")
+
+
+def repair(
+    project: ProjectOption = None, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = False
+) -> None:
+    """Put right what can be put right safely; what cannot stays as it is.
+
+    Nothing that was decided is touched. Features and models that are damaged are put aside and made again when they
+    are needed.
+
+    Example: tagloom repair
+    """
+    from tagloom.cli.console import print_line
+    from tagloom.cli.projects import opened
+
+    with opened(project, verbose=verbose) as found:
+        findings = found.repair()
+    _print("Put right", findings, as_json)
+    if not findings and not as_json and not quiet:
+        print_line("there was nothing to put right")
+
+
+def _print(title: str, findings: "Sequence[Finding]", as_json: bool) -> None:
+    from tagloom.cli.console import print_json, print_table
+    from tagloom.workflow.project_results import plain
+
+    if as_json:
+        print_json({"findings": plain(findings)})
+    elif findings:
+        rows = [(item.kind, "tagloom repair" if item.repairable else "", item.detail) for item in findings]
+        print_table(title, ("kind", "put right by", "what"), rows, n_left=3)

@@ -1,0 +1,91 @@
+"""``tagloom export``: keywords in a format of other programs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project_export import ExportResult
+
+__all__ = ["export"]
+
+
+def _format_names(incomplete: str) -> list[str]:
+    """Return formats that begin as typed, for the shell's completion."""
+    from tagloom.metadata.formats import available_exporters
+
+    return [name for name in available_exporters() if name.startswith(incomplete)]
+
+
+def export(
+    target: Annotated[Path | None, typer.Argument(help="The file or folder to write.")] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", "-f", help="What to write; see --list-formats.", autocompletion=_format_names),
+    ] = None,
+    list_formats: Annotated[bool, typer.Option("--list-formats", help="List the formats, and write nothing.")] = False,
+    accepted_only: Annotated[bool, typer.Option("--accepted-only", help="Leave suggestions out.")] = False,
+    threshold: Annotated[
+        float | None,
+        typer.Option("--threshold", help="Suggestions above it are written; default: the project's, or training's."),
+    ] = None,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Write the keywords of all photos in a format of other programs.
+
+    Accepted keywords and suggestions above the threshold are told apart in every format. Photos are not copied, and
+    where they were taken is never written.
+
+    Example: tagloom export keywords.csv --format csv
+    """
+    from tagloom.cli.console import print_json
+    from tagloom.cli.projects import opened
+
+    if list_formats:
+        _list(as_json)
+        return
+    if target is None or format_ is None:
+        raise typer.BadParameter("name a file or folder and a --format; --list-formats lists them", param_hint="TARGET")
+    with opened(project, verbose=verbose) as found:
+        result = found.export(target, format_, threshold=threshold, accepted_only=accepted_only)
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        _print(result, quiet, verbose)
+
+
+def _list(as_json: bool) -> None:
+    from tagloom.cli.console import print_json, print_table
+    from tagloom.metadata.formats import describe_formats
+
+    rows = [(item.name, bool(item.reader), bool(item.exporter), item.description) for item in describe_formats()]
+    if as_json:
+        names = ("name", "reads", "writes", "description")
+        print_json({"formats": [dict(zip(names, row, strict=True)) for row in rows]})
+        return
+    words = {True: "yes", False: "no"}
+    table = [(name, words[reads], words[writes], text) for name, reads, writes, text in rows]
+    print_table("Formats", ("format", "import", "export", ""), table, n_left=4)
+
+
+def _print(result: "ExportResult", quiet: bool, verbose: bool) -> None:
+    from tagloom.cli.console import print_line, print_table
+    from tagloom.cli.projects import print_some
+
+    rows = [
+        ("photos", f"{result.n_photos}"),
+        ("accepted keywords", f"{result.n_accepted}"),
+        ("suggested keywords", f"{result.n_suggested}"),
+        ("keywords that photos have not", f"{result.n_rejected}"),
+    ]
+    print_table(f"Export ({result.format})", ("", ""), rows)
+    if not quiet:
+        print_some(result.warnings, verbose=verbose, more="things that the format cannot hold")
+    for file in result.files:
+        print_line(f"written: {file}")

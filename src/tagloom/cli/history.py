@@ -1,0 +1,47 @@
+"""``tagloom history``: what was done, newest first."""
+
+from typing import Annotated, Any
+
+import typer
+
+from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+
+__all__ = ["history"]
+
+
+def history(
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many actions.")] = 20,
+    photo: Annotated[str | None, typer.Option("--photo", help="Only what was decided about this photo.")] = None,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show what was done, newest first: labels, imports, changes of tags, writes, undo and redo.
+
+    Example: tagloom history --photo beach/IMG_0042.jpg
+    """
+    import os
+
+    from tagloom.cli.console import print_json, print_line, print_table
+    from tagloom.cli.projects import moment, opened
+    from tagloom.workflow.project_names import find_photo_ids
+    from tagloom.workflow.project_results import plain
+
+    with opened(project, verbose=verbose) as found:
+        number = None if photo is None else int(find_photo_ids(found.store, photo, base=os.getcwd())[0])
+        batches = found.history(limit, photo=number)
+    if as_json:
+        print_json({"actions": plain(batches)})
+    elif batches:
+        rows = [
+            (f"{item.id}", moment(item.at), _what(item), item.who, "undone" if item.undone else "", f"{item.n}")
+            for item in batches
+        ]
+        print_table("History", ("action", "when", "what", "who", "", "decisions"), rows, n_left=5)
+    elif not quiet:
+        print_line("nothing was done yet")
+
+
+def _what(batch: Any) -> str:
+    return f"{batch.kind}: {batch.label}" if batch.kind in ("undo", "redo") else str(batch.label)

@@ -1,0 +1,117 @@
+"""``tagloom import``: what files, photos and folders say about photos."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagloom.cli.options import AbsentMeans, Json, ProjectOption, Quiet, Verbose
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project_import import ImportResult
+
+__all__ = ["import_"]
+
+
+def import_(
+    source: Annotated[
+        Path | None, typer.Argument(help="A labels file, or keywords in a format of another program.")
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format", help="The file's format; default: told from name and content. See export --list-formats."
+        ),
+    ] = None,
+    absent_means: AbsentMeans = None,
+    include_suggested: Annotated[
+        bool, typer.Option("--include-suggested", help="Count what a model said in that file as said.")
+    ] = False,
+    from_photos: Annotated[
+        bool, typer.Option("--from-photos", help="Read keywords from the photos and their sidecars.")
+    ] = False,
+    sidecars: Annotated[
+        bool, typer.Option("--sidecars/--no-sidecars", help="With --from-photos: whether sidecars are read.")
+    ] = True,
+    embedded: Annotated[
+        bool, typer.Option("--embedded/--no-embedded", help="With --from-photos: whether the photos themselves are.")
+    ] = True,
+    from_folders: Annotated[
+        bool, typer.Option("--from-folders", help="Take the folders that photos lie in for keywords.")
+    ] = False,
+    flat: Annotated[
+        bool,
+        typer.Option(
+            "--flat", help="With --from-folders: each folder is a keyword of its own, not a level of a hierarchy."
+        ),
+    ] = False,
+    skip: Annotated[
+        list[str] | None, typer.Option("--skip", metavar="NAME", help="With --from-folders: a name that says nothing.")
+    ] = None,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Take over what a file says about photos, or their sidecars, or their folders.
+
+    What a person decided in the project stays. A tag that a labels file does not name on a photo it lists is taken for
+    a no; one that a photo's own keywords lack, for unknown. --absent-means says otherwise.
+
+    Example: tagloom import labels.csv
+
+    Example: tagloom import --from-photos
+    """
+    from tagloom.cli.console import RichProgress, print_json
+    from tagloom.cli.projects import logged, opened, who
+    from tagloom.core.labels import check_absent_means
+
+    if (source is not None) + from_photos + from_folders != 1:
+        raise typer.BadParameter("name either a file, or --from-photos, or --from-folders", param_hint="SOURCE")
+    with opened(project, verbose=verbose) as found, logged(found), RichProgress(quiet=quiet) as progress:
+        means = None if absent_means is None else check_absent_means(absent_means)
+        if source is not None:
+            result = found.import_keywords(
+                source, format=format_, absent_means=means, include_suggested=include_suggested, who=who()
+            )
+        elif from_photos:
+            result = found.import_from_photos(
+                absent_means=means, sidecars=sidecars, embedded=embedded, who=who(), progress=progress
+            )
+        else:
+            result = found.import_folder_names(hierarchy=not flat, skip=skip or (), absent_means=means, who=who())
+        if as_json:
+            print_json(result.as_dict())
+        else:
+            _print(result, verbose)
+
+
+def _print(result: "ImportResult", verbose: bool) -> None:
+    from tagloom.cli.console import print_line, print_table
+    from tagloom.cli.projects import print_some, shown
+    from tagloom.metadata.names import name_to_text
+
+    if result.already:
+        print_line(f"{result.source}: exactly this was imported before, and stands; nothing was changed")
+        return
+    rows = [
+        ("photos it speaks of", f"{result.n_photos}"),
+        ("tags", f"{result.n_tags}"),
+        ("yes", f"{result.n_yes}"),
+        ("no", f"{result.n_no}"),
+        ("a tag not named means", result.absent_means),
+        ("no by absence", f"{result.n_by_absence}"),
+        ("new decisions", f"{result.n_decisions}"),
+        ("decided otherwise by a person, and left so", f"{result.n_conflicts}"),
+        ("said by a model, and left out", f"{result.n_suggested}"),
+        ("names without a photo", f"{len(result.unmatched)}"),
+    ]
+    print_table(f"{result.source} ({result.format})", ("", ""), rows)
+    if result.created:
+        print_line(f"new tags: {shown(result.created, len(result.created) if verbose else 10)}")
+    conflicts = [
+        f"left as it was: {name_to_text(photo)}: {tag} (there: {word})" for photo, tag, word in result.conflicts
+    ]
+    print_some(conflicts, verbose=verbose, more="of these")
+    print_some([f"no photo: {name}" for name in result.unmatched], verbose=verbose, more="names without a photo")
+    print_some(result.problems, verbose=verbose, more="problems")

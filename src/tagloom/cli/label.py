@@ -1,0 +1,76 @@
+"""``tagloom label``: which tags photos have. Nothing heavy is imported: it answers at once."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+from tagloom.cli.projects import tag_names
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project_label import LabelResult
+
+__all__ = ["label"]
+
+
+def label(
+    photos: Annotated[
+        list[str], typer.Argument(help="Photos of the project. A name that begins with - goes after --.")
+    ],
+    add: Annotated[
+        list[str] | None,
+        typer.Option("--add", "-a", metavar="TAG", help="A tag that they have; repeatable.", autocompletion=tag_names),
+    ] = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option("--remove", "-r", metavar="TAG", help="A tag that they have not.", autocompletion=tag_names),
+    ] = None,
+    clear: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--clear", "-c", metavar="TAG", help="A tag of which nothing shall be said.", autocompletion=tag_names
+        ),
+    ] = None,
+    known_tags: Annotated[
+        bool, typer.Option("--known-tags", help="Make no new tags: one that does not exist is an error.")
+    ] = False,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say which tags photos have and have not.
+
+    Either all of it is done, or, if a name is wrong, nothing. A tag with levels is written A|B. `tagloom undo` takes it
+    back.
+
+    Example: tagloom label beach/*.jpg --add sea --add "Places|Coast" --remove snow
+    """
+    import os
+
+    from tagloom.cli.console import print_json, print_line
+    from tagloom.cli.projects import opened, who
+
+    with opened(project, verbose=verbose) as found:
+        result = found.label(
+            photos,
+            add=add or (),
+            remove=remove or (),
+            clear=clear or (),
+            who=who(),
+            create=not known_tags,
+            base=os.getcwd(),
+        )
+    if as_json:
+        print_json(result.as_dict())
+    elif not quiet:
+        print_line(_sentence(result))
+
+
+def _sentence(result: "LabelResult") -> str:
+    """Return the outcome on one line: a table would cost more time than the decision."""
+    photos = f"{result.n_photos} photo{'s' if result.n_photos != 1 else ''}"
+    if result.batch is None:
+        return f"{photos}: all of this stood already"
+    new = f"; new tags: {', '.join(result.created)}" if result.created else ""
+    return f"{photos}, {result.n_decisions} new decisions (action {result.batch.id}){new}"

@@ -1,0 +1,114 @@
+"""What the commands of a project share: opening it, its log, and lists that do not flood the terminal."""
+
+import contextlib
+import logging
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tagloom.cli.console import print_line, print_note, printable
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project import Project
+
+__all__ = ["command_here", "logged", "moment", "noted", "opened", "print_some", "shown", "tag_names", "who"]
+
+N_SHOWN = 5
+_USER_VARIABLES = ("TAGLOOM_WHO", "LOGNAME", "USER", "USERNAME")
+
+
+class _Notes(logging.Handler):
+    """Shows records of the log on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one line, whatever a photo's name holds."""
+        print_note(f"{record.levelname.lower()}: {record.getMessage()}")
+
+
+@contextlib.contextmanager
+def noted(verbose: bool) -> Iterator[None]:
+    """Show on standard error what is done, if asked."""
+    logger, notes = logging.getLogger("tagloom"), _Notes()
+    if verbose:
+        logger.addHandler(notes)
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(notes)
+
+
+@contextlib.contextmanager
+def opened(where: Path | None, flags: Mapping[str, Any] | None = None, *, verbose: bool = False) -> "Iterator[Project]":
+    """Open a project, and say which files an interrupted write had left open."""
+    from tagloom.workflow.project import Project
+
+    with noted(verbose), Project.open(where, flags=flags) as project:
+        for line in project.recovered:
+            print_note(line)
+        yield project
+
+
+@contextlib.contextmanager
+def logged(project: "Project") -> Iterator[None]:
+    """Keep a log of a long job in the project's folder."""
+    from tagloom.workflow.logs import configure_logging, stop_logging
+
+    configure_logging(project.folder / "logs", project.settings.log_level)
+    try:
+        yield
+    finally:
+        stop_logging()
+
+
+def who() -> str:
+    """Return who is at work, for the history: ``$TAGLOOM_WHO`` or the name of the login."""
+    return next((os.environ[name] for name in _USER_VARIABLES if os.environ.get(name)), "")
+
+
+def command_here(project: "Project", command: str) -> str:
+    """Return a command as it has to be typed in the current folder to mean this project."""
+    from tagloom.exceptions import StoreError
+    from tagloom.workflow.project_places import FOLDER_NAME, find_project
+
+    try:
+        if os.path.samefile(find_project(os.environ.get("TAGLOOM_PROJECT") or None), project.folder):
+            return command
+    except (StoreError, OSError):
+        pass
+    folder = project.folder
+    place = folder.parent if folder.name == FOLDER_NAME else folder
+    return f"{command} --project {shlex.quote(os.fspath(place))}"
+
+
+def moment(seconds: float) -> str:
+    """Return a time as a person here reads it."""
+    import time
+
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds else "never"
+
+
+def shown(names: Sequence[str], n: int = N_SHOWN) -> str:
+    """Return the first few of several names as one text."""
+    return ", ".join(printable(name) for name in names[:n]) + (f" … ({len(names)})" if len(names) > n else "")
+
+
+def print_some(lines: Sequence[str], *, verbose: bool, more: str, n: int = N_SHOWN) -> None:
+    """Print the first few lines, or all of them; ``more`` names what is left out."""
+    for line in lines if verbose else lines[:n]:
+        print_line(line)
+    if len(lines) > n and not verbose:
+        print_line(f"… and {len(lines) - n} more {more}; -v lists all")
+
+
+def tag_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Return tags of the project that begin as typed, for the shell's completion; none if anything is amiss."""
+    from tagloom.workflow.project import Project
+
+    with contextlib.suppress(Exception), Project.open(context.params.get("project")) as project:
+        return [tag.text for tag in project.tags() if tag.text.startswith(incomplete)]
+    return []

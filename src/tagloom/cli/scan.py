@@ -1,0 +1,93 @@
+"""``tagloom scan``: which photos are new, changed, moved or gone."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagloom.cli.options import Json, ProjectOption, Quiet, RetryOption, Verbose, WorkersOption
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project_scan import ScanResult
+
+__all__ = ["scan"]
+
+
+def scan(
+    photos: Annotated[
+        Path | None,
+        typer.Option(
+            "--photos",
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="Where the folder of photos is now, if it moved.",
+        ),
+    ] = None,
+    retry: RetryOption = False,
+    workers: WorkersOption = None,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Look which photos are new, changed, moved or gone.
+
+    Files that look as they did are not opened. What was decided about photos that are gone is kept. If the folder of
+    photos cannot be reached, nothing is changed, and the exit code is 1.
+
+    Example: tagloom scan
+    """
+    from tagloom.cli.console import RichProgress, print_error, print_json
+    from tagloom.cli.projects import logged, opened
+
+    with opened(project, {"n_workers": workers}, verbose=verbose) as found, logged(found):
+        if photos is not None:
+            found.move_root(photos)
+        with RichProgress(quiet=quiet) as progress:
+            result = found.scan(retry=retry, progress=progress)
+        if as_json:
+            print_json(result.as_dict())
+        elif not result.offline:
+            _print(result, verbose)
+        if result.offline:
+            print_error(
+                f"the folder of photos {str(found.root)!r} cannot be reached (offline); plug it in, or say where it is "
+                f"now: tagloom scan --photos DIR"
+            )
+            raise typer.Exit(1)
+
+
+def _print(result: "ScanResult", verbose: bool) -> None:
+    from tagloom.cli.console import print_table
+    from tagloom.cli.projects import print_some
+    from tagloom.metadata.names import name_to_text
+
+    changes = {
+        "new": result.new,
+        "changed": result.changed,
+        "moved": result.moved,
+        "missing": result.missing,
+        "back": result.back,
+    }
+    rows = [
+        (name, f"{len(ids)}", ", ".join(name_to_text(item) for item in result.examples.get(name, ())[:3]))
+        for name, ids in changes.items()
+    ]
+    rows += [
+        ("as they were", f"{result.n_same}", ""),
+        ("copies of others", f"{result.n_duplicates}", ""),
+        ("raw files with a photo beside them", f"{result.n_raw_pairs}", ""),
+        *((f"not read: {verdict}", f"{n}", "") for verdict, n in sorted(result.unreadable.items())),
+    ]
+    print_table(
+        f"{result.n_listed} files in {result.seconds:.1f} s", ("photos", "", "such as"), _telling(rows), n_left=3
+    )
+    lines = [f"not read: {name_to_text(name)} ({verdict}: {detail})" for name, verdict, detail in result.problems]
+    print_some(lines, verbose=verbose, more="files that could not be read")
+
+
+def _telling(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Leave out rows that say nothing, but for those that people look for."""
+    always = ("new", "changed", "moved", "missing", "as they were")
+    return [row for row in rows if row[0] in always or row[1] != "0"]

@@ -1,0 +1,180 @@
+"""``tagloom tags``: list, rename, merge, alias, imply, forget."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+from tagloom.cli.projects import tag_names
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project import Project
+
+__all__ = ["tags"]
+
+Known = Annotated[str, typer.Argument(help="A tag, by any of its names.", autocompletion=tag_names)]
+Child = Annotated[str, typer.Argument(help="The narrower tag, such as heron.", autocompletion=tag_names)]
+Parent = Annotated[str, typer.Argument(help="The wider tag, such as bird.", autocompletion=tag_names)]
+
+
+class _ListByDefault(TyperGroup):
+    """A group whose sub-command ``list`` need not be named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_bare = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
+        if is_bare and not ctx.resilient_parsing:  # the shell's completion asks for the sub-commands
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+tags = typer.Typer(
+    cls=_ListByDefault,
+    help="List the tags, rename and merge them, and say which one implies which.",
+    epilog="`tagloom tags` alone lists them. `tagloom undo` takes every change back.",
+    rich_markup_mode=None,
+)
+
+
+@tags.command("list")
+def list_tags(
+    project: ProjectOption = None, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = False
+) -> None:
+    """List all tags: how many photos have them and have them not, other names, and what they imply.
+
+    Example: tagloom tags list
+    """
+    from tagloom.cli.console import print_json, print_line, print_table
+    from tagloom.cli.projects import opened
+
+    with opened(project, verbose=verbose) as found:
+        listed, pairs = found.tags(), found.implications()
+    parents: dict[str, list[str]] = {}
+    for child, parent in pairs:
+        parents.setdefault(child, []).append(parent)
+    if as_json:
+        from tagloom.workflow.project_results import plain
+
+        print_json({"tags": [plain(tag) | {"implies": parents.get(tag.text, [])} for tag in listed]})
+    elif listed:
+        rows = [
+            (tag.text, ", ".join(tag.aliases), ", ".join(parents.get(tag.text, ())), f"{tag.n_yes}", f"{tag.n_no}")
+            for tag in listed
+        ]
+        print_table(f"{len(listed)} tags", ("tag", "other names", "implies", "yes", "no"), rows, n_left=3)
+    elif not quiet:
+        print_line("there are no tags yet; bring some in: tagloom import LABELS.csv")
+
+
+@tags.command("rename")
+def rename(
+    tag: Known,
+    new: Annotated[str, typer.Argument(help="Its new name.")],
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Give a tag another name; the old one still leads to it.
+
+    Example: tagloom tags rename see sea
+    """
+    _change(
+        project, as_json, quiet, verbose, lambda found, who: found.rename_tag(tag, new, who=who), f"{tag} is now {new}"
+    )
+
+
+@tags.command("merge")
+def merge(
+    tag: Known,
+    into: Annotated[str, typer.Argument(help="The tag that it becomes.", autocompletion=tag_names)],
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Make one tag another one: what was said of the first is said of the second.
+
+    Example: tagloom tags merge ocean sea
+    """
+    _change(
+        project,
+        as_json,
+        quiet,
+        verbose,
+        lambda found, who: found.merge_tags(tag, into, who=who),
+        f"{tag} is now {into}",
+    )
+
+
+@tags.command("alias")
+def alias(
+    name: Annotated[str, typer.Argument(metavar="ALIAS", help="Another name.")],
+    tag: Known,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Make a text another name of a tag.
+
+    Example: tagloom tags alias mer sea
+    """
+    done = f"{name} means {tag}"
+    _change(project, as_json, quiet, verbose, lambda found, who: found.alias_tag(name, tag, who=who), done)
+
+
+@tags.command("imply")
+def imply(
+    child: Child,
+    parent: Parent,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say that a photo with one tag has another, too.
+
+    Example: tagloom tags imply heron bird
+    """
+    done = f"{child} implies {parent}"
+    _change(project, as_json, quiet, verbose, lambda found, who: found.imply_tag(child, parent, who=who), done)
+
+
+@tags.command("forget")
+def forget(
+    child: Child,
+    parent: Parent,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Take back that one tag implies another.
+
+    Example: tagloom tags forget heron bird
+    """
+    done = f"{child} no longer implies {parent}"
+    _change(project, as_json, quiet, verbose, lambda found, who: found.forget_implication(child, parent, who=who), done)
+
+
+def _change(
+    project: Path | None,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    change: "Callable[[Project, str], int | None]",
+    done: str,
+) -> None:
+    """Make a change of tags, and say so on one line: nothing heavy is imported for a table."""
+    from tagloom.cli.console import print_json, print_line
+    from tagloom.cli.projects import opened, who
+
+    with opened(project, verbose=verbose) as found:
+        batch = change(found, who())
+    if as_json:
+        print_json({"batch": batch, "done": done})
+    elif not quiet:
+        print_line(f"{done} (action {batch})" if batch is not None else f"{done}: that stood already")

@@ -1,0 +1,81 @@
+"""``tagloom train``: learn from what was decided."""
+
+from typing import TYPE_CHECKING
+
+from tagloom.cli.options import (
+    EncoderOption,
+    GroupsOption,
+    Json,
+    Method,
+    NeighborsOption,
+    ProjectOption,
+    Quiet,
+    ThreadsOption,
+    Verbose,
+    WorkersOption,
+)
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project_train import TrainResult
+
+__all__ = ["train"]
+
+
+def train(
+    method: Method = None,
+    neighbors: NeighborsOption = None,
+    groups: GroupsOption = None,
+    encoder: EncoderOption = None,
+    workers: WorkersOption = None,
+    threads: ThreadsOption = None,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Learn from all that was decided, and work out suggestions for every photo.
+
+    Features that are missing are computed first. The model and its suggestions take the place of the old ones in one
+    step; until then those stay.
+
+    Example: tagloom train
+    """
+    from tagloom.cli.console import RichProgress, print_json
+    from tagloom.cli.projects import logged, opened
+
+    flags = {
+        "method": method,
+        "n_neighbors": neighbors,
+        "descriptors": groups,
+        "encoder": encoder,
+        "n_workers": workers,
+        "n_threads": threads,
+    }
+    with opened(project, flags, verbose=verbose) as found, logged(found), RichProgress(quiet=quiet) as progress:
+        result = found.train(progress=progress)
+        if as_json:
+            print_json(result.as_dict())
+        else:
+            _print(result, verbose)
+
+
+def _print(result: "TrainResult", verbose: bool) -> None:
+    from tagloom.cli.console import print_line, print_table
+    from tagloom.cli.projects import shown
+
+    rows = [
+        ("photos with features", f"{result.n_photos}"),
+        ("of these labelled", f"{result.n_labeled}"),
+        ("photos without features", f"{result.n_without_features}"),
+        ("tags", f"{result.n_tags}"),
+        ("yes, no", f"{result.n_yes}, {result.n_no}"),
+        ("method", result.method),
+        ("time", f"{result.seconds:.1f} s"),
+    ]
+    if verbose:
+        if result.fit_map is not None:
+            rows.append(("average precision on the photos it learned from", f"{result.fit_map:.3f}"))
+        rows += [(f"group {name}", f"{size} columns") for name, size in result.groups.items()]
+    print_table(f"Model {result.model}", ("", ""), rows)
+    if result.without_examples:
+        print_line(f"no photo has these tags, so that they are never suggested: {shown(result.without_examples)}")

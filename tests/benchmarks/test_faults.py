@@ -1,0 +1,92 @@
+"""Short versions of the faults; `python -m benchmarks.faults` has the long ones."""
+
+import json
+import os
+
+import pytest
+
+from benchmarks.faults import full_disk, kills, processes
+from benchmarks.faults.__main__ import PAGE
+from benchmarks.faults.report import RESULTS, faults_page
+from benchmarks.faults.scene import FOREIGN, make_scene
+from benchmarks.faults.server import Outcome
+from benchmarks.faults.verify import Knowledge, verify
+
+
+@pytest.fixture(scope="module")
+def environment():
+    """Keep what the faults put into the environment from other tests."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture
+def known(environment, tmp_path):
+    return Knowledge.of(make_scene(tmp_path / "photos", n_photos=6))
+
+
+def test_the_page_is_what_the_results_give():
+    assert PAGE.read_text(encoding="utf-8") == faults_page(RESULTS), "run: python -m benchmarks.faults report"
+
+
+def test_recorded_results_have_no_problem_and_enough_of_everything():
+    stored = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")}
+    assert all(result.get("problems", []) == [] for result in stored.values())
+    if "processes" in stored:
+        assert {case["n_lost"] for case in stored["processes"]["cases"]} == {0}
+
+
+@pytest.mark.medium
+def test_a_project_at_rest_passes(known):
+    assert verify(known) == []
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("damage", ["original", "torn", "foreign", "gone", "decision", "batch", "model"])
+def test_the_verifier_finds_damage(known, damage):
+    photo, sidecar = min(known.folder.glob("*.jpg")), min(known.folder.glob("*.xmp"))
+    if damage == "original":
+        photo.write_bytes(photo.read_bytes() + b"x")
+    elif damage == "torn":
+        sidecar.write_bytes(sidecar.read_bytes()[:-20])
+    elif damage == "foreign":
+        sidecar.write_bytes(FOREIGN + b"\n")
+    elif damage == "gone":
+        sidecar.unlink()
+    elif damage == "decision":
+        known.hear("label", Outcome(said=['try [1, "sea", 0]', "ack 0"]))
+    elif damage == "batch":
+        known.hear("label", Outcome(said=['try [1, "night", 1]', "ack 4711"]))
+    else:
+        next((known.folder / ".tagloom" / "models").iterdir()).write_bytes(b"")
+    assert verify(known)
+
+
+@pytest.mark.medium
+def test_a_label_that_was_cut_off_may_stand_or_not(known):
+    known.hear("label", Outcome(said=['try [1, "night", 0]']))
+    assert verify(known) == []
+
+
+@pytest.mark.medium
+def test_twenty_kills_lose_nothing(environment):
+    found = kills.run(20, seed=7)
+    assert found["problems"] == []
+    assert found["n_inside"] == 20
+
+
+@pytest.mark.medium
+def test_a_full_disk_loses_nothing(environment):
+    found = full_disk.run(4)
+    if "skipped" in found:
+        pytest.skip(found["skipped"])
+    assert found["problems"] == []
+
+
+@pytest.mark.medium
+def test_processes_that_label_at_once_lose_nothing(environment):
+    found = processes.run(15, 4)
+    assert found["problems"] == []
+    assert [case["n_labels"] for case in found["cases"]] == [60, 60]

@@ -1,0 +1,89 @@
+"""The pages about the command line are complete, and what they say can be typed."""
+
+import io
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from tagloom.cli.app import app
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+SHARED = {"--project", "--json", "--quiet", "-q", "--verbose", "-v", "--help", "-h"}
+
+
+def _commands():
+    for name, command in typer.main.get_command(app).commands.items():
+        if hasattr(command, "commands"):
+            yield from ((name, f"{name} {below}", each) for below, each in command.commands.items())
+        else:
+            yield name, name, command
+
+
+COMMANDS = [pytest.param(*item, id=item[1]) for item in _commands()]
+
+
+def _section(page, name):
+    """Return the text below the heading of a command."""
+    found = re.search(rf"^### tagloom {name}\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
+    return "" if found is None else found.group(1)
+
+
+@pytest.mark.parametrize(("section", "name", "command"), COMMANDS)
+def test_every_command_and_option_is_documented(section, name, command):
+    page = (DOCS / "project.md").read_text(encoding="utf-8")
+    text = _section(page, section)
+    assert f"`tagloom {name}" in text
+    for option in {item for one in command.params for item in (*one.opts, *one.secondary_opts) if item.startswith("-")}:
+        place = page if option in SHARED else text
+        assert f"`{option}`" in place, f"{option} of {name} is missing in docs/project.md"
+
+
+def test_no_option_is_documented_that_does_not_exist():
+    page = (DOCS / "project.md").read_text(encoding="utf-8")
+    known = {"--debug", "--version", "--install-completion", "--show-completion", *SHARED}
+    for _, _, command in _commands():
+        known |= {item for one in command.params for item in (*one.opts, *one.secondary_opts)}
+    assert {word.rstrip(".,") for word in re.findall(r"(?<![\w-])--[a-z][a-z-]+", page)} <= known
+
+
+@pytest.mark.parametrize(("section", "name", "command"), COMMANDS)
+def test_help_has_an_example_and_the_exit_codes(section, name, command, tagloom):
+    shown = tagloom(*name.split(), "--help").out
+    if name not in ("demo", "doctor"):
+        assert f"Example: tagloom {name}" in " ".join(shown.split())
+    if section != "tags":
+        assert "Exit codes" in shown
+
+
+def _console_lines(page):
+    blocks = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+@pytest.mark.medium
+def test_the_tutorial_can_be_typed(tagloom, tmp_path, monkeypatch):
+    """Run every command of the page in order, on 60 photos in place of 1,000 (or TAGLOOM_TUTORIAL_PHOTOS)."""
+    lines = _console_lines((DOCS / "tutorial.md").read_text(encoding="utf-8"))
+    n_photos = os.environ.get("TAGLOOM_TUTORIAL_PHOTOS", "60")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    used = set()
+    for line in lines:
+        words = shlex.split(line.replace("--photos 1000", f"--photos {n_photos} --labeled 0.5"))
+        if words[0] == "cd":
+            monkeypatch.chdir(words[1])
+            continue
+        assert words[0] == "tagloom", line
+        done = tagloom(*words[1:])
+        assert done.code == 0, (line, done.err)
+        assert done.out
+        used.add(words[1])
+        if words[1] == "write" and "--dry-run" not in words:
+            assert list(Path().glob("*.xmp")), line
+    assert used >= {"init", "scan", "import", "label", "train", "suggest", "tags", "export", "write", "undo", "status"}
+    assert list(Path().glob("*.xmp"))
+    assert not Path(".tagloom").exists()

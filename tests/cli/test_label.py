@@ -1,0 +1,57 @@
+import subprocess
+import sys
+
+SCRIPT = """
+import sys
+from tagloom.cli import main
+try:
+    main(["label", "scene_00000.jpg", "--add", "sea"])
+except SystemExit as end:
+    assert not end.code
+heavy = {"scipy", "sklearn", "PIL", "cv2", "faiss", "onnx", "onnxruntime", "rich", "lxml"} & set(sys.modules)
+assert not heavy, heavy
+assert not any(name.startswith(("tagloom.features", "tagloom.metadata", "tagloom.methods")) for name in sys.modules)
+"""
+
+
+def test_add_remove_clear(tagloom, project):
+    done = tagloom(
+        "label", "scene_00000.jpg", "scene_00001.jpg", "--add", "sea", "-a", "Places|Coast", "--remove", "snow"
+    )
+    assert done.code == 0
+    assert done.out.startswith("2 photos, ")
+    assert "new tags: Places|Coast" in done.out
+    again = tagloom("label", "scene_00000.jpg", "scene_00001.jpg", "--add", "sea", "--json").json
+    assert (again["batch"], again["n_decisions"]) == (None, 0)
+    cleared = tagloom("label", "scene_00000.jpg", "--clear", "sea", "--json").json
+    assert (cleared["n_decisions"], cleared["batch"]["who"]) == (1, "tester")
+    assert tagloom("label", "scene_00000.jpg", "--add", "sea", "-q").out == ""
+
+
+def test_a_name_is_relative_to_the_current_folder(tagloom, project, monkeypatch):
+    (project / "sub").mkdir()
+    (project / "scene_00000.jpg").rename(project / "sub" / "scene_00001.jpg")
+    tagloom("scan", "-q")
+    monkeypatch.chdir(project / "sub")
+    tagloom("label", "scene_00001.jpg", "--add", "here")
+    rows = tagloom("history", "--photo", project / "sub" / "scene_00001.jpg", "--json").json["actions"]
+    assert rows[0]["label"].endswith("+here")
+
+
+def test_all_or_nothing(tagloom, project):
+    for wrong in (
+        ["nowhere.jpg", "--add", "sea"],
+        ["scene_00000.jpg", "nowhere.jpg", "--add", "fresh"],
+        ["scene_00000.jpg"],
+        ["scene_00000.jpg", "--add", "sea", "--remove", "sea"],
+        ["scene_00000.jpg", "--add", "unheard", "--known-tags"],
+        ["scene_00000.jpg", "--remove", "unheard"],
+    ):
+        done = tagloom("label", *wrong)
+        assert (done.code, done.out) == (1, "")
+        assert done.err.count("\n") == 1
+    assert not {"fresh", "unheard"} & {tag["text"] for tag in tagloom("tags", "--json").json["tags"]}
+
+
+def test_it_imports_nothing_heavy(project):
+    subprocess.run([sys.executable, "-c", SCRIPT], check=True, cwd=project)

@@ -1,0 +1,65 @@
+import os
+import shutil
+
+from tagloom.workflow.project import Project
+
+
+def test_what_is_new_moved_and_gone(tagloom, project):
+    os.rename(project / "scene_00000.jpg", project / "moved.jpg")
+    os.remove(project / "scene_00001.jpg")
+    shutil.copy(project / "scene_00002.jpg", project / "new.jpg")
+    (project / "broken.jpg").write_bytes(b"no photo")
+    done = tagloom("scan", "--json", "-q")
+    assert done.code == 0
+    assert done.err == ""
+    counts = {name: len(done.json[name]) for name in ("new", "moved", "missing", "changed")}
+    assert counts == {"new": 2, "moved": 1, "missing": 1, "changed": 0}
+    assert done.json["n_duplicates"] == 1
+    table = tagloom("scan")
+    assert "as they were" in table.out
+    assert "not read" in table.out
+    assert (project / ".tagloom" / "logs" / "tagloom.log").is_file()
+
+
+def test_hostile_names(tagloom, project):
+    names = [b"-odd.jpg", b"line\nend.jpg", b"caf\xe9.jpg", b"\x1b[31mred.jpg"]
+    for name in names:
+        shutil.copy(project / "scene_00002.jpg", os.path.join(os.fsencode(project), name))
+    done = tagloom("scan", "-q", "-v")
+    assert done.code == 0
+    assert "\x1b" not in done.out
+    labelled = tagloom("label", "--add", "odd", "--json", "--", *(os.fsdecode(name) for name in names))
+    assert labelled.json["n_decisions"] == 4
+    assert tagloom("label", "--add", "odd", "bytes://caf%E9.jpg").code == 0
+    written = tagloom("write", "--dry-run", "-v")
+    assert written.code == 0
+    assert "line\\nend.jpg" in written.out
+    assert "bytes://caf%E9.jpg" in written.out
+    assert "\x1b" not in written.out
+
+
+def test_a_folder_that_moved(tagloom, photos, tmp_path):
+    away = tmp_path / "elsewhere" / "project"
+    away.parent.mkdir()
+    tagloom("init", photos, "--project", away)
+    assert tagloom("scan", "--project", away, "-q").code == 0
+    os.rename(photos, tmp_path / "disk")
+    done = tagloom("scan", "--project", away, "-q")
+    assert (done.code, done.out) == (1, "")
+    assert "tagloom scan --photos DIR" in done.err
+    assert tagloom("scan", "--project", away, "--json", "-q").json["offline"] is True
+    assert "offline" in tagloom("status", "--project", away).out
+    found = tagloom("scan", "--project", away, "--photos", tmp_path / "disk", "--json", "-q")
+    assert (found.code, found.json["n_same"], found.json["missing"]) == (0, 20, [])
+    assert tagloom("scan", "--project", away, "--photos", tmp_path / "nowhere").code == 2
+
+
+def test_interrupted(tagloom, project, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Project, "scan", stop)
+    done = tagloom("scan")
+    assert done.code == 130
+    assert done.err.strip().splitlines()[-1].startswith("tagloom: interrupted")
+    assert "Traceback" not in done.err

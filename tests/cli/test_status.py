@@ -1,0 +1,48 @@
+import subprocess
+import sys
+
+SCRIPT = """
+import sys
+from tagloom.cli import main
+try:
+    main(["status", "--json"])
+except SystemExit as end:
+    assert not end.code
+heavy = {"scipy", "sklearn", "PIL", "cv2", "faiss", "onnx", "onnxruntime", "rich", "lxml"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+def test_what_to_do_next(tagloom, photos, monkeypatch):
+    monkeypatch.chdir(photos)
+    steps = [
+        (["init", "."], "tagloom scan"),
+        (["scan", "-q"], "tagloom import LABELS.csv"),
+        (["import", "labels.csv"], "tagloom train"),
+        (["train", "-q"], "tagloom write --dry-run"),
+        (["write", "-q"], "tagloom suggest"),
+        (["label", "scene_00000.jpg", "--add", "fresh"], "tagloom train"),
+    ]
+    for command, expected in steps:
+        assert tagloom(*command).code == 0
+        shown = tagloom("status")
+        assert shown.out.rstrip().endswith(f"  {expected}")
+        assert tagloom("status", "--json").json["command"] == expected
+    assert "tagloom train" not in tagloom("status", "-q").out
+
+
+def test_a_project_is_found_from_below_and_missed_elsewhere(tagloom, project, tmp_path, monkeypatch):
+    (project / "a" / "b").mkdir(parents=True)
+    monkeypatch.chdir(project / "a" / "b")
+    assert tagloom("status", "--json").json["root"] == str(project)
+    monkeypatch.chdir(tmp_path)
+    done = tagloom("status", "--json")
+    assert (done.code, done.out) == (1, "")
+    assert "tagloom init PHOTOS" in done.err
+    assert tagloom("status", "--project", "photos", "--json").code == 0
+    monkeypatch.setenv("TAGLOOM_PROJECT", str(project))
+    assert tagloom("status").code == 0
+
+
+def test_it_imports_nothing_heavy(project):
+    subprocess.run([sys.executable, "-c", SCRIPT], check=True, cwd=project, stdout=subprocess.DEVNULL)

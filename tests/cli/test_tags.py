@@ -1,0 +1,41 @@
+import pytest
+
+
+def _tags(tagloom):
+    return {tag["text"]: tag for tag in tagloom("tags", "list", "--json").json["tags"]}
+
+
+def test_the_list_need_not_be_named(tagloom, project):
+    named, bare = tagloom("tags", "list"), tagloom("tags")
+    assert named.code == bare.code == 0
+    assert named.out == bare.out
+    assert tagloom("tags", "--json").json == tagloom("tags", "list", "--json").json
+    for flag in ("-h", "--help"):
+        assert "rename" in tagloom("tags", flag).out
+    assert tagloom("tags", "sing").code == 2
+
+
+def test_changes_and_their_undo(tagloom, project):
+    before = _tags(tagloom)
+    assert tagloom("tags", "rename", "sea", "ocean").out.startswith("sea is now ocean (action ")
+    assert _tags(tagloom)["ocean"]["aliases"] == ["sea"]
+    tagloom("tags", "alias", "mer", "ocean")
+    assert tagloom("tags", "alias", "mer", "ocean", "--json").json["batch"] is None
+    tagloom("tags", "merge", "grass", "tree")
+    assert "grass" not in _tags(tagloom)
+    assert tagloom("tags", "imply", "ocean", "sky").code == 0
+    assert _tags(tagloom)["ocean"]["implies"] == ["sky"]
+    assert "ocean" in tagloom("tags").out
+    assert tagloom("tags", "forget", "ocean", "sky", "-q").out == ""
+    for _ in range(5):
+        assert tagloom("undo").code == 0
+    assert _tags(tagloom) == before
+
+
+@pytest.mark.parametrize(
+    "wrong", [("rename", "unheard", "x"), ("merge", "sea", "sea"), ("imply", "sea", "sea"), ("forget", "sea", "sky")]
+)
+def test_errors(tagloom, project, wrong):
+    done = tagloom("tags", *wrong)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.count("\n") == 1
