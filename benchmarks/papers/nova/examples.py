@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.examples import best_words, shown_photos
 from benchmarks.experiment import Experiment
-from benchmarks.results import seed_of
 from benchmarks.runner import fit_cell
 
 
@@ -33,19 +33,17 @@ def example_words(
     for name in methods:
         dataset, split, model = fit_cell(experiment, data, name, 0, boost=boost)
         rows = split.evaluate["novel"]
-        given[name] = np.argsort(-model.decision_function(dataset.X[rows]), axis=1, kind="stable")[:, :n_words]
+        given[name] = best_words(model.decision_function(dataset.X[rows]), n_words)
     truth = dataset.Y[rows] == 1
     summary = [[titles[name], f"{np.take_along_axis(truth, given[name], axis=1).mean():.3f}"] for name in methods]
-    candidates = np.flatnonzero(truth.sum(axis=1) >= 2)
-    chosen = np.sort(np.random.default_rng(seed_of(experiment.seed, data)).permutation(candidates)[:n_photos])
-    shown = [
-        [
-            dataset.names[rows[place]],
-            ", ".join(dataset.tags[tag] for tag in np.flatnonzero(truth[place])),
-            *(", ".join(_word(dataset.tags[tag], truth[place, tag]) for tag in given[name][place]) for name in methods),
-        ]
-        for place in chosen
-    ]
+    shown = shown_photos(
+        dataset,
+        rows,
+        [given[name] for name in methods],
+        n_photos=n_photos,
+        fewest=2,
+        seed=(experiment.seed, data),
+    )
     return {
         "tables": [
             {"caption": "", "header": ["photo", "truth", *(titles[name] for name in methods)], "rows": shown},
@@ -56,7 +54,3 @@ def example_words(
             },
         ]
     }
-
-
-def _word(word: str, right: bool) -> str:
-    return word if right else f"*{word}*"

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.examples import best_words, shown_photos
 from benchmarks.experiment import Experiment
-from benchmarks.results import seed_of
 from benchmarks.runner import fit_cell
 
 
@@ -34,18 +34,16 @@ def example_photos(
         dataset, split, model = fit_cell(experiment, data, name, 0, n_topics=n_topics)
         rows = split.evaluate["unlabeled"]
         scores = model.transduction_[np.searchsorted(split.fit_rows, rows)]
-        given[name] = np.argsort(-scores, axis=1, kind="stable")[:, :n_words]
+        given[name] = best_words(scores, n_words)
     truth = dataset.Y[rows] == 1
-    candidates = np.flatnonzero(truth.sum(axis=1) >= 3)
-    chosen = np.sort(np.random.default_rng(seed_of(experiment.seed, data)).permutation(candidates)[:n_photos])
-    shown = [
-        [
-            dataset.names[rows[place]],
-            ", ".join(dataset.tags[tag] for tag in np.flatnonzero(truth[place])),
-            *(_words(dataset.tags, given[name][place], truth[place]) for name in methods),
-        ]
-        for place in chosen
-    ]
+    shown = shown_photos(
+        dataset,
+        rows,
+        [given[name] for name in methods],
+        n_photos=n_photos,
+        fewest=3,
+        seed=(experiment.seed, data),
+    )
     counted = [[titles[name], *_counts(given[name], truth)] for name in methods]
     return {
         "tables": [
@@ -57,10 +55,6 @@ def example_photos(
             },
         ]
     }
-
-
-def _words(tags: tuple[str, ...], given: NDArray[np.intp], truth: NDArray[np.bool_]) -> str:
-    return ", ".join(tags[tag] if truth[tag] else f"*{tags[tag]}*" for tag in given)
 
 
 def _counts(given: NDArray[np.intp], truth: NDArray[np.bool_]) -> list[str]:
