@@ -302,3 +302,24 @@ def test_a_kernel_of_too_many_photos_is_refused(monkeypatch):
     model = TKML(random_state=0).fit(*make_problem())
     with pytest.raises(InvalidInputError, match="30 photos"):
         model.gram()
+
+
+@pytest.mark.parametrize("labelled", [14, 30])
+def test_standardised_scores_are_the_plain_ones_without_their_spread(labelled):
+    X, Y = make_problem(labelled=labelled)
+    plain = TKML(rank_penalty=1e-3, random_state=3).fit(X, Y)
+    standardised = TKML(rank_penalty=1e-3, random_state=3, standardize_scores=True).fit(X, Y)
+    rows = slice(labelled, None) if labelled < len(X) else slice(None)
+    centre, width = plain.transduction_[rows].mean(axis=0), plain.transduction_[rows].std(axis=0)
+    np.testing.assert_allclose(standardised.transduction_, (plain.transduction_ - centre) / width, rtol=1e-9, atol=1e-9)
+    new = np.random.default_rng(1).normal(size=(6, X.shape[1]))
+    expected = (plain.decision_function(new) - centre) / width
+    np.testing.assert_allclose(standardised.decision_function(new), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_tag_of_constant_scores_keeps_them_finite():
+    X, Y = make_problem()
+    Y[:, 0] = -1
+    model = TKML(rank_penalty=1e-3, random_state=3, standardize_scores=True).fit(X, Y)
+    assert np.isfinite(model.transduction_).all()
+    assert np.isfinite(model.decision_function(X[:3])).all()

@@ -63,6 +63,10 @@ class TKML(Annotator):
         ``diffusion_sweeps`` or at a change of 1e-2; for labels given photo by photo, without weights.
     diffusion_sweeps : int, default=100
         Most sweeps of "diffusion".
+    standardize_scores : bool, default=False
+        Whether scores are given with mean 0 and deviation 1 for each tag, over the unlabelled training photos (over all
+        where none is unlabelled). Rankings of photos for a tag stay the same; rankings of tags for a photo then do not
+        favour tags whose scores spread most.
     start : {"assignment", "gaussian"} or array of shape (p, n), default="assignment"
         Φ⁰, of full rank. "assignment": every photo has one atom, drawn so that no atom is without a photo where there
         are enough of them. "gaussian": independent normal numbers; (p, n) of them are held in memory.
@@ -97,7 +101,9 @@ class TKML(Annotator):
     effective_rank_ : int
         Eigenvalues of the learned kernel above 1e-12 of the largest; computed when asked for.
     transduction_ : ndarray of shape (n, c)
-        Scores ``WᵀΦ`` of the training photos, near 1 for yes and -1 for no.
+        Scores ``WᵀΦ`` of the training photos, near 1 for yes and -1 for no unless standardised.
+    score_centers_, score_scales_ : ndarray of shape (c,)
+        What is subtracted from scores, and what they are divided by: 0 and 1 unless ``standardize_scores``.
     objective_ : list of float
         Eq. (5) after classifier and dictionary and after the kernel map of each round; it never rises with "labels".
     n_iter_ : int
@@ -136,6 +142,7 @@ class TKML(Annotator):
         dictionary_sweeps: int = 3,
         solver: Literal["labels", "diffusion"] = "labels",
         diffusion_sweeps: int = 100,
+        standardize_scores: bool = False,
         start: Any = "assignment",
         graph: Any = None,
         metric: Metric = "euclidean",
@@ -157,6 +164,7 @@ class TKML(Annotator):
         self.dictionary_sweeps = dictionary_sweeps
         self.solver = solver
         self.diffusion_sweeps = diffusion_sweeps
+        self.standardize_scores = standardize_scores
         self.start = start
         self.graph = graph
         self.metric = metric
@@ -233,8 +241,22 @@ class TKML(Annotator):
             change = float(np.linalg.norm(scores - before) / max(float(np.linalg.norm(scores)), np.finfo(float).tiny))
             self.n_iter_ += 1
         self._map, self._space = kernel_map, space
-        self.dictionary_, self.classifier_, self.transduction_ = atoms.T, W, scores
+        self.dictionary_, self.classifier_, self._scores = atoms.T, W, scores
+        self.score_centers_, self.score_scales_ = self._spread(scores, Y)
+        self.transduction_ = self._as_given(scores)
         self.multipliers_, self.stationarity_ = found.multipliers, found.stationarity
+
+    def _spread(self, scores: Floats, Y: LabelMatrix) -> tuple[Floats, Floats]:
+        """Return the centre and the width of each tag's scores that are taken out of them."""
+        if not self.standardize_scores:
+            return np.zeros(scores.shape[1]), np.ones(scores.shape[1])
+        unlabeled = ~labeled_rows(Y)
+        rows = scores[unlabeled] if unlabeled.any() else scores
+        widths = rows.std(axis=0)
+        return rows.mean(axis=0), np.where(widths > 0, widths, 1.0)
+
+    def _as_given(self, scores: Floats) -> Floats:
+        return (scores - self.score_centers_) / self.score_scales_
 
     def _map_step(self, problem: Problem, space: LabelSpace, scores: Floats) -> tuple[KernelMap, Floats]:
         if self.solver == "diffusion":
@@ -293,7 +315,7 @@ class TKML(Annotator):
 
     def _decision_function(self, X: NDArray[Any]) -> Floats:
         base, z = self._relaxed(X)
-        return self._space.scores(base, z)
+        return self._as_given(self._space.scores(base, z))
 
     def _relaxed(self, X: NDArray[Any]) -> tuple[Floats, Floats]:
         """Return T0 and z of new photos, their neighbours' scores fixed."""
@@ -301,7 +323,7 @@ class TKML(Annotator):
         links = self._neighborhood().links(queries, self._points, self._bandwidth)
         base = X.astype(np.float64) @ self._space.linear
         held = self.smoothness * np.asarray(links.sum(axis=1)).ravel()
-        return base, self._space.relax(base, self.smoothness * (links @ self.transduction_), held)
+        return base, self._space.relax(base, self.smoothness * (links @ self._scores), held)
 
     def _check_parameters(self) -> None:
         for name, lowest in (("smoothness", 0.0), ("balance", 0.0), ("tol", 0.0)):
