@@ -9,7 +9,7 @@ from scipy import sparse
 
 from tagloom.solvers._blocks import run_rows
 
-__all__ = ["CentredFeatures", "summed_product"]
+__all__ = ["CentredFeatures", "column_sums", "summed_product"]
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +37,7 @@ class CentredFeatures:
         self.shape: tuple[int, int] = X.shape
         self.dtype, self.n_threads = np.dtype(dtype), n_threads
         self.is_sparse = sparse.issparse(X)
+        self._sums: Floats | None = None
         self.mean = column_means(X)
         if self.is_sparse:
             self._X = sparse.csr_array(X, dtype=np.float64)
@@ -61,7 +62,12 @@ class CentredFeatures:
                 scores[rows] = (block.take(used, axis=1) if few else block) @ factor
 
         run_rows(multiply, self.shape[0], W.shape[1], self.n_threads)
-        scores -= scores.mean(axis=0)
+        mean = column_sums(scores, self.n_threads) / max(1, self.shape[0])
+
+        def centre(part: slice) -> None:
+            scores[part] -= mean
+
+        run_rows(centre, self.shape[0], W.shape[1], self.n_threads)
         return scores
 
     def transposed_times(self, R: NDArray[np.floating[Any]]) -> Floats:
@@ -70,6 +76,31 @@ class CentredFeatures:
             return np.asarray(self._T @ R)
         return self.product(self._X, R.astype(self.dtype, copy=False))
 
+    def transposed_times_rows(self, R: NDArray[np.floating[Any]], rows: NDArray[np.intp]) -> Floats:
+        """Return ``X̃ᵀHS`` with S that is R on some rows and zero on the others, H taking column means out."""
+        mean = column_sums(R, self.n_threads) / self.shape[0]
+        if self.is_sparse:
+            spread = np.zeros((self.shape[0], R.shape[1]))
+            spread[rows] = R
+            return np.asarray(self._T @ (spread - mean))
+        totals: dict[int, Floats] = {}
+
+        def multiply(part: slice) -> None:
+            total = totals[part.start] = np.zeros((self.shape[1], R.shape[1]))
+            for block in _blocks_of(part):
+                total += self._X.take(rows[block], axis=0).T @ R[block].astype(self.dtype, copy=False)
+
+        run_rows(multiply, rows.size, max(self.shape[1], R.shape[1]), self.n_threads)
+        result = _in_order(totals)
+        # Columns of X̃ have a mean of zero up to rounding in the working precision.
+        result -= np.outer(self._left_over(), mean)
+        return result
+
+    def _left_over(self) -> Floats:
+        if self._sums is None:
+            self._sums = column_sums(self._X, self.n_threads)
+        return self._sums
+
     def columns(self, features: NDArray[np.intp], rows: NDArray[np.intp] | None = None) -> NDArray[np.floating[Any]]:
         """Return some centred columns, dense, all rows or some."""
         if self.is_sparse:
@@ -77,10 +108,14 @@ class CentredFeatures:
             return np.asarray(part.toarray() - self.mean[features], dtype=self.dtype)
         if rows is None:
             return np.ascontiguousarray(self._X[:, features])
-        result = np.empty((rows.size, features.size), dtype=self.dtype)
-        for start in range(0, rows.size, ROWS_AT_ONCE):
-            block = slice(start, start + ROWS_AT_ONCE)
-            result[block] = self._X[rows[block]].take(features, axis=1)
+        chosen = rows
+        result = np.empty((chosen.size, features.size), dtype=self.dtype)
+
+        def copy(part: slice) -> None:
+            for block in _blocks_of(part):
+                result[block] = self._X.take(chosen[block], axis=0).take(features, axis=1)
+
+        run_rows(copy, chosen.size, features.size, self.n_threads)
         return result
 
     def gram(self, *, precise: bool = False) -> Floats:
@@ -136,7 +171,22 @@ def summed_product(
             total += factor.T @ (factor if left is right else right[rows])
 
     run_rows(multiply, len(left), max(left.shape[1], right.shape[1]), n_threads)
-    # In the order of the rows, so that the same number of threads gives the same sum.
+    return _in_order(totals)
+
+
+def column_sums(A: NDArray[np.floating[Any]], n_threads: int | None = None) -> Floats:
+    """Return the sum of each column in float64."""
+    totals: dict[int, Floats] = {}
+
+    def add(part: slice) -> None:
+        totals[part.start] = A[part].sum(axis=0, dtype=np.float64)
+
+    run_rows(add, len(A), A.shape[1], n_threads)
+    return _in_order(totals)
+
+
+def _in_order(totals: dict[int, Floats]) -> Floats:
+    """Return the sum of what ranges of rows gave, in their order: as many threads give the same sum again."""
     first, *others = (totals[start] for start in sorted(totals))
     for total in others:
         first += total

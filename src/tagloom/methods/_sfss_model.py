@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tagloom.methods._sfss_features import CentredFeatures
 from tagloom.methods._sfss_scores import CentredInverse, ScoreSystem
 from tagloom.solvers import QuadraticGram
+from tagloom.solvers._blocks import run_rows
 
 __all__ = ["GramModel", "ReducedModel"]
 
@@ -125,7 +126,7 @@ class ReducedModel:
         self.inverse: CentredInverse
         self.rows, self.inverse = system.common_inverse()
         self.centring = self.inverse.weight / float(self.inverse.denominator[0])
-        self.along: Floats = features.transposed_times(self._on_all_rows(self.inverse.z))[:, 0]
+        self.along: Floats = features.transposed_times_rows(self.inverse.z, self.rows)[:, 0]
         self.size = 0
         self._place = np.full(features.shape[1], -1)
         self._left: list[NDArray[np.floating[Any]]] = []
@@ -156,7 +157,7 @@ class ReducedModel:
         grown[:, : self.size] = self._columns
         if grown.shape[1] < len(grown):
             # Features outside: one side of the product is not refined, so the error is not squared.
-            grown[:, self.size :] = self.features.transposed_times(self._on_all_rows(left))
+            grown[:, self.size :] = self.features.transposed_times_rows(left, self.rows)
         grown[before, self.size :] = side[self._place[before]]
         grown[new, : self.size] = side[: self.size].T
         corner = side[self.size :]
@@ -192,12 +193,17 @@ class ReducedModel:
         """Return by how much F changes, about, on the model's rows when these rows of W change."""
         spread = np.zeros((self.size, change.shape[1]), dtype=np.float32)
         spread[self._place[rows]] = self.mu * change
-        total = np.zeros((self.rows.size, change.shape[1]), dtype=np.float32)
-        start = 0
-        for left in self._left:
-            total += left @ spread[start : start + left.shape[1]]
-            start += left.shape[1]
-        return total + self.inverse.z * (self.mu * self.centring * (self.along[rows] @ change))
+        ends = np.cumsum([0, *(left.shape[1] for left in self._left)])
+        centring = self.mu * self.centring * (self.along[rows] @ change)
+        result = np.empty((self.rows.size, change.shape[1]))
+
+        def respond(part: slice) -> None:
+            np.multiply(self.inverse.z[part], centring, out=result[part])
+            for left, first, last in zip(self._left, ends[:-1], ends[1:], strict=True):
+                result[part] += left[part] @ spread[first:last]
+
+        run_rows(respond, *result.shape, self.features.n_threads)
+        return result
 
     def mean_change(self, W: Floats) -> Floats:
         """Return by how much W changes the mean of F over photos, exactly."""
@@ -216,10 +222,3 @@ class ReducedModel:
         """Return the model on some rows, at these rows of W, of a function with these rows of the gradient there."""
         A = self.block(rows)
         return QuadraticGram(A, A @ W - 0.5 * gradient, scale=2.0)
-
-    def _on_all_rows(self, block: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-        """Return a block with zeros for the other rows, and then columns of mean zero."""
-        result = np.zeros((self.features.shape[0], block.shape[1]), dtype=block.dtype)
-        result[self.rows] = block
-        result -= result.mean(axis=0, dtype=np.float64).astype(block.dtype)
-        return result

@@ -11,7 +11,9 @@ from scipy.sparse.linalg import cg
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.exceptions import InvalidLabelsError
 from tagloom.graph import NeighborGraph
+from tagloom.methods._sfss_features import column_sums
 from tagloom.solvers import block_cg
+from tagloom.solvers._blocks import run_rows
 from tagloom.solvers._products import multiply_rows
 from tagloom.solvers.polynomial import PolynomialInverse, local_order
 
@@ -76,8 +78,14 @@ class CentredInverse:
                 self.K, R, tol=accuracy, dtype="float32", n_threads=self.n_threads, column_mask=self.mask
             ).x
         along = self.z.T @ R if self.mask is None else np.einsum("ij,ij->j", self.z, R)[None, :]
-        solution: Floats = self.z * (self.weight * along / self.denominator)
-        solution += found
+        factor = self.weight * along / self.denominator
+        solution: Floats = np.empty_like(R)
+
+        def add(rows: slice) -> None:
+            np.multiply(self.z[rows], factor, out=solution[rows])
+            solution[rows] += found[rows]
+
+        run_rows(add, *R.shape, self.n_threads)
         return solution
 
 
@@ -134,6 +142,11 @@ class ScoreSystem:
         self.constant = float(np.vdot(known_labels, inside))
         mask = ~known[self.unknown_rows]
         self.mask = None if mask.all() else mask
+        self._known_sums = known_labels.sum(axis=0)
+        self._known = np.ones(len(Y), dtype=bool)
+        self._known[self.unknown_rows] = False
+        self._place = np.zeros(len(Y), dtype=np.intp)
+        self._place[self.unknown_rows] = np.arange(self.unknown_rows.size)
         self.inverse = CentredInverse(self.K, regression_weight / len(Y), self.mask, n_threads)
         self.n_threads = n_threads
 
@@ -144,21 +157,26 @@ class ScoreSystem:
     def improve(self, scores: Scores, regression: Floats, accuracy: float) -> Scores:
         """Return scores nearer to the best ones for ``regression = X̃W``; the objective does not rise."""
         unknown = self.inverse.solve(self.residual(scores, regression), accuracy)
-        unknown += scores.unknown
-        return self._with(unknown)
+        return self._with(unknown, scores.unknown)
 
     def moved(self, scores: Scores, change: Floats) -> Scores:
         """Return the scores after a change of the unknown rows, where labels come by rows."""
-        return self._with(scores.unknown + change)
+        return self._with(change, scores.unknown)
 
     def residual(self, scores: Scores, regression: Floats) -> Floats:
         """Return minus half the gradient in F, zero for known entries."""
-        residual = regression[self.unknown_rows]
-        residual += scores.total / self.shape[0]
-        residual *= self.mu
-        residual -= scores.product  # Eq. (10)
-        if self.mask is not None:
-            residual *= self.mask
+        residual, mean = np.empty_like(scores.product), scores.total / self.shape[0]
+
+        def subtract(rows: slice) -> None:
+            block = residual[rows]
+            np.take(regression, self.unknown_rows[rows], axis=0, out=block, mode="clip")
+            block += mean
+            block *= self.mu
+            block -= scores.product[rows]  # Eq. (10)
+            if self.mask is not None:
+                block *= self.mask[rows]
+
+        run_rows(subtract, *residual.shape, self.n_threads)
         return residual
 
     def all_rows(self, scores: Scores) -> Floats:
@@ -166,6 +184,22 @@ class ScoreSystem:
         F = self.labels.copy()
         F[self.unknown_rows] = scores.unknown
         return F
+
+    def misfit(self, scores: Scores, regression: Floats) -> Floats:
+        """Return ``H(F - X̃W)``, with columns of mean zero, for ``regression = X̃W`` with columns of mean zero."""
+        misfit, mean = np.empty_like(regression), scores.total / self.shape[0]
+
+        def subtract(rows: slice) -> None:
+            np.take(scores.unknown, self._place[rows], axis=0, out=misfit[rows], mode="clip")
+            known = self._known[rows]
+            misfit[rows][known] = self.labels[rows][known]
+            misfit[rows] -= regression[rows]
+            misfit[rows] -= mean
+
+        if len(self.unknown_rows) == 0:
+            return self.labels - regression - mean
+        run_rows(subtract, *misfit.shape, self.n_threads)
+        return misfit
 
     def energy(self, scores: Scores) -> float:
         """Return ``tr(FᵀLF) + pull·Σ_unknown F²``."""
@@ -187,10 +221,21 @@ class ScoreSystem:
         K = sparse.csr_array(self.K[wholly][:, wholly])
         return self.unknown_rows[wholly], CentredInverse(K, self.inverse.weight, None, self.n_threads)
 
-    def _with(self, unknown: Floats) -> Scores:
+    def _with(self, unknown: Floats, others: Floats | None = None) -> Scores:
+        """Return what belongs to the unknown rows of F, the sum of one or two arrays; the first is taken over."""
+
+        def add(rows: slice) -> None:
+            unknown[rows] += others[rows]
+
+        if others is not None:
+            run_rows(add, *unknown.shape, self.n_threads)
         product: Floats = np.asarray(multiply_rows(self.K, unknown, self.n_threads), dtype=np.float64)
-        product += self.pulled
-        return Scores(unknown, product, unknown.sum(axis=0) + self.labels[self.known_rows].sum(axis=0))
+
+        def pull(rows: slice) -> None:
+            product[rows] += self.pulled[rows]
+
+        run_rows(pull, *unknown.shape, self.n_threads)
+        return Scores(unknown, product, column_sums(unknown, self.n_threads) + self._known_sums)
 
 
 def _near_each_other(L: Any, rows: NDArray[np.intp]) -> NDArray[np.intp]:

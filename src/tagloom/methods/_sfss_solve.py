@@ -223,9 +223,7 @@ class JointProblem:
 
     def look(self, W: Floats, scores: Scores, regression: Floats, penalty: L21) -> Round:
         """Compute gradient, objective and optimality at W and F."""
-        residual = self.system.all_rows(scores)
-        residual -= regression
-        residual -= residual.mean(axis=0)
+        residual = self.system.misfit(scores, regression)
         gradient = self.features.transposed_times(residual)
         gradient *= -2.0 * self.system.mu
         fit = self.system.mu * float(np.vdot(residual, residual))
