@@ -33,6 +33,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="decides the moments of kills")
     parser.add_argument("--quick", action="store_true", help=f"small numbers ({QUICK}); nothing is recorded")
     arguments = parser.parse_args(argv)
+    if arguments.n is not None and arguments.what in ("all", "report"):
+        parser.error(f"--n is for one kind of fault; all of them have their own numbers: {DEFAULTS}")
     names = {"all": list(DEFAULTS), "report": []}.get(arguments.what, [arguments.what])
     logging.getLogger("tagloom").addHandler(logging.NullHandler())  # what a repair says of each file is counted
     problems = []

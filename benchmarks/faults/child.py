@@ -24,17 +24,23 @@ def say(line: str) -> None:
 
 
 def _acknowledge_files() -> None:
-    """Say the name of each file when the call that replaces it has returned."""
+    """Say the name of each file when the call that replaces it, or puts it back, has returned."""
     from tagloom.metadata.file_changes import FileChanges
 
-    replace = FileChanges.replace
+    replace, undo = FileChanges.replace, FileChanges.undo
 
     def replace_and_say(self: FileChanges, path: bytes, *arguments: Any, **options: Any) -> Any:
         entry = replace(self, path, *arguments, **options)
         say(f"ack {os.path.basename(os.fsdecode(path))}")
         return entry
 
+    def undo_and_say(self: FileChanges, entry: Any, *, path: bytes | None = None) -> Any:
+        undone = undo(self, entry, path=path)
+        say(f"ack {os.path.basename(os.fsdecode(path or entry.path))}")
+        return undone
+
     FileChanges.replace = replace_and_say  # type: ignore[method-assign]
+    FileChanges.undo = undo_and_say  # type: ignore[method-assign]
 
 
 def _scan(folder: Path, request: dict[str, Any]) -> int:  # noqa: ARG001
@@ -84,15 +90,61 @@ def _train(folder: Path, request: dict[str, Any]) -> int:  # noqa: ARG001
         return project.train().model
 
 
-def _write(folder: Path, request: dict[str, Any]) -> int:  # noqa: ARG001
+def _write(folder: Path, request: dict[str, Any], *, embed: bool = False) -> int:
     from tagloom.workflow.project import Project
 
     _acknowledge_files()
     with Project.open(folder) as project:
-        result = project.write()
+        result = project.write(embed=embed, photos=request["photos"] if embed else None, base=folder)
     if result.counts.get("failed"):
         raise RuntimeError(f"files failed: {[item.problem for item in result.files if item.problem]}")
     return int(result.batch or 0)
+
+
+def _embed(folder: Path, request: dict[str, Any]) -> int:
+    return _write(folder, request, embed=True)
+
+
+def _undo(folder: Path, request: dict[str, Any]) -> int:
+    """Undo a write, unless a killed process had come to the end of that."""
+    from tagloom.workflow.project import Project
+
+    _acknowledge_files()
+    with Project.open(folder) as project:
+        if not project.store.decisions.batch(request["batch"]).undone:
+            project.undo(request["batch"])
+    return int(request["batch"])
+
+
+def _import(folder: Path, request: dict[str, Any]) -> int:
+    from tagloom.workflow.project import Project
+
+    with Project.open(folder) as project:
+        return project.import_keywords(request["source"], absent_means="unknown").batch or 0
+
+
+def _tags(folder: Path, request: dict[str, Any]) -> int:
+    """Rename a tag, then make it another one; what a killed process had done is not done again."""
+    from tagloom.workflow.project import Project
+
+    old, new, into = request["old"], request["new"], request["into"]
+    with Project.open(folder) as project:
+        if not project.store.tags.numbers([new])[0]:
+            project.rename_tag(old, new)
+        say("ack rename")
+        tag, target = project.store.tags.numbers([new, into])
+        if tag != target:
+            project.merge_tags(new, into)
+        say("ack merge")
+    return 2
+
+
+def _backup(folder: Path, request: dict[str, Any]) -> int:
+    from tagloom.workflow.project import Project
+
+    with Project.open(folder) as project:
+        project.backup(request["target"])
+    return 1
 
 
 def _command(folder: Path, request: dict[str, Any]) -> int:
@@ -113,6 +165,11 @@ VERBS: dict[str, Callable[[Path, dict[str, Any]], int]] = {
     "pairs": _pairs,
     "train": _train,
     "write": _write,
+    "embed": _embed,
+    "undo": _undo,
+    "import": _import,
+    "tags": _tags,
+    "backup": _backup,
 }
 
 
@@ -155,10 +212,12 @@ def _load() -> None:
     import tagloom.workflow.capture_time
     import tagloom.workflow.logs
     import tagloom.workflow.project_export
+    import tagloom.workflow.project_import
     import tagloom.workflow.project_scan
     import tagloom.workflow.project_settings
     import tagloom.workflow.project_status
     import tagloom.workflow.project_train
+    import tagloom.workflow.project_undo
     import tagloom.workflow.project_write  # noqa: F401
     from tagloom.workflow.learners import get_learner
 

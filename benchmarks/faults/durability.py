@@ -4,8 +4,9 @@ For a power cut to lose nothing, these must hold at the moment the acknowledgeme
 
 - every file that was written has been synchronised after its last write;
 - a file that took another's place by a rename had been synchronised before that, and the folder was afterwards;
-- the folder of a file that was made was synchronised after that;
-- the folder of a rollback journal was synchronised after its removal, which is the commit.
+- the folder of a file or folder that was made was synchronised after that;
+- the folder of a rollback journal was synchronised after its removal, which is the commit;
+- the folder of a sidecar was synchronised after its removal, by which a new one is undone.
 """
 
 import os
@@ -17,7 +18,18 @@ from benchmarks.faults.strace_lines import Call
 # Not data: the index of the WAL is made again from it, the lock holds nothing, the log is no promise.
 IGNORED = ("-shm", "/lock", "tagloom.log")
 SAID = "ack"
+KINDS = {
+    "/features/": "shard",
+    "/models/": "model",
+    "/suggestions/": "suggestions",
+    "/written/": "kept content",
+    ".xmp": "sidecar",
+    ".jpg": "photo",
+}
 JOURNAL = "-journal"
+SIDECAR = ".xmp"
+# Copies that exiftool works on; what comes of them is written anew, and only that is kept.
+SCRATCH = "/scratch-"
 
 
 @dataclass
@@ -82,7 +94,8 @@ class _Disk:
         self.written.pop(call.path, None)
         self.entries.pop(call.path, None)
         self.known.discard(call.path)
-        if call.path.endswith(JOURNAL):
+        # A commit, or an undo: brought back by a power cut, either file would take back what was acknowledged.
+        if call.path.endswith((JOURNAL, SIDECAR)):
             self.entries[call.path] = (call.end, "removed")
 
     def _count(self, what: str) -> None:
@@ -134,19 +147,21 @@ def _says(call: Call, said: str | tuple[str, ...]) -> bool:
 
 
 def _is_inside(call: Call, scope: str) -> bool:
-    return call.path.startswith(scope) and not call.path.endswith(IGNORED)
+    return call.path.startswith(scope) and not call.path.endswith(IGNORED) and SCRATCH not in call.path
 
 
 def kind_of(path: str) -> str:
     """Return what a file of a project is, for counting."""
     name = os.path.basename(path)
+    if name.startswith("backup-"):
+        return "backup" + (JOURNAL if name.endswith(JOURNAL) else "")
     if name.endswith(("-wal", JOURNAL)) or ".sqlite" in name:
         end = "-wal" if name.endswith("-wal") else JOURNAL if name.endswith(JOURNAL) else ""
         return f"{name.partition('.')[0]}.sqlite{end}"
-    for folder, kind in (("/features/", "shard"), ("/models/", "model"), ("/suggestions/", "suggestions")):
-        if folder in path:
+    for part, kind in KINDS.items():
+        if part in path:
             return kind
-    return "sidecar" if ".xmp" in name else name
+    return name
 
 
 def _name(path: str) -> str:

@@ -1,10 +1,11 @@
-"""``kill -9`` at random moments over scan, label, train and write.
+"""``kill -9`` at random moments over every verb that changes something (`benchmarks.faults.tasks.VERBS`).
 
 A project lives for some kills, one after the other, then a fresh one takes its place; every second one with the other
 journal. Moments are drawn evenly over the time that a verb takes undisturbed. A kill counts if it came before the verb
 was done; each is followed by a look at everything (`benchmarks.faults.verify`).
 """
 
+import copy
 import random
 import shutil
 import statistics
@@ -14,11 +15,11 @@ from collections import Counter, defaultdict, deque
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faults.scene import JOURNALS, add_photos, copy_scene, hash_originals, make_scene, use_settings
+from benchmarks.faults.scene import JOURNALS, copy_scene, make_scene, read_sidecars, use_settings
 from benchmarks.faults.server import Server
+from benchmarks.faults.tasks import CALLS, available, prepare
 from benchmarks.faults.verify import Knowledge, verify
 
-VERBS = ("scan", "label", "train", "write")
 KILLS_PER_LIFE = 40
 MAX_PROBLEMS = 20
 N_LABELS = 30
@@ -30,26 +31,24 @@ class _Life:
 
     def __init__(self, folder: Path, server: Server, journal: str, rng: random.Random) -> None:
         self._server, self._journal, self._rng = server, journal, rng
+        self._options: dict[str, Any] = {}
         self.known = Knowledge.of(folder)
         self.folder = folder
 
     def prepare(self, verb: str) -> None:
         """Give a verb something to do."""
-        if verb == "scan":
-            add_photos(self.folder, 3, self._rng)
-            photos = sorted(self.folder.glob("*.jpg"))
-            alone = [path for path in photos if not path.with_name(f"{path.name}.xmp").exists()]
-            moved = self._rng.choice(alone or photos)
-            moved.rename(moved.with_name(f"moved-{self._rng.getrandbits(48):012x}.jpg"))
-            self.known.originals = hash_originals(self.folder)
-        if verb == "write":
-            self.do("label", n=8)
-            self.known.plan_write()
+        before = copy.copy(self.known)
+        before.sidecars, before.originals = dict(before.sidecars), dict(before.originals)
+        # A training has enough to do with what is there.
+        self._options = prepare(verb, self.folder, self._rng, n_new=0 if verb == "train" else 3)
+        self.known.expect(verb, self._options, before)
 
-    def do(self, verb: str, delay: float | None = None, n: int = N_LABELS) -> Any:
+    def do(self, verb: str, delay: float | None = None) -> Any:
         """Do a verb, kill it maybe, and take in what it said."""
-        seed = self._rng.getrandbits(32)
-        outcome = self._server.ask(delay, verb=verb, folder=self.folder, journal=self._journal, seed=seed, n=n)
+        asked = {"n": N_LABELS, "seed": self._rng.getrandbits(32)} | self._options
+        outcome = self._server.ask(
+            delay, **asked, verb=CALLS.get(verb, verb), folder=self.folder, journal=self._journal
+        )
         if outcome.code not in (0, -9):
             raise RuntimeError(f"{verb} ended with exit code {outcome.code}, which is no kill")
         self.known.hear(verb, outcome)
@@ -60,23 +59,27 @@ class _Life:
         problems = verify(self.known)
         if outcome.survivors:
             problems.append(f"{outcome.survivors} processes outlived their parent")
-        if verb == "write":
-            self._settle_sidecars()
+        if verb in ("write", "undo"):
+            self._settle_sidecars(verb)
         return problems
 
-    def _settle_sidecars(self) -> None:
+    def _settle_sidecars(self, verb: str) -> None:
+        """Note which sidecars are the new ones: those, the others may still become so by the same command."""
+        now = read_sidecars(self.folder)
+        is_new = [now.get(name) == may[-1] for name, may in self.known.sidecars.items() if len(may) > 1]
+        self.known.seen[f"{verb} cut off between two files"] += any(is_new) and not all(is_new)
+
+    def settle(self) -> None:
         """Take the sidecars as they are now for right, after they were found to be the old or the new ones."""
-        before = self.known.sidecars
         self.known.look_at_files()
-        new = [self.known.sidecars.get(name, (None,))[0] == may[-1] for name, may in before.items() if len(may) > 1]
-        self.known.seen["write cut off between two files"] += any(new) and not all(new)
 
     def finish(self) -> list[str]:
         """Do every verb undisturbed: all must work."""
         problems = []
-        for verb in VERBS:
+        for verb in available():
             self.prepare(verb)
             problems += self.check(verb, self.do(verb))
+            self.settle()
         return problems
 
 
@@ -104,25 +107,25 @@ def run(n: int = 1000, seed: int = 0) -> dict[str, Any]:
 
 def _disturb(life: _Life, tally: "_Tally", n: int, rng: random.Random) -> None:
     if not tally.durations:
-        for verb in VERBS * 2:
+        for verb in available():
             life.prepare(verb)
             outcome = life.do(verb)
             tally.durations[verb].append(outcome.seconds)
             tally.note(life.check(verb, outcome), f"{verb} undisturbed")
-    begun = tally.n_inside
+            life.settle()
+    begun, verbs = tally.n_inside, available()
     for _ in range(3 * n):
         if tally.n_inside - begun >= n or len(tally.problems) >= MAX_PROBLEMS:
             return
-        verb = VERBS[tally.n_tried % len(VERBS)]
+        verb = verbs[tally.n_tried % len(verbs)]
         life.prepare(verb)
         delay = rng.uniform(0.0, 1.05 * statistics.median(tally.durations[verb]))
         outcome = life.do(verb, delay)
         tally.count(verb, outcome, delay)
         tally.note(life.check(verb, outcome), f"{verb} killed after {1000 * delay:.1f} ms")
         if rng.random() < RERUN_SHARE and verb != "label":
-            if verb == "write":
-                life.known.plan_write()
             tally.note(life.check(verb, life.do(verb)), f"{verb} run again after a kill")
+        life.settle()
 
 
 class _Tally:
@@ -166,7 +169,7 @@ class _Tally:
     def told(self) -> dict[str, Any]:
         """Return all of it as JSON can hold it."""
         verbs = {}
-        for verb in VERBS:
+        for verb in available():
             thirds = Counter(min(2, int(3 * share)) for share in self._shares[verb])
             verbs[verb] = {
                 "inside": self.inside[verb],

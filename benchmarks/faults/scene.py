@@ -23,6 +23,7 @@ SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
+LARGE_SIDE = 520  # a photo too large for the journal's table of contents
 JOURNALS = ("wal", "delete")
 FOREIGN = b"""<?xpacket begin='' id='W5M0MpCehiHzreSzNTczkc9d'?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
@@ -36,13 +37,13 @@ def use_settings(journal: str) -> None:
     os.environ["TAGLOOM_JOURNAL"] = journal
 
 
-def add_photos(folder: Path, n: int, rng: random.Random) -> list[Path]:
-    """Save new small photos, each of other content, and return their paths."""
+def add_photos(folder: Path, n: int, rng: random.Random, *, side: int = 16) -> list[Path]:
+    """Save new photos, each of other content, and return their paths."""
     made = []
     for _ in range(n):
-        pixels = np.random.default_rng(rng.getrandbits(63)).integers(0, 256, size=(16, 16, 3), dtype=np.uint8)
+        pixels = np.random.default_rng(rng.getrandbits(63)).integers(0, 256, size=(side, side, 3), dtype=np.uint8)
         path = folder / f"photo-{rng.getrandbits(48):012x}.jpg"
-        Image.fromarray(pixels).save(path)
+        Image.fromarray(pixels).save(path, quality=95)
         made.append(path)
     return made
 
@@ -61,7 +62,7 @@ def make_scene(folder: Path, *, n_photos: int = 16, seed: int = 0) -> Path:
     """
     rng = random.Random(seed)
     folder.mkdir(parents=True)
-    photos = add_photos(folder, n_photos, rng)
+    photos = [*add_photos(folder, n_photos - 1, rng), *add_photos(folder, 1, rng, side=LARGE_SIDE)]
     for path in photos[::3]:
         path.with_name(f"{path.name}.xmp").write_bytes(FOREIGN)
     for path in photos[1::3]:

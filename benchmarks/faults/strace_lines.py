@@ -14,7 +14,8 @@ SYNCS = frozenset({"fsync", "fdatasync"})
 RENAMES = frozenset({"rename", "renameat", "renameat2"})
 UNLINKS = frozenset({"unlink", "unlinkat"})
 OPENS = frozenset({"open", "openat", "creat"})
-TRACED = ",".join(sorted(WRITES | SYNCS | RENAMES | UNLINKS | OPENS))
+MAKES = frozenset({"mkdir", "mkdirat"})
+TRACED = ",".join(sorted(WRITES | SYNCS | RENAMES | UNLINKS | OPENS | MAKES))
 
 _LINE = re.compile(r"(?P<pid>\d+)\s+(?P<rest>.*)")
 _CALL = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\)\s+=\s+(?P<result>-?\d+|\?)(?P<tail>.*)")
@@ -98,7 +99,8 @@ def _read(begin: int, end: int, text: str) -> Call | None:
         return Call(begin, end, "rename", paths[0], paths[1])
     if name in UNLINKS and paths:
         return Call(begin, end, "unlink", paths[0])
-    if name in OPENS and paths and ("O_CREAT" in arguments or name == "creat"):
+    is_new = name in MAKES or (name in OPENS and ("O_CREAT" in arguments or name == "creat"))
+    if is_new and paths:
         return Call(begin, end, "create", paths[0])
     return None
 

@@ -12,14 +12,14 @@ from typing import Any
 
 from benchmarks.datasets import ROOT
 from benchmarks.faults.durability import Proof, prove
-from benchmarks.faults.scene import JOURNALS, SETTINGS, add_photos, copy_scene, make_scene, use_settings
+from benchmarks.faults.scene import JOURNALS, SETTINGS, copy_scene, make_scene, use_settings
 from benchmarks.faults.strace_lines import TRACED, read_calls
-from tagloom.workflow.project import Project
+from benchmarks.faults.tasks import CALLS, available, prepare
 
 # What must have been seen for a proof to be one: a trace without any of it would have no violation either.
 WITNESSES = {
     "scan": ("shard: data synchronised", "shard: folder synchronised after it was renamed"),
-    "label": ("tagloom.sqlite",),
+    "label": (),
     "train": (
         "shard: folder synchronised after it was renamed",
         "model: data synchronised",
@@ -27,7 +27,27 @@ WITNESSES = {
         "suggestions: folder synchronised after it was renamed",
     ),
     "write": ("sidecar: data synchronised", "sidecar: folder synchronised after it was renamed"),
+    "undo": (
+        "sidecar: data synchronised",
+        "sidecar: folder synchronised after it was renamed",
+        "sidecar: folder synchronised after it was removed",
+    ),
+    "import": (),
+    "tags": (),
+    "backup": ("backup: data synchronised", "backup: folder synchronised after it was renamed"),
+    "embed": (
+        "photo: data synchronised",
+        "photo: folder synchronised after it was renamed",
+        "kept content: data synchronised",
+        "kept content: folder synchronised after it was renamed",
+        "written: folder synchronised after it was made",
+    ),
+    "unembed": ("photo: data synchronised", "photo: folder synchronised after it was renamed"),
 }
+SAID = {"label": ("ack", "done"), "tags": ("ack", "done")} | dict.fromkeys(
+    ("write", "undo", "embed", "unembed"), ("ack", "done")
+)
+READS_ONLY = ("backup",)  # the project's own database is not written to
 LABEL_WITNESSES = {
     "wal": ("tagloom.sqlite-wal: data synchronised",),
     "delete": (
@@ -36,6 +56,7 @@ LABEL_WITNESSES = {
     ),
 }
 MAX_VIOLATIONS = 10
+N_LABELS = 5
 
 
 def why_not() -> str:
@@ -46,7 +67,9 @@ def why_not() -> str:
     return "" if done.returncode == 0 else f"strace is not permitted here ({done.stderr.strip().splitlines()[-1:]})"
 
 
-def trace_verb(folder: Path, verb: str, journal: str, *, n: int = 5, careless: bool = False) -> Proof:
+def trace_verb(
+    folder: Path, verb: str, journal: str, options: dict[str, Any] | None = None, *, careless: bool = False
+) -> Proof:
     """Do a verb under strace, and return what its trace shows.
 
     Parameters
@@ -54,16 +77,17 @@ def trace_verb(folder: Path, verb: str, journal: str, *, n: int = 5, careless: b
     folder : Path
         A scene in which the verb has something to do.
     verb : str
-        See `benchmarks.faults.child.VERBS`.
+        See `benchmarks.faults.tasks.VERBS`.
     journal : {"wal", "delete"}
         SQLite's.
-    n : int, default=5
-        How many labels.
+    options : dict, optional
+        What `benchmarks.faults.tasks.prepare` returned.
     careless : bool, default=False
         Leave out the synchronisation of folders: a control.
     """
-    existing = {str(path) for path in folder.rglob("*") if path.is_file()}
-    request = {"verb": verb, "folder": str(folder), "journal": journal, "n": n, "careless": careless, "seed": 1}
+    existing = {str(path) for path in folder.rglob("*")}
+    request = {"n": N_LABELS, "seed": 1, "folder": str(folder), "journal": journal, "careless": careless}
+    request |= {**(options or {}), "verb": CALLS.get(verb, verb)}
     with tempfile.TemporaryDirectory() as scratch:
         log = Path(scratch) / "trace.txt"
         tracer = ["strace", "-f", "-y", "-s", "64", "-e", f"trace={TRACED}", "-o", str(log)]
@@ -72,28 +96,22 @@ def trace_verb(folder: Path, verb: str, journal: str, *, n: int = 5, careless: b
         if done.returncode != 0:
             raise RuntimeError(f"{verb} failed under strace: {done.stderr.strip()[-500:]}")
         calls = read_calls(log.read_text(encoding="utf-8", errors="surrogateescape").splitlines())
-    said = ("ack", "done") if verb in ("label", "write") else ("done",)
-    return prove(calls, str(folder), existing, said=said)
+    return prove(calls, str(folder), existing, said=SAID.get(verb, ("done",)))
 
 
 def missing(verb: str, journal: str, proof: Proof) -> list[str]:
     """Return what a proof lacks: acknowledgements, or steps that must have been seen."""
-    wanted = LABEL_WITNESSES[journal] if verb == "label" else (*WITNESSES[verb], *LABEL_WITNESSES[journal])
+    wanted = (*WITNESSES[verb], *(() if verb in READS_ONLY else LABEL_WITNESSES[journal]))
     lacking = [f"never seen: {step}" for step in wanted if not proof.proven.get(step)]
     return lacking + ([] if proof.n_acknowledged else ["nothing was acknowledged"])
 
 
-def prepare(folder: Path, verb: str) -> None:
-    """Give a verb something to do."""
-    rng = random.Random(verb)
-    if verb in ("scan", "train"):
-        add_photos(folder, 3, rng)
-    with Project.open(folder) as project:
-        if verb == "train":
-            project.scan()
-        if verb == "write":
-            ids = project.store.photos.table(state="present").ids.tolist()
-            project.label(ids[:6], add=["new", "Places|New"])
+def prepare_trace(verb: str, folder: Path) -> dict[str, Any]:
+    """Give a verb something to do, and return what to ask for."""
+    options = prepare(verb, folder, random.Random(verb))
+    if verb == "embed":  # as in a project that never wrote anything: the folder of kept content has to be made
+        (folder / ".tagloom" / "written").rmdir()
+    return options
 
 
 def run() -> dict[str, Any]:
@@ -104,7 +122,7 @@ def run() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch).resolve()
         scene = make_scene(place / "scene")
-        cases = [_case(scene, place, verb, journal) for journal in JOURNALS for verb in WITNESSES]
+        cases = [_case(scene, place, verb, journal) for journal in JOURNALS for verb in available()]
         control = _case(scene, place, "write", "wal", careless=True)
     problems = [f"{case['verb']} ({case['journal']}): {text}" for case in cases for text in case.pop("problems")]
     if not control["problems"]:
@@ -120,8 +138,8 @@ def run() -> dict[str, Any]:
 def _case(scene: Path, place: Path, verb: str, journal: str, *, careless: bool = False) -> dict[str, Any]:
     use_settings(journal)
     folder = copy_scene(scene, place / f"{verb}-{journal}-{careless}")
-    prepare(folder, verb)
-    proof = trace_verb(folder, verb, journal, careless=careless)
+    options = prepare_trace(verb, folder)
+    proof = trace_verb(folder, verb, journal, options, careless=careless)
     return {
         "verb": verb,
         "journal": journal,

@@ -6,10 +6,11 @@ import os
 import pytest
 
 from benchmarks.faults import full_disk, kills, processes
-from benchmarks.faults.__main__ import PAGE
+from benchmarks.faults.__main__ import PAGE, main
 from benchmarks.faults.report import RESULTS, faults_page
 from benchmarks.faults.scene import FOREIGN, make_scene
 from benchmarks.faults.server import Outcome
+from benchmarks.faults.tasks import NEED_EXIFTOOL, VERBS, available
 from benchmarks.faults.verify import Knowledge, verify
 
 
@@ -34,6 +35,16 @@ def test_the_page_is_what_the_results_give():
 def test_recorded_results_have_no_problem_and_enough_of_everything():
     stored = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")}
     assert all(result.get("problems", []) == [] for result in stored.values())
+    if "kills" in stored:
+        assert stored["kills"]["n_inside"] >= 1000
+        assert set(stored["kills"]["verbs"]) == set(VERBS)
+        assert all(min(item["thirds"]) > 0 for item in stored["kills"]["verbs"].values())
+    if "trace" in stored and "skipped" not in stored["trace"]:
+        assert {case["verb"] for case in stored["trace"]["cases"]} == set(VERBS)
+    if "full-disk" in stored and "skipped" not in stored["full-disk"]:
+        cases = stored["full-disk"]["cases"]
+        assert set(cases) == set(VERBS)
+        assert all(case["n_levels"] >= 20 and case["n_failed"] and case["n_worked"] for case in cases.values())
     if "processes" in stored:
         assert {case["n_lost"] for case in stored["processes"]["cases"]} == {0}
 
@@ -71,18 +82,33 @@ def test_a_label_that_was_cut_off_may_stand_or_not(known):
 
 
 @pytest.mark.medium
-def test_twenty_kills_lose_nothing(environment):
-    found = kills.run(20, seed=7)
+def test_some_kills_lose_nothing(environment):
+    found = kills.run(12, seed=7)
     assert found["problems"] == []
-    assert found["n_inside"] == 20
+    assert found["n_inside"] == 12
+    assert tuple(found["verbs"]) == available()
 
 
 @pytest.mark.medium
 def test_a_full_disk_loses_nothing(environment):
-    found = full_disk.run(4)
+    found = full_disk.run(3, ["label", "write", "undo", "backup"])
     if "skipped" in found:
         pytest.skip(found["skipped"])
     assert found["problems"] == []
+
+
+@pytest.mark.slow
+def test_a_full_disk_loses_no_photo_that_keywords_go_into(environment, exiftool):
+    found = full_disk.run(3, NEED_EXIFTOOL)
+    if "skipped" in found:
+        pytest.skip(found["skipped"])
+    assert found["problems"] == []
+
+
+def test_numbers_are_for_one_kind_of_fault(capsys):
+    with pytest.raises(SystemExit):
+        main(["all", "--n", "3"])
+    assert "--n is for one kind of fault" in capsys.readouterr().err
 
 
 @pytest.mark.medium

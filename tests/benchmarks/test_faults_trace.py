@@ -70,6 +70,7 @@ def test_a_call_cut_in_two_keeps_both_places():
         ('5 unlinkat(4</p>, "x", 0) = 0', Call(0, 0, "unlink", "/p/x")),
         ('5 renameat2(4</p>, "x", AT_FDCWD</q>, "y", RENAME_NOREPLACE) = 0', Call(0, 0, "rename", "/p/x", "/q/y")),
         ('5 rename("/p/a \\"b\\", c", "/p/d") = 0', Call(0, 0, "rename", '/p/a "b", c', "/p/d")),
+        ('5 mkdirat(AT_FDCWD</h>, "/p/x", 0777) = 0', Call(0, 0, "create", "/p/x")),
         ("5 ftruncate(3</p/x>, 0) = 0", Call(0, 0, "write", "/p/x", "", 3)),
     ],
 )
@@ -137,6 +138,24 @@ def test_removing_a_rollback_journal_is_a_commit_once_the_folder_is_synchronised
     assert _violations([removed, synced, said]) == []
 
 
+def test_a_new_folder_and_a_removed_sidecar_need_the_folder_above():
+    said, synced = '5 write(1<pipe:[1]>, "ack 3\\n", 6) = 6', "5 fsync(6</p>) = 0"
+    for change, what in (('5 mkdir("/p/written", 0777) = 0', "made"), ('5 unlink("/p/a.jpg.xmp") = 0', "removed")):
+        assert f"after it was {what}" in _violations([change, said])[0]
+        assert f"after it was {what}" in _violations([synced, change, said])[0]
+        assert _violations([change, synced, said]) == []
+    assert _violations(['5 unlink("/p/a.jpg.xmp.tagloom-tmp-1-2") = 0', said]) == []
+
+
+def test_copies_that_exiftool_works_on_are_no_matter():
+    lines = [
+        '5 write(3</p/.tagloom/written/scratch-x/copy.jpg_exiftool_tmp>, "a", 1) = 1',
+        '5 rename("/p/.tagloom/written/scratch-x/copy.jpg_exiftool_tmp", "/p/.tagloom/written/scratch-x/copy.jpg") = 0',
+        '5 write(1<pipe:[1]>, "ack 3\\n", 6) = 6',
+    ]
+    assert _violations(lines) == []
+
+
 def test_files_elsewhere_and_the_index_of_the_log_are_no_matter():
     lines = [
         '5 write(3</q/x>, "a", 1) = 1',
@@ -169,15 +188,16 @@ def scene(environment, tmp_path_factory):
 def test_everything_is_durable_before_it_is_acknowledged(scene, tmp_path, verb, journal):
     use_settings(journal)
     folder = copy_scene(scene, tmp_path.resolve() / "photos")
-    trace.prepare(folder, verb)
-    proof = trace.trace_verb(folder, verb, journal)
+    options = trace.prepare_trace(verb, folder)
+    proof = trace.trace_verb(folder, verb, journal, options)
     assert proof.violations == []
     assert trace.missing(verb, journal, proof) == []
 
 
 @pytest.mark.medium
-def test_a_program_that_forgets_the_folders_is_found_out(scene, tmp_path):
+@pytest.mark.parametrize("verb", ["write", "undo"])
+def test_a_program_that_forgets_the_folders_is_found_out(scene, tmp_path, verb):
     use_settings("wal")
     folder = copy_scene(scene, tmp_path.resolve() / "photos")
-    trace.prepare(folder, "write")
-    assert trace.trace_verb(folder, "write", "wal", careless=True).violations
+    options = trace.prepare_trace(verb, folder)
+    assert trace.trace_verb(folder, verb, "wal", options, careless=True).violations

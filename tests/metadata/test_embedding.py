@@ -1,3 +1,4 @@
+import errno
 import io
 import os
 import re
@@ -12,7 +13,7 @@ import pytest
 from PIL import Image
 
 from tagloom.core.keywords import Keyword
-from tagloom.exceptions import MetadataError
+from tagloom.exceptions import MetadataError, WriteError
 from tagloom.metadata import embedding
 from tagloom.metadata.embedded import find_blocks, read_blocks
 from tagloom.metadata.embedding import KeywordEmbedder
@@ -108,6 +109,19 @@ def test_a_bad_copy_never_replaces_the_photo(changes, fake, tmp_path, body, prob
     assert problem in outcome.problem
     assert photo.read_bytes() == before
     assert changes.entries() == []
+    assert os.listdir(changes.journal.folder) == []
+
+
+def test_a_full_disk_ends_it_with_a_clear_line(changes, tmp_path, monkeypatch):
+    photo = tmp_path / "a.jpg"
+    photo.write_bytes(encoded("JPEG"))
+    before = photo.read_bytes()
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(embedding.shutil, "disk_usage", lambda _: usage._replace(free=len(before)))
+    with pytest.raises(WriteError, match=r"No space left on device.*left as it was\. Free some space") as caught:
+        embed_one(changes, photo, "never-run", add=(CAT,))
+    assert caught.value.errno == errno.ENOSPC
+    assert photo.read_bytes() == before
     assert os.listdir(changes.journal.folder) == []
 
 

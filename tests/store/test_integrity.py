@@ -95,14 +95,17 @@ def test_leftovers_are_found_and_removed_but_never_of_a_process_at_work(store):
     for path in left:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"x")
+    scratch = store.folder / "written" / "scratch-0a_b"
+    scratch.mkdir()
+    (scratch / "copy.jpg").write_bytes(b"x")
     (store.folder / "mine.txt").write_bytes(b"not tagloom's")
     with FolderLock(store.folder):
         assert store.check() == []
         with pytest.raises(StoreBusyError):
             store.repair()
-    assert _kinds(store.check()) == ["orphan", "orphan", "orphan", "temporary"]
-    assert len(store.repair()) == 4
-    assert not any(path.exists() for path in left)
+    assert _kinds(store.check()) == ["orphan", "orphan", "orphan", "temporary", "temporary"]
+    assert len(store.repair()) == 5
+    assert not any(path.exists() for path in [*left, scratch])
     assert (store.folder / "mine.txt").exists()
     assert store.check(checksums=True) == []
 

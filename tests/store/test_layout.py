@@ -26,6 +26,9 @@ def _everything(folder):
         (folder / "logs" / name).write_text("x")
     (folder / "models" / f"{'0' * 32}.safetensors{TEMPORARY_MARK}12-34").write_bytes(b"half")
     (folder / "tagloom.sqlite-journal").write_bytes(b"")
+    (folder / "written" / "scratch-ab_12").mkdir()
+    for name in ("original.jpg", "copy.jpg", "copy.jpg_exiftool_tmp", "packet.xmp"):
+        (folder / "written" / "scratch-ab_12" / name).write_bytes(b"half")
 
 
 def test_remove_takes_all_that_is_ours(tmp_path):
@@ -51,6 +54,32 @@ def test_remove_leaves_everything_if_something_is_not_ours(tmp_path, foreign):
     with pytest.raises(StoreError, match="nothing was removed"):
         remove_project(folder)
     assert sorted(folder.rglob("*")) == before
+
+
+def test_remove_leaves_the_users_settings_and_says_so(tmp_path, caplog):
+    folder = tmp_path / ".tagloom"
+    _everything(folder)
+    (folder / "tagloom.toml").write_text('method = "ridge"\n')
+    assert remove_project(folder) >= 10
+    assert [path.name for path in folder.iterdir()] == ["tagloom.toml"]
+    assert (folder / "tagloom.toml").read_text() == 'method = "ridge"\n'
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "tagloom.toml is your own and was left" in record.getMessage()
+    with ProjectStore(folder, tmp_path):  # it is no obstacle to a new project
+        pass
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(StoreError, match=r"^1 things .*'notes\.txt'"):
+        remove_project(folder)
+    assert (folder / "tagloom.sqlite").exists()
+
+
+def test_settings_elsewhere_in_the_folder_are_something_else(tmp_path):
+    folder = tmp_path / ".tagloom"
+    _everything(folder)
+    (folder / "backups" / "tagloom.toml").write_text("mine")
+    with pytest.raises(StoreError, match="nothing was removed"):
+        remove_project(folder)
 
 
 def test_remove_follows_no_links(tmp_path):

@@ -16,6 +16,7 @@ from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.metadata.photo_keywords import read_photo_keywords
 from tagloom.metadata.sidecar_plan import plan_sidecar
 from tagloom.workflow.project import Project
+from tagloom.workflow.project_journal import ProjectJournal
 
 pytestmark = pytest.mark.medium
 
@@ -293,8 +294,6 @@ def test_killed_anywhere_nothing_is_lost(project, photos, action):
 
 
 def test_a_write_cut_off_between_file_and_note_is_settled_on_opening(project, photos, monkeypatch):
-    from tagloom.workflow.project_journal import ProjectJournal
-
     before = _files(photos)
     monkeypatch.setattr(ProjectJournal, "flush", lambda _: None)  # as if killed before any note
     project.write()
@@ -308,6 +307,68 @@ def test_a_write_cut_off_between_file_and_note_is_settled_on_opening(project, ph
         assert len(other.recovered) == 12
         assert other.store.writes.pending() == []
         assert other.undo().n_files == 12
+    assert _files(photos) == before
+
+
+def test_a_sidecar_that_two_photos_share_is_undone(project, photos, monkeypatch):
+    """Two photos of one stem write to the same file, each its own keywords: one batch has two entries for it."""
+    Image.open(photos / "01.jpg").save(photos / "01.png")
+    project.scan()
+    project.label("01.png", add="drawing")
+    (photos / "01.xmp").write_bytes(FOREIGN)
+    before = _files(photos)
+    result = project.write(photos=["01.jpg", "01.png"])
+    assert {item.file for item in result.files} == {os.fsencode(photos / "01.xmp")}
+    assert len(project.store.writes.entries(batch=result.batch)) == 2
+    assert _keywords(photos / "01.jpg") == ["drawing", "red"]
+    # An undo that is cut off after both, and before any of it is noted
+    note = project.store.settings.set
+    monkeypatch.setattr(ProjectJournal, "flush", lambda _: None)
+    monkeypatch.setattr(project.store.settings, "set", lambda key, value: value is None or note(key, value))
+    with pytest.raises(InvalidInputError, match="not put back yet"):
+        project.undo()
+    monkeypatch.undo()
+    with Project.open(photos, flags=LIGHT) as other:
+        assert {item.state for item in other.store.writes.entries(batch=result.batch)} == {"undone"}
+        assert other.undo().batch.id == result.batch
+    assert _files(photos) == before
+
+
+def test_an_undo_cut_off_is_finished_where_the_sidecar_is_now(project, photos, monkeypatch):
+    (photos / "01.jpg.xmp").write_bytes(FOREIGN)
+    batch = project.write(photos=["01.jpg", "03.jpg"]).batch
+    for name in ("01.jpg", "01.jpg.xmp"):
+        (photos / name).rename(photos / f"moved-{name}")
+    project.scan()
+    monkeypatch.setattr(ProjectJournal, "flush", lambda _: None)  # as if killed before any note
+    with pytest.raises(InvalidInputError, match="not put back yet"):
+        project.undo()
+    monkeypatch.undo()
+    assert (photos / "moved-01.jpg.xmp").read_bytes() == FOREIGN
+    assert project.undo().batch.id == batch
+    assert (photos / "moved-01.jpg.xmp").read_bytes() == FOREIGN
+    assert not (photos / "03.jpg.xmp").exists()
+
+
+def test_a_disk_that_is_unplugged_settles_nothing(photos, tmp_path, monkeypatch):
+    """A sidecar on a disk that is gone must not pass for one that was never written."""
+    with Project.init(photos, project=tmp_path / "project", flags=LIGHT) as project:
+        project.scan()
+        project.label("01.jpg", add="red")
+        before = _files(photos)
+        monkeypatch.setattr(ProjectJournal, "flush", lambda _: None)
+        project.write()
+        monkeypatch.undo()
+    photos.rename(tmp_path / "unplugged")
+    photos.mkdir()  # the place where the disk is mounted
+    with Project.open(tmp_path / "project", flags=LIGHT) as project:
+        assert project.recovered == ()
+        assert len(project.store.writes.pending()) == 1
+    photos.rmdir()
+    (tmp_path / "unplugged").rename(photos)
+    with Project.open(tmp_path / "project", flags=LIGHT) as project:
+        assert len(project.recovered) == 1
+        assert project.undo().n_files == 1
     assert _files(photos) == before
 
 

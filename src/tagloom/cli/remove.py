@@ -18,7 +18,7 @@ def remove(
 ) -> None:
     """Remove the project's folder with all that was decided. Photos and sidecars stay.
 
-    Only what tagloom made is removed; if anything else is in the folder, nothing is.
+    Only what tagloom made is removed. Your tagloom.toml stays; if anything else is in the folder, nothing is removed.
 
     Example: tagloom remove
     """

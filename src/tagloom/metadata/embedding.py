@@ -5,6 +5,7 @@ it stays as it was. A photo that has an IPTC block gets its keywords there too. 
 its picture decodes to the same pixels and its keywords read back as they should; the original is in the journal before.
 """
 
+import errno
 import os
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from tagloom.core.keywords import Keyword
 from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.exceptions import MetadataError, TagloomError
+from tagloom.exceptions import MetadataError, TagloomError, WriteError
 from tagloom.images.source import read_file
 from tagloom.images.verdicts import Refused
 from tagloom.metadata.embedded import EmbeddedBlocks, find_blocks
@@ -30,6 +31,7 @@ __all__ = ["KeywordEmbedder", "find_exiftool"]
 
 LARGEST_PHOTO = 1 << 30
 DEADLINE = 120.0
+_N_COPIES, _SPARE = 3, 1 << 16  # the photo, its copy, and the one that exiftool writes; new metadata
 LONGEST_IPTC_KEYWORD = 64  # bytes, by the standard; exiftool would cut longer ones
 _KINDS = ((b"\xff\xd8", ".jpg"), (b"\x89PNG\r\n", ".png"), (b"II*\0", ".tif"), (b"MM\0*", ".tif"), (b"RIFF", ".webp"))
 
@@ -125,8 +127,16 @@ class KeywordEmbedder:
         plan, iptc = _plan(original, change)
         if not plan.changes:
             return WriteOutcome(change.photo, change.photo, "unchanged", plan)
-        with self._changes.journal.scratch() as folder:
-            after = self._rewritten(folder, original, plan, iptc)
+        try:
+            with self._changes.journal.scratch() as folder:
+                _check_space(folder, len(original))
+                after = self._rewritten(folder, original, plan, iptc)
+        except OSError as error:
+            raise WriteError(
+                error.errno or 0,
+                f"no copy of the photo could be made to work on ({error.strerror or error}); the photo is left as it "
+                f"was. Free some space, run again",
+            ) from error
         entry = self._changes.replace(photo, original, after, kind="photo", run=run)
         return WriteOutcome(change.photo, change.photo, "written", plan, entry)
 
@@ -169,6 +179,12 @@ class KeywordEmbedder:
         if done.returncode != 0:
             said = " ".join(done.stderr.decode(errors="replace").split())[:300]
             raise MetadataError(f"exiftool refused ({said}); the photo is left as it was")
+
+
+def _check_space(folder: Path, n_bytes: int) -> None:
+    """See to it that there is space for what exiftool does: by its own words nobody would know that there is none."""
+    if shutil.disk_usage(folder).free < _N_COPIES * n_bytes + _SPARE:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _read(photo: bytes) -> bytes:

@@ -1,6 +1,7 @@
 """Whether a project is what it should be, and putting right what can be put right safely."""
 
 import logging
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from tagloom.exceptions import DamagedStoreError
 from tagloom.store.array_files import ArrayFile
 from tagloom.store.arrays import load_arrays
 from tagloom.store.database import fetch
-from tagloom.store.layout import MODELS, SUGGESTIONS, WRITTEN
+from tagloom.store.layout import MODELS, SCRATCH, SUGGESTIONS, WRITTEN
 from tagloom.store.log import UNDONE
 from tagloom.store.session import Database
 from tagloom.store.shards import SUFFIX, ShardInfo, read_shard
@@ -103,7 +104,7 @@ def repair_project(database: Database) -> list[Finding]:
             connection.execute(f"DELETE FROM {table} WHERE id = ?", (number,))  # noqa: S608
             repaired.append(finding)
     for path, finding in _leftovers(database):
-        path.unlink(missing_ok=True)
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
         repaired.append(finding)
     for finding in repaired:
         logger.warning("repaired: %s", finding.detail)
@@ -217,6 +218,9 @@ def _leftovers(database: Database) -> Iterator[tuple[Path, Finding]]:
     registered = {file for (file,) in database.read("SELECT file FROM shards")}
     registered.update(file for (file,) in database.read("SELECT file FROM models UNION SELECT file FROM suggestions"))
     kept = {digest for (digest,) in database.read("SELECT digest FROM contents WHERE data IS NULL")}
+    for path in sorted((database.folder / WRITTEN).glob(f"{SCRATCH}*/")):
+        if not path.is_symlink():
+            yield path, Finding("temporary", f"{path.relative_to(database.folder)} was never finished", True)
     for path in _own_files(database.folder):
         where = path.relative_to(database.folder)
         if TEMPORARY_MARK in path.name:

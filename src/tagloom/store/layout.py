@@ -1,6 +1,7 @@
 """The folder of a project: what it may hold, making it, and removing it."""
 
 import contextlib
+import logging
 import os
 import re
 from collections.abc import Iterator
@@ -11,12 +12,26 @@ from tagloom.core.files import TEMPORARY_MARK, write_text
 from tagloom.exceptions import StoreError, WriteError
 from tagloom.store.lock import FolderLock
 
-__all__ = ["DATABASE", "MODELS", "SUGGESTIONS", "WRITTEN", "make_project_folder", "make_subfolder", "remove_project"]
+__all__ = [
+    "DATABASE",
+    "MODELS",
+    "SCRATCH",
+    "SUGGESTIONS",
+    "USER_SETTINGS",
+    "WRITTEN",
+    "make_project_folder",
+    "make_subfolder",
+    "remove_project",
+]
+
+logger = logging.getLogger(__name__)
 
 DATABASE = "tagloom.sqlite"
 MODELS = "models"
 SUGGESTIONS = "suggestions"
 WRITTEN = "written"
+SCRATCH = "scratch-"  # in WRITTEN: folders in which copies of photos are worked on
+USER_SETTINGS = "tagloom.toml"
 README = """This folder was made by tagloom. It holds what you decided about your photos, and features and thumbnails of
 them, so that they need not be read again. Your photos are not in it. If you delete it, your decisions are lost.
 """
@@ -33,10 +48,11 @@ _KNOWN_FILES = "|".join(
         rf"({MODELS}|{SUGGESTIONS})/[0-9a-f]{{32}}\.safetensors{_TEMPORARY}",
         rf"vocabularies/[\w.-]+\.safetensors{_TEMPORARY}",
         rf"{WRITTEN}/[0-9a-f]{{64}}{_TEMPORARY}",
+        rf"{WRITTEN}/{SCRATCH}\w+/((original|copy)\.\w+|packet\.xmp)",
         r"logs/tagloom\.log(\.\d+)?",
     )
 )
-_KNOWN_FOLDERS = rf"features(/[\w.-]+)?|backups|{MODELS}|{SUGGESTIONS}|vocabularies|{WRITTEN}|logs"
+_KNOWN_FOLDERS = rf"features(/[\w.-]+)?|backups|{MODELS}|{SUGGESTIONS}|vocabularies|{WRITTEN}(/{SCRATCH}\w+)?|logs"
 
 
 def make_project_folder(folder: Path) -> None:
@@ -75,6 +91,9 @@ def make_subfolder(folder: Path) -> None:
 def remove_project(folder: str | os.PathLike[str]) -> int:
     """Remove a project folder: only what tagloom made there, and nothing at all if there is anything else.
 
+    A file ``tagloom.toml`` is the user's own and is expected there: it stays, with the folder around it, and a warning
+    in the log says so.
+
     Parameters
     ----------
     folder : path
@@ -97,10 +116,12 @@ def remove_project(folder: str | os.PathLike[str]) -> int:
         raise StoreError(f"{place} is not a tagloom folder (it has no {DATABASE}); nothing was removed")
     with FolderLock(place):
         files, folders, foreign = _sort(place)
-        if foreign:
-            names = ", ".join(repr(name) for name in foreign[:5]) + (" …" if len(foreign) > 5 else "")
+        is_kept = USER_SETTINGS in foreign
+        others = [name for name in foreign if name != USER_SETTINGS]
+        if others:
+            names = ", ".join(repr(name) for name in others[:5]) + (" …" if len(others) > 5 else "")
             raise StoreError(
-                f"{len(foreign)} things in {place} were not made by tagloom ({names}); nothing was removed. "
+                f"{len(others)} things in {place} were not made by tagloom ({names}); nothing was removed. "
                 f"Move them away, then run again"
             )
         last = [place / "lock", place / DATABASE]
@@ -110,7 +131,10 @@ def remove_project(folder: str | os.PathLike[str]) -> int:
             path.rmdir()
         (place / DATABASE).unlink()
     (place / "lock").unlink(missing_ok=True)
-    place.rmdir()
+    if is_kept:
+        logger.warning("%s is your own and was left; a new project made here uses it", place / USER_SETTINGS)
+    else:
+        place.rmdir()
     return len(files)
 
 

@@ -19,6 +19,7 @@ from tagloom.store.session import Database
 
 if TYPE_CHECKING:
     from tagloom.store.cache import FolderCache
+    from tagloom.store.contents import Contents
     from tagloom.store.decisions import Decisions
     from tagloom.store.integrity import Finding
     from tagloom.store.models import Models, Suggestions
@@ -52,7 +53,7 @@ class ProjectStore:
 
     Attributes
     ----------
-    roots, photos, tags, decisions, runs, models, suggestions, writes, settings
+    roots, photos, tags, decisions, runs, models, suggestions, writes, contents, settings
         The parts of the store, one class each, imported when they are first used.
     root_id : int or None
         The root that photo paths are relative to where none is named.
@@ -140,6 +141,13 @@ class ProjectStore:
         from tagloom.store.writes import Writes
 
         return Writes(self._database)
+
+    @cached_property
+    def contents(self) -> "Contents":
+        """What files hold, for photos whose bytes tagloom changed."""
+        from tagloom.store.contents import Contents
+
+        return Contents(self._database)
 
     @cached_property
     def settings(self) -> "Settings":

@@ -9,6 +9,9 @@ journal that notes everything in the store: it is in the same transaction log as
 A change is ``intended`` on stable storage before its file is touched. That it is ``done`` is noted for many files at
 once: until then a crash leaves it intended, and `recover` finds out by its fingerprint whether the file was replaced.
 While a batch is undone, a setting of the store names it, so that after a crash what lies about is found.
+
+A photo that keywords were written into has another content hash. In the transaction that notes a change of it as done
+or undone, the store follows: features and decisions stay with the photo, and a scan finds it as it is known.
 """
 
 import contextlib
@@ -18,9 +21,12 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from tagloom.core.files import TEMPORARY_MARK
+from tagloom.images.source import fingerprint_file
+from tagloom.images.verdicts import Refused
 from tagloom.metadata.file_changes import FileChanges, Recovered, fingerprint_at
 from tagloom.metadata.photo_keywords import find_sidecar
 from tagloom.metadata.write_journal import JournalEntry, State, WriteJournal, fingerprint
+from tagloom.store.contents import ContentChange, KnownFile
 from tagloom.store.layout import WRITTEN
 from tagloom.store.project import ProjectStore
 from tagloom.store.writes import Intent, Write
@@ -30,6 +36,7 @@ __all__ = ["UNDOING", "ProjectChanges", "ProjectJournal", "as_entry", "place_now
 UNDOING = "undoing"  # the setting that names the batch being undone
 
 AT_ONCE = 64
+PHOTO = "photo"
 _STATES: dict[str, State] = {"intended": "pending", "done": "done", "undone": "undone"}
 
 
@@ -55,12 +62,13 @@ class ProjectJournal(WriteJournal):
         super().__init__(Path(store.folder) / WRITTEN)
         self._store = store
         self._label, self._who = label, who
-        self._marks: dict[str, list[int]] = {"done": [], "undone": []}
+        self._marks: dict[str, list[JournalEntry]] = {"done": [], "undone": []}
         self.batch: int | None = None
         self.photo: int | None = None
 
     def begin(self, path: bytes, before: bytes | None, after: str, *, kind: str, run: str) -> JournalEntry:
         """Save what a file holds before it is changed."""
+        self._flush_before(path)
         if self.batch is None:
             self.batch = self._store.writes.begin(self._label, who=self._who)
         (number,) = self._store.writes.intend(self.batch, [Intent(path, before, after, self.photo)])
@@ -73,7 +81,9 @@ class ProjectJournal(WriteJournal):
         An undo that is under way is no state of the store: until it is noted, the entry is done, and to undo it once
         more changes nothing. Nor is "unclear": as done, its file is left alone by an undo if it is another one by then.
         """
-        if state in ("done", "unclear"):
+        if state == "undoing":
+            self._flush_before(entry.path)
+        elif state in ("done", "unclear"):
             self._note("done", entry)
         elif state == "undone":
             self._note("undone", entry)
@@ -96,16 +106,65 @@ class ProjectJournal(WriteJournal):
         return self._store.writes.before(int(entry.id))
 
     def flush(self) -> None:
-        """Note in the store what has been done so far."""
-        for state, numbers in self._marks.items():
-            if numbers:
+        """Note in the store what has been done so far, and let it follow photos to their new content."""
+        if not any(self._marks.values()):
+            return
+        changes = self._content_changes()
+        if changes:
+            _copy_thumbnails(self._store, changes)  # another database: harmless if the rest never comes
+        with self._store.transaction():
+            for state, entries in self._marks.items():
+                numbers = [int(entry.id) for entry in entries]
                 (self._store.writes.done if state == "done" else self._store.writes.undone)(numbers)
-                numbers.clear()
+            self._store.contents.carry_over(changes)
+        for entries in self._marks.values():
+            entries.clear()
+
+    def _flush_before(self, path: bytes) -> None:
+        """Note what was done to a file before it is changed once more: the store follows one content at a time."""
+        if any(entry.path == path for entries in self._marks.values() for entry in entries):
+            self.flush()
 
     def _note(self, state: str, entry: JournalEntry) -> None:
-        self._marks[state].append(int(entry.id))
+        self._marks[state].append(entry)
         if len(self._marks[state]) >= AT_ONCE:
             self.flush()
+
+    def _content_changes(self) -> list[ContentChange]:
+        """Return the photos among what is to be noted that have their other content by now, as they look."""
+        steps: list[tuple[str | None, str | None]]
+        steps = [(entry.before, entry.after) for entry in self._marks["done"] if entry.kind == PHOTO]
+        steps += [(entry.after, entry.before) for entry in self._marks["undone"] if entry.kind == PHOTO]
+        roots = {root.id: root.path for root in self._store.roots.all()}
+        return [
+            ContentChange(found, before, after)
+            for before, after in dict.fromkeys(steps)
+            if before is not None and after is not None
+            for file in self._store.contents.files(before)
+            if (found := _with_content(file, roots.get(file.root, b""), after)) is not None
+        ]
+
+
+def _with_content(file: KnownFile, root: bytes, content_hash: str) -> KnownFile | None:
+    """Return a file as it looks now if it has this content; links, and files that moved along, are found as well."""
+    path = os.path.join(root, file.path)
+    try:
+        status = os.stat(path)
+        if (status.st_size, status.st_mtime_ns, status.st_ino) == file.stamp:
+            return None  # an untouched copy of the photo
+        now = fingerprint_file(path)
+    except (OSError, ValueError, Refused):
+        return None
+    if now.content_hash != content_hash:
+        return None
+    return KnownFile(file.root, file.path, (now.size, now.mtime_ns, now.inode))
+
+
+def _copy_thumbnails(store: ProjectStore, changes: Iterable[ContentChange]) -> None:
+    pairs = {(change.before, change.after) for change in changes}
+    with store.cache() as cache:
+        found = cache.thumbnails(sorted({before for before, _ in pairs}))
+        cache.put_thumbnails((after, found[before]) for before, after in sorted(pairs) if before in found)
 
 
 class ProjectChanges(FileChanges):
@@ -125,7 +184,7 @@ class ProjectChanges(FileChanges):
 
 def as_entry(item: Write) -> JournalEntry:
     """Return an entry of the store as `tagloom.metadata` knows it."""
-    kind = "sidecar" if item.path.lower().endswith(b".xmp") else "photo"
+    kind = "sidecar" if item.path.lower().endswith(b".xmp") else PHOTO
     return JournalEntry(
         str(item.id), item.path, kind, str(item.batch), item.at, item.before, item.after, _STATES[item.state]
     )
@@ -149,13 +208,16 @@ def place_now(store: ProjectStore, item: Write) -> bytes:
         return item.path
     now = os.path.join(roots[int(table.roots[0])], table.paths[0])
     moved = find_sidecar(now) if item.path.lower().endswith(b".xmp") else now
-    return moved if moved is not None and fingerprint_at(moved) == item.after else item.path
+    # What it held before is right, too: an undo that was cut off had come as far as this file.
+    return moved if moved is not None and fingerprint_at(moved) in (item.before, item.after) else item.path
 
 
 def recover(store: ProjectStore) -> list[Recovered]:
     """Bring writes to an end that a crash interrupted; files are left as the crash left them, whole.
 
-    Of an undo that was interrupted, only what lies about is removed: to undo once more takes back the rest.
+    Of an undo that was interrupted, what was put back is noted, and what lies about is removed: to undo once more takes
+    back the rest. While the folder of photos cannot be reached, everything stays open: a file that is out of reach is
+    not a file that was never written.
 
     Parameters
     ----------
@@ -169,17 +231,43 @@ def recover(store: ProjectStore) -> list[Recovered]:
     """
     with store.lock():
         undoing = store.settings.get(UNDOING)
-        if undoing is None and not store.writes.pending():
+        pending = store.writes.pending()
+        unsettled = pending if undoing is None else [*pending, *store.writes.entries(batch=undoing)]
+        if (undoing is None and not pending) or _is_out_of_reach(store, unsettled):
             return []
         journal = ProjectJournal(store)
         try:
             found = ProjectChanges(journal).recover()
+            if undoing is not None:
+                _settle_undo(store, journal, undoing)
         finally:
             journal.flush()
         if undoing is not None:
-            _sweep({place_now(store, item) for item in store.writes.entries(batch=undoing)})
             store.settings.set(UNDOING, None)
         return found
+
+
+def _is_out_of_reach(store: ProjectStore, items: Iterable[Write]) -> bool:
+    """Tell whether one of these files lies in a folder of photos that is offline."""
+    online = store.roots.refresh()
+    offline = [os.path.realpath(root.path) for root in store.roots.all() if not online.get(root.id, False)]
+    folders = tuple(os.path.join(folder, b"") for folder in offline)
+    return any(item.path.startswith(folders) for item in items)
+
+
+def _settle_undo(store: ProjectStore, journal: ProjectJournal, batch: int) -> None:
+    by_place: dict[bytes, list[Write]] = {}
+    for item in store.writes.entries(batch=batch):
+        by_place.setdefault(place_now(store, item), []).append(item)
+    _sweep(by_place)
+    for place, items in by_place.items():
+        if os.path.isdir(os.path.dirname(place)):
+            now = fingerprint_at(place)
+            # What was written several times has been put back as far as its content says.
+            first = next((number for number, item in enumerate(items) if item.before == now), len(items))
+            for item in reversed(items[first:]):
+                if item.state == "done":
+                    journal.mark(as_entry(item), "undone")
 
 
 def _sweep(targets: Iterable[bytes]) -> None:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from tagloom.exceptions import PhotosError, StoreError, WriteError
-from tagloom.store.layout import DATABASE
+from tagloom.store.layout import DATABASE, USER_SETTINGS
 from tagloom.store.project import ProjectStore
 from tagloom.store.roots import Root
 
@@ -21,7 +21,8 @@ def new_project_folder(photos: str | os.PathLike[str], project: str | os.PathLik
     photos : path
         The folder of photos.
     project : path, optional
-        A new or empty folder, or one with a project in it; default: ``.tagloom`` in the folder of photos.
+        A new or empty folder (a ``tagloom.toml`` may be in it), or one with a project; default:
+        ``.tagloom`` in the folder of photos.
 
     Raises
     ------
@@ -43,7 +44,7 @@ def new_project_folder(photos: str | os.PathLike[str], project: str | os.PathLik
     folder = Path(project)
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"expected a folder for the project, but {str(folder)!r} is a file; name another")
-    if folder.is_dir() and not (folder / DATABASE).is_file() and any(folder.iterdir()):
+    if folder.is_dir() and not (folder / DATABASE).is_file() and any(x.name != USER_SETTINGS for x in folder.iterdir()):
         raise StoreError(f"{str(folder)!r} holds other files; name a new or an empty folder for the project")
     return folder
 

@@ -1,7 +1,7 @@
 """The verb behind ``tagloom undo``: decisions and changes of tags by the store, written files byte for byte."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,12 @@ from tagloom.workflow.project_results import Result
 
 if TYPE_CHECKING:
     from tagloom.store.decisions import Batch
+    from tagloom.store.writes import Write
 
 __all__ = ["UndoResult", "redo", "undo"]
 
 _N_NAMED = 3
+_OUT_OF_REACH = ""  # no fingerprint is empty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +103,7 @@ def _put_back(store: ProjectStore, batch: int, leave_changed: bool) -> tuple[int
         recover(store)
         entries = [item for item in store.writes.entries(batch=batch) if item.state == "done"]
         places = {item.id: place_now(store, item) for item in entries}
-        changed = [item for item in entries if _is_changed(places[item.id], item.before, item.after)]
+        changed = _changed_entries(entries, places)
         if changed and not leave_changed:
             raise _changed_since([item.path for item in changed], len(entries))
         journal = ProjectJournal(store)
@@ -133,8 +135,22 @@ def _changed_since(paths: Sequence[bytes], n_files: int) -> InvalidInputError:
     )
 
 
-def _is_changed(path: bytes, before: str | None, after: str) -> bool:
-    """Tell whether a file is neither what was written nor what was there before, or its folder is out of reach."""
+def _changed_entries(entries: "Sequence[Write]", places: Mapping[int, bytes]) -> "list[Write]":
+    """Return the entries whose file is neither what was written nor what was there before, or is out of reach.
+
+    One batch may have written a file twice, such as the sidecar that two photos share: seen from the end, each entry
+    finds what the later one puts back.
+    """
     from tagloom.metadata.file_changes import fingerprint_at
 
-    return not os.path.isdir(os.path.dirname(path)) or fingerprint_at(path) not in (before, after)
+    found = []
+    now: dict[bytes, str | None] = {}
+    for item in reversed(entries):
+        place = places[item.id]
+        if place not in now:
+            now[place] = fingerprint_at(place) if os.path.isdir(os.path.dirname(place)) else _OUT_OF_REACH
+        if now[place] in (item.before, item.after):
+            now[place] = item.before
+        else:
+            found.append(item)
+    return found[::-1]

@@ -158,6 +158,7 @@ def write(
     with store.lock():
         recovered = tuple(item.message for item in recover(store))
         journal = ProjectJournal(store, label=f"write keywords{' into photos' if embed else ''}", who=who)
+        journal.sweep()  # a copy that exiftool was at work on when a process was killed
         writer = _Writer(journal, embed)
         tasks = _tasks(store, root.path, ids, only, threshold)
         model = store.models.active()
