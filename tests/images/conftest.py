@@ -78,8 +78,10 @@ def make_settings(monkeypatch):
     """Return a function that makes settings and sets Pillow up for them in this process, until the test ends."""
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", Image.MAX_IMAGE_PIXELS)
 
-    def make(*renditions, thumbnail_size=None, memory_limit=DEFAULT_MEMORY_LIMIT, max_pixels=DEFAULT_MAX_PIXELS):
-        settings = DecodeSettings(tuple(renditions), thumbnail_size, 30.0, memory_limit, max_pixels)
+    def make(
+        *renditions, thumbnail_size=None, memory_limit=DEFAULT_MEMORY_LIMIT, max_pixels=DEFAULT_MAX_PIXELS, **more
+    ):
+        settings = DecodeSettings(tuple(renditions), thumbnail_size, 30.0, memory_limit, max_pixels, **more)
         prepare(settings)
         return settings
 

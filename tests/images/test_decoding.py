@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
+from tagloom.exceptions import InvalidInputError
 from tagloom.images import Rendition
 from tagloom.images.decoding import decode_bytes
 from tagloom.images.renditions import WORKING_SIDE
@@ -227,3 +228,22 @@ def test_thumbnails_are_small_webp_without_metadata(make_settings, encoded, scen
         assert (thumbnail.format, thumbnail.size) == ("WEBP", (100, 67))
         assert not thumbnail.getexif()
     assert decode_bytes(encoded(scene()), make_settings(FIT)).thumbnail == b""
+
+
+def test_a_larger_working_side_keeps_more_pixels(make_settings, encoded):
+    stripes = np.zeros((2000, 3000, 3), dtype=np.uint8)
+    stripes[:, ::8] = stripes[:, 1::8] = stripes[:, 2::8] = stripes[:, 3::8] = 255
+    data = encoded(Image.fromarray(stripes))
+    reference = np.asarray(Image.fromarray(stripes).resize((1600, 1067), Image.Resampling.BICUBIC), dtype=float)
+    errors = []
+    for settings in (make_settings(thumbnail_size=720), make_settings(thumbnail_size=1600, working_side=1600)):
+        with Image.open(io.BytesIO(decode_bytes(data, settings).thumbnail)) as picture:
+            assert max(picture.size) == settings.thumbnail_size
+            errors.append(
+                np.abs(np.asarray(picture.convert("RGB").resize((1600, 1067)), dtype=float) - reference).mean()
+            )
+    assert errors[1] < 0.5 * errors[0]
+    with pytest.raises(InvalidInputError, match="thumbnail_size"):
+        make_settings(thumbnail_size=721)
+    with pytest.raises(InvalidInputError, match="working_side"):
+        make_settings(working_side=100)

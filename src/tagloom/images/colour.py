@@ -16,21 +16,21 @@ LARGEST_16_BIT = 65_535
 Levels = tuple[float, float]
 
 
-def reduction(width: int, height: int) -> int:
-    """Return the largest power of two by which the shorter side can be divided and stay at least `WORKING_SIDE`.
+def reduction(width: int, height: int, working_side: int = WORKING_SIDE) -> int:
+    """Return the largest power of two by which the shorter side can be divided and stay at least ``working_side``.
 
     Parameters
     ----------
-    width, height : int
+    width, height, working_side : int
         Pixels.
     """
     factor = 1
-    while min(width, height) // (2 * factor) >= WORKING_SIDE:
+    while min(width, height) // (2 * factor) >= working_side:
         factor *= 2
     return factor
 
 
-def shrink_to_rgb(image: Image.Image) -> Image.Image:
+def shrink_to_rgb(image: Image.Image, working_side: int = WORKING_SIDE) -> Image.Image:
     """Return an RGB image, shrunk by `reduction` (mean of the pixels of each block).
 
     Large images are converted in strips, so that no second copy of a giant is ever held.
@@ -39,9 +39,11 @@ def shrink_to_rgb(image: Image.Image) -> Image.Image:
     ----------
     image : PIL image
         Loaded, of any mode.
+    working_side : int
+        See `reduction`.
     """
     width, height = image.size
-    factor = reduction(width, height)
+    factor = reduction(width, height, working_side)
     levels = _levels(image)
     if factor == 1:
         return _to_rgb(image, levels)

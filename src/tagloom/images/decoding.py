@@ -25,7 +25,7 @@ from PIL import (
 
 from tagloom.core.verdicts import Verdict
 from tagloom.images.colour import shrink_to_rgb
-from tagloom.images.renditions import WORKING_SIDE, Rendition
+from tagloom.images.renditions import Rendition, fitting
 from tagloom.images.settings import LARGEST_EXIF, RESERVED_MEMORY, DecodeSettings
 from tagloom.images.verdicts import Refused
 
@@ -149,12 +149,12 @@ def _decode(data: bytes, settings: DecodeSettings) -> Decoded:
     with Image.open(io.BytesIO(data), formats=formats) as image:
         width, height = image.size
         # JPEG alone can decode at 1/2, 1/4 or 1/8 of its size; for other formats this does nothing.
-        image.draft(image.mode, (WORKING_SIDE, WORKING_SIDE))
+        image.draft(image.mode, (settings.working_side, settings.working_side))
         _check_memory(image, (width, height), len(data), settings)
         image.load()
         turn = TURNS.get(_orientation(image))
         exif = _exif(image)
-        upright = shrink_to_rgb(image)
+        upright = shrink_to_rgb(image, settings.working_side)
     if turn is not None:
         upright = upright.transpose(turn)
         if turn in (TURNS[5], TURNS[6], TURNS[7], TURNS[8]):
@@ -245,7 +245,7 @@ def render(upright: Image.Image, rendition: Rendition, width: int, height: int) 
 def _thumbnail(upright: Image.Image, size: int | None, width: int, height: int) -> bytes:
     if size is None:
         return b""
-    small = render(upright, Rendition("thumbnail", "fit", size), width, height)
+    small = upright.resize(fitting(width, height, size), Image.Resampling.BICUBIC)
     buffer = io.BytesIO()
     small.save(buffer, "WEBP", quality=THUMBNAIL_QUALITY, method=THUMBNAIL_EFFORT)
     return buffer.getvalue()

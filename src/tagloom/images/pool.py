@@ -15,7 +15,7 @@ from tagloom.core.photos import PhotoRecord, Verdict
 from tagloom.exceptions import InvalidInputError, PhotosError
 from tagloom.images.photos import DecodedPhoto, photo_from_reply
 from tagloom.images.process import WORKER_COMMAND, WorkerFailure, WorkerProcess
-from tagloom.images.renditions import Rendition
+from tagloom.images.renditions import WORKING_SIDE, Rendition
 from tagloom.images.settings import DEFAULT_MAX_PIXELS, DEFAULT_MEMORY_LIMIT, DecodeSettings
 from tagloom.images.wire import ProtocolError
 
@@ -44,6 +44,9 @@ class DecodePool:
         header says they need).
     max_pixels : int, default=500 million
         Photos whose header says more are refused.
+    working_side : int, default=720
+        The shorter side down to which a large photo may be shrunk while it is decoded, and the most that
+        ``thumbnail_size`` can be. Features are defined for the default.
     worker_command : sequence of str, optional
         What to run instead of ``python -m tagloom.images.worker``.
 
@@ -72,9 +75,12 @@ class DecodePool:
         deadline: float = 30.0,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         max_pixels: int = DEFAULT_MAX_PIXELS,
+        working_side: int = WORKING_SIDE,
         worker_command: Sequence[str] | None = None,
     ) -> None:
-        self._settings = DecodeSettings(tuple(renditions), thumbnail_size, float(deadline), memory_limit, max_pixels)
+        self._settings = DecodeSettings(
+            tuple(renditions), thumbnail_size, float(deadline), memory_limit, max_pixels, working_side
+        )
         self.n_workers = system.cpu_count() if n_workers is None else n_workers
         if self.n_workers < 1:
             raise InvalidInputError(f"n_workers must be at least 1, got {n_workers!r}")

@@ -88,9 +88,7 @@ class Rendition:
         if self.kind == "shorter":
             length = self._length(min(width, height), longer)
             return (length, self.size) if width == longer else (self.size, length)
-        if longer <= self.size:
-            return width, height
-        return max(1, round(width * self.size / longer)), max(1, round(height * self.size / longer))
+        return fitting(width, height, self.size)
 
     def _length(self, shorter: int, longer: int) -> int:
         """Return the longer side of a "shorter" rendition."""
@@ -99,10 +97,18 @@ class Rendition:
         return -((step - twice) // (2 * step)) * STEP
 
 
-def check_side(size: object, *, what: str) -> None:
-    """Refuse a size that is not a whole number from 1 to `WORKING_SIDE`."""
-    if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= WORKING_SIDE:
+def fitting(width: int, height: int, size: int) -> tuple[int, int]:
+    """Return width and height of a photo whose longer side is to be at most ``size``."""
+    longer = max(width, height)
+    if longer <= size:
+        return width, height
+    return max(1, round(width * size / longer)), max(1, round(height * size / longer))
+
+
+def check_side(size: object, *, what: str, most: int = WORKING_SIDE) -> None:
+    """Refuse a size that is not a whole number from 1 to `WORKING_SIDE`, or to another most."""
+    if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= most:
         raise InvalidInputError(
-            f"{what} must be a whole number from 1 to {WORKING_SIDE} pixels (larger photos are decoded at "
+            f"{what} must be a whole number from 1 to {most} pixels (larger photos are decoded at "
             f"reduced size), got {size!r}"
         )

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.images.renditions import Rendition, check_side
+from tagloom.images.renditions import WORKING_SIDE, Rendition, check_side
 
 __all__ = ["DEFAULT_MAX_PIXELS", "DEFAULT_MEMORY_LIMIT", "LARGEST_EXIF", "RESERVED_MEMORY", "DecodeSettings"]
 
@@ -16,6 +16,7 @@ RESERVED_MEMORY = 256 << 20
 """Bytes of a worker's memory limit that are not for the photo: interpreter, libraries, renditions."""
 LARGEST_EXIF = 1 << 20
 LARGEST_THUMBNAIL = 4 << 20
+LARGEST_WORKING_SIDE = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class DecodeSettings:
         Bytes of address space of a worker.
     max_pixels : int
         Photos whose header says more are refused.
+    working_side : int
+        The shorter side down to which a large photo may be shrunk while it is decoded.
     """
 
     renditions: tuple[Rendition, ...]
@@ -41,13 +44,19 @@ class DecodeSettings:
     deadline: float
     memory_limit: int
     max_pixels: int
+    working_side: int = WORKING_SIDE
 
     def __post_init__(self) -> None:
         names = [rendition.name for rendition in self.renditions]
         if len(set(names)) != len(names):
             raise InvalidInputError(f"renditions need distinct names, got {names}")
         if self.thumbnail_size is not None:
-            check_side(self.thumbnail_size, what="thumbnail_size")
+            check_side(self.thumbnail_size, what="thumbnail_size", most=self.working_side)
+        if not WORKING_SIDE <= self.working_side <= LARGEST_WORKING_SIDE:
+            raise InvalidInputError(
+                f"working_side must lie between {WORKING_SIDE} and {LARGEST_WORKING_SIDE} pixels, got "
+                f"{self.working_side!r}"
+            )
         if not 0 < self.deadline <= 86_400:
             raise InvalidInputError(f"deadline must be seconds above 0 and at most a day, got {self.deadline!r}")
         if self.memory_limit < 2 * RESERVED_MEMORY:
