@@ -202,7 +202,7 @@ class ReducedModel:
             for left, first, last in zip(self._left, ends[:-1], ends[1:], strict=True):
                 result[part] += left[part] @ spread[first:last]
 
-        run_rows(respond, *result.shape, self.features.n_threads)
+        run_rows(respond, len(result), result.shape[1], self.features.n_threads)
         return result
 
     def mean_change(self, W: Floats) -> Floats:

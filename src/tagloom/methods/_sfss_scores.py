@@ -85,7 +85,7 @@ class CentredInverse:
             np.multiply(self.z[rows], factor, out=solution[rows])
             solution[rows] += found[rows]
 
-        run_rows(add, *R.shape, self.n_threads)
+        run_rows(add, len(R), R.shape[1], self.n_threads)
         return solution
 
 
@@ -176,7 +176,7 @@ class ScoreSystem:
             if self.mask is not None:
                 block *= self.mask[rows]
 
-        run_rows(subtract, *residual.shape, self.n_threads)
+        run_rows(subtract, len(residual), residual.shape[1], self.n_threads)
         return residual
 
     def all_rows(self, scores: Scores) -> Floats:
@@ -198,7 +198,7 @@ class ScoreSystem:
 
         if len(self.unknown_rows) == 0:
             return self.labels - regression - mean
-        run_rows(subtract, *misfit.shape, self.n_threads)
+        run_rows(subtract, len(misfit), misfit.shape[1], self.n_threads)
         return misfit
 
     def energy(self, scores: Scores) -> float:
@@ -224,17 +224,19 @@ class ScoreSystem:
     def _with(self, unknown: Floats, others: Floats | None = None) -> Scores:
         """Return what belongs to the unknown rows of F, the sum of one or two arrays; the first is taken over."""
 
-        def add(rows: slice) -> None:
-            unknown[rows] += others[rows]
-
         if others is not None:
-            run_rows(add, *unknown.shape, self.n_threads)
+            more = others
+
+            def add(rows: slice) -> None:
+                unknown[rows] += more[rows]
+
+            run_rows(add, len(unknown), unknown.shape[1], self.n_threads)
         product: Floats = np.asarray(multiply_rows(self.K, unknown, self.n_threads), dtype=np.float64)
 
         def pull(rows: slice) -> None:
             product[rows] += self.pulled[rows]
 
-        run_rows(pull, *unknown.shape, self.n_threads)
+        run_rows(pull, len(unknown), unknown.shape[1], self.n_threads)
         return Scores(unknown, product, column_sums(unknown, self.n_threads) + self._known_sums)
 
 
