@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from tagloom.cli.app import app
+from tagloom.cli.exit_codes import EXIT_CODES, EXIT_ERROR, EXIT_INTERRUPTED
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SHARED = {"--project", "--json", "--quiet", "-q", "--verbose", "-v", "--help", "-h"}
@@ -52,11 +53,23 @@ def test_no_option_is_documented_that_does_not_exist():
 
 @pytest.mark.parametrize(("section", "name", "command"), COMMANDS)
 def test_help_has_an_example_and_the_exit_codes(section, name, command, tagloom):
-    shown = tagloom(*name.split(), "--help").out
-    if name not in ("demo", "doctor"):
-        assert f"Example: tagloom {name}" in " ".join(shown.split())
-    if section != "tags":
-        assert "Exit codes" in shown
+    shown = " ".join(tagloom(*name.split(), "--help").out.split())
+    assert f"Example: tagloom {name}" in shown
+    assert EXIT_CODES in shown
+
+
+@pytest.mark.parametrize(("section", "name", "command"), COMMANDS)
+def test_every_command_has_json(section, name, command):
+    """Every command prints a result, and so prints it for scripts, too; but one serves a page until it is ended."""
+    assert (name != "review") == ("--json" in {item for one in command.params for item in one.opts})
+
+
+def test_the_exit_codes_of_the_page_are_those_of_the_help():
+    page = (DOCS / "project.md").read_text(encoding="utf-8")
+    table = re.search(r"^\| exit code \| meaning \|\n\|---\|---\|\n((?:\|.*\n)+)", page, re.MULTILINE).group(1)
+    listed = re.findall(r"^\| (\d+) \|", table, re.MULTILINE)
+    assert listed == re.findall(r"\b(\d+) ", EXIT_CODES)
+    assert {str(EXIT_ERROR), str(EXIT_INTERRUPTED)} < set(listed)
 
 
 def _console_lines(page):

@@ -10,6 +10,7 @@ from tagloom.cli.options import (
     AbsentMeans,
     EncoderOption,
     GroupsOption,
+    Json,
     Method,
     NeighborsOption,
     OutFolder,
@@ -39,6 +40,7 @@ def annotate(
     workers: WorkersOption = None,
     threads: ThreadsOption = None,
     retry: RetryOption = False,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Learn from the photos listed in a labels file, and suggest keywords for all the others.
@@ -49,7 +51,7 @@ def annotate(
     time: run again, it goes on where it was.
     """
     from tagloom.cli.console import RichProgress
-    from tagloom.cli.summary import print_summary
+    from tagloom.cli.summary import show_result
     from tagloom.workflow.annotate import annotate as run
     from tagloom.workflow.settings import PROJECT_FILE_NAME, load_settings
 
@@ -66,4 +68,4 @@ def annotate(
     settings = load_settings(flags, os.environ, out / PROJECT_FILE_NAME)
     with RichProgress(quiet=quiet) as progress:
         result = run(photos, labels, out, settings, truth=truth, retry=retry, progress=progress)
-    print_summary(result)
+    show_result(result, as_json)

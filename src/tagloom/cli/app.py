@@ -14,26 +14,29 @@ from tagloom.cli.check import check, repair
 from tagloom.cli.console import print_error, print_line, print_text
 from tagloom.cli.demo import demo
 from tagloom.cli.doctor import doctor
+from tagloom.cli.evaluate import evaluate
+from tagloom.cli.exit_codes import EPILOG, EXIT_CODES, EXIT_ERROR, EXIT_INTERRUPTED
+from tagloom.cli.explain import explain
 from tagloom.cli.export import export
 from tagloom.cli.extract import extract
 from tagloom.cli.history import history
 from tagloom.cli.import_ import import_
 from tagloom.cli.init import init
 from tagloom.cli.label import label
+from tagloom.cli.light import LightCommand, LightGroup
 from tagloom.cli.remove import remove
+from tagloom.cli.review import review
 from tagloom.cli.scan import scan
 from tagloom.cli.status import status
 from tagloom.cli.suggest import suggest
 from tagloom.cli.tags import tags
 from tagloom.cli.train import train
 from tagloom.cli.undo import redo, undo
+from tagloom.cli.update import update
 from tagloom.cli.write import write
 from tagloom.exceptions import TagloomError
 
 __all__ = ["app", "main"]
-
-EXIT_ERROR = 1
-EXIT_INTERRUPTED = 130
 
 NEXT_STEPS = """tagloom {version}: tag a few photos, and tagloom tags the rest.
 
@@ -55,12 +58,9 @@ for a few dozen photos, then
 tagloom doctor shows whether everything it needs is in place; tagloom --help lists all commands.
 """
 
-EXIT_CODES = (
-    "Exit codes: 0 done, 1 an error that one line explains, 2 wrong usage, 130 interrupted; run again to go on."
-)
-
 app = typer.Typer(
     name="tagloom",
+    cls=LightGroup,
     help="Tag a few photos, and tagloom tags the rest. Works offline.",
     epilog=EXIT_CODES,
     rich_markup_mode=None,
@@ -74,7 +74,11 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "label": label,
     "extract": extract,
     "train": train,
+    "update": update,
     "suggest": suggest,
+    "explain": explain,
+    "evaluate": evaluate,
+    "review": review,
     "export": export,
     "write": write,
     "undo": undo,
@@ -90,7 +94,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor,
 }
 for _name, _command in _COMMANDS.items():
-    app.command(_name, epilog=f"--debug shows the traceback of an error. {EXIT_CODES}")(_command)
+    app.command(_name, cls=LightCommand, epilog=EPILOG)(_command)
 app.add_typer(tags, name="tags")
 
 
@@ -100,7 +104,7 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(cls=LightGroup, invoke_without_command=True)
 def entry(
     context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,

@@ -2,11 +2,11 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tagloom.cli.options import Method, Quiet
+from tagloom.cli.options import Json, Method, Quiet
 
 __all__ = ["demo"]
 
@@ -19,18 +19,45 @@ def demo(
     labeled: Annotated[float, typer.Option("--labeled", min=0.001, max=0.9, help="Share that is labelled.")] = 0.05,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Other seeds make other photos.")] = 0,
     method: Method = None,
+    review: Annotated[
+        bool, typer.Option("--review", help="Open the review page on the photos, which go when it ends.")
+    ] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of the review page; 0: a free one.")] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the page's address, open nothing.")] = False,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Make photos of made-up scenes, tag a few, and let tagloom tag the rest.
 
     Ends with the mean average precision against the hidden truth and the path of the report.
+
+    Example: tagloom demo --photos 200 --out try
     """
+    if review:
+        options = {"n_photos": photos, "labeled": labeled, "random_state": seed, "flags": {"method": method}}
+        _review(options, port=port, browser=not no_browser, quiet=quiet)
+        return
     from tagloom.cli.console import RichProgress
-    from tagloom.cli.summary import print_summary
+    from tagloom.cli.summary import show_result
     from tagloom.workflow.demo import demo as run
     from tagloom.workflow.settings import load_settings
 
     settings = load_settings({"method": method}, os.environ)
     with RichProgress(quiet=quiet) as progress:
         result = run(out, settings, n_photos=photos, labeled=labeled, random_state=seed, progress=progress)
-    print_summary(result)
+    show_result(result, as_json)
+
+
+def _review(options: dict[str, Any], *, port: int, browser: bool, quiet: bool) -> None:
+    """Review made-up photos in a project that is gone afterwards."""
+    import tempfile
+
+    from tagloom.cli.console import RichProgress
+    from tagloom.cli.review import serve_project
+    from tagloom.workflow.demo import demo_project
+
+    with tempfile.TemporaryDirectory(prefix="tagloom-demo-") as folder:
+        with RichProgress(quiet=quiet) as progress:
+            project = demo_project(folder, progress=progress, **options)
+        with project:
+            serve_project(project, port=port, browser=browser)

@@ -1,12 +1,31 @@
 """``tagloom doctor``: whether everything is in place."""
 
+from typing import TYPE_CHECKING, Any
+
+from tagloom.cli.options import Json
+
+if TYPE_CHECKING:
+    from tagloom.workflow.doctor import Section
+
 __all__ = ["doctor"]
 
 
-def doctor() -> None:
-    """Show versions, threads, the network, learning methods and optional tools."""
-    from tagloom.cli.console import print_table
+def doctor(as_json: Json = False) -> None:
+    """Show versions, threads, the network, learning methods and optional tools.
+
+    Example: tagloom doctor
+    """
+    from tagloom.cli.console import print_json, print_table
     from tagloom.workflow.doctor import examine
 
-    for section in examine():
+    sections = examine()
+    if as_json:
+        print_json({"sections": [_as_dict(section) for section in sections]})
+        return
+    for section in sections:
         print_table(section.title, ("", ""), section.rows, n_left=2)
+
+
+def _as_dict(section: "Section") -> dict[str, Any]:
+    """Return a section with its rows as a list: a name may come twice, such as that of a thread pool."""
+    return {"title": section.title, "rows": [{"name": name, "value": value} for name, value in section.rows]}

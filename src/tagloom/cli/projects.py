@@ -15,7 +15,7 @@ from tagloom.cli.console import print_line, print_note, printable
 if TYPE_CHECKING:
     from tagloom.workflow.project import Project
 
-__all__ = ["command_here", "logged", "moment", "noted", "opened", "print_some", "shown", "tag_names", "who"]
+__all__ = ["N_SHOWN", "command_here", "logged", "moment", "noted", "opened", "print_some", "shown", "tag_names", "who"]
 
 N_SHOWN = 5
 _USER_VARIABLES = ("TAGLOOM_WHO", "LOGNAME", "USER", "USERNAME")

@@ -1,14 +1,53 @@
-"""What a person sees at the end of a run."""
+"""What a person, or a script, gets at the end of a run."""
 
-from tagloom.cli.console import print_line, print_table
+from typing import Any
+
+from tagloom.cli.console import print_json, print_line, print_table
+from tagloom.core.labels import UNKNOWN
 from tagloom.metadata import name_to_text
 from tagloom.workflow.evaluate import Comparison
 from tagloom.workflow.extract import ExtractResult
+from tagloom.workflow.project_results import plain
 from tagloom.workflow.results import AnnotateResult
 
-__all__ = ["print_comparison", "print_extraction", "print_summary"]
+__all__ = ["print_comparison", "print_extraction", "print_summary", "show_result", "summary_as_dict"]
 
 N_NAMED = 5
+
+
+def show_result(result: AnnotateResult, as_json: bool) -> None:
+    """Print what an annotation did: tables, or one JSON document."""
+    if as_json:
+        print_json(summary_as_dict(result))
+    else:
+        print_summary(result)
+
+
+def summary_as_dict(result: AnnotateResult) -> dict[str, Any]:
+    """Return the counts and files of an annotation as JSON can hold them; keywords and scores are in the files."""
+    comparison = result.comparison
+    return {
+        "n_photos": len(result.photos),
+        "n_decoded": result.counts.n_decoded,
+        "n_labeled": result.n_labeled,
+        "n_with_suggestions": _n_with_suggestions(result),
+        "tags": list(result.tags.names),
+        "method": result.method,
+        "failed": [
+            {"photo": plain(record.path), "verdict": str(record.verdict), "detail": record.detail}
+            for record in result.failed
+        ],
+        "unmatched": [{"line": item.line, "name": item.name} for item in result.labels.unmatched],
+        "comparison": None
+        if comparison is None
+        else {
+            "mean_average_precision": dict(comparison.rows),
+            "n_photos": comparison.n_photos,
+            "n_tags": comparison.n_tags,
+        },
+        "seconds": result.seconds,
+        "files": plain(result.files),
+    }
 
 
 def print_summary(result: AnnotateResult) -> None:
@@ -20,7 +59,7 @@ def print_summary(result: AnnotateResult) -> None:
         ("of these decoded now", f"{counts.n_decoded}"),
         ("labelled", f"{result.n_labeled}"),
         ("tags", f"{len(result.tags)}"),
-        ("photos with suggestions", f"{int((result.Y == -1).any(axis=1).sum())}"),
+        ("photos with suggestions", f"{_n_with_suggestions(result)}"),
         ("files that could not be read", f"{len(result.failed)}"),
         ("method", result.method),
         ("reading and features", _duration(seconds["features"], counts.n_decoded)),
@@ -63,6 +102,10 @@ def print_comparison(comparison: Comparison) -> None:
         ("method", "MAP"),
         rows,
     )
+
+
+def _n_with_suggestions(result: AnnotateResult) -> int:
+    return int((result.Y == UNKNOWN).any(axis=1).sum())
 
 
 def _duration(seconds: float, n_decoded: int) -> str:

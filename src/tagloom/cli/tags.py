@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
+from tagloom.cli.exit_codes import EPILOG
+from tagloom.cli.light import LightCommand, LightGroup
 from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 from tagloom.cli.projects import tag_names
 
@@ -20,7 +21,7 @@ Child = Annotated[str, typer.Argument(help="The narrower tag, such as heron.", a
 Parent = Annotated[str, typer.Argument(help="The wider tag, such as bird.", autocompletion=tag_names)]
 
 
-class _ListByDefault(TyperGroup):
+class _ListByDefault(LightGroup):
     """A group whose sub-command ``list`` need not be named."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -38,7 +39,7 @@ tags = typer.Typer(
 )
 
 
-@tags.command("list")
+@tags.command("list", cls=LightCommand, epilog=EPILOG)
 def list_tags(
     project: ProjectOption = None, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = False
 ) -> None:
@@ -68,7 +69,7 @@ def list_tags(
         print_line("there are no tags yet; bring some in: tagloom import LABELS.csv")
 
 
-@tags.command("rename")
+@tags.command("rename", cls=LightCommand, epilog=EPILOG)
 def rename(
     tag: Known,
     new: Annotated[str, typer.Argument(help="Its new name.")],
@@ -86,7 +87,7 @@ def rename(
     )
 
 
-@tags.command("merge")
+@tags.command("merge", cls=LightCommand, epilog=EPILOG)
 def merge(
     tag: Known,
     into: Annotated[str, typer.Argument(help="The tag that it becomes.", autocompletion=tag_names)],
@@ -109,7 +110,7 @@ def merge(
     )
 
 
-@tags.command("alias")
+@tags.command("alias", cls=LightCommand, epilog=EPILOG)
 def alias(
     name: Annotated[str, typer.Argument(metavar="ALIAS", help="Another name.")],
     tag: Known,
@@ -126,7 +127,7 @@ def alias(
     _change(project, as_json, quiet, verbose, lambda found, who: found.alias_tag(name, tag, who=who), done)
 
 
-@tags.command("imply")
+@tags.command("imply", cls=LightCommand, epilog=EPILOG)
 def imply(
     child: Child,
     parent: Parent,
@@ -143,7 +144,7 @@ def imply(
     _change(project, as_json, quiet, verbose, lambda found, who: found.imply_tag(child, parent, who=who), done)
 
 
-@tags.command("forget")
+@tags.command("forget", cls=LightCommand, epilog=EPILOG)
 def forget(
     child: Child,
     parent: Parent,

@@ -1,4 +1,4 @@
-"""Choices made on a person's own labels: weights of feature groups, probabilities, what to label next.
+"""What is measured and chosen on a person's own labels: weights, probabilities, figures, explanations, what to label.
 
 Public names load lazily: scikit-learn is imported by what needs it.
 """
@@ -9,7 +9,11 @@ from tagloom.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from tagloom.tuning.calibration import CalibratedAnnotator
+    from tagloom.tuning.evaluation import CrossValidation, cross_validate
+    from tagloom.tuning.explain import Decomposition, Explanation, ScoreExplainer, explain_score
+    from tagloom.tuning.group_figures import GroupFigure, compare_groups
     from tagloom.tuning.group_weights import GroupWeights, choose_group_weights
+    from tagloom.tuning.learning_curve import Forecast, LearningCurve, learning_curve
     from tagloom.tuning.positive_unlabeled import (
         DebiasedLabels,
         PositiveUnlabeledAnnotator,
@@ -21,24 +25,46 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "CalibratedAnnotator": "tagloom.tuning.calibration",
+    "CrossValidation": "tagloom.tuning.evaluation",
     "DebiasedLabels": "tagloom.tuning.positive_unlabeled",
+    "Decomposition": "tagloom.tuning.explain",
+    "Explanation": "tagloom.tuning.explain",
+    "Forecast": "tagloom.tuning.learning_curve",
+    "GroupFigure": "tagloom.tuning.group_figures",
     "GroupWeights": "tagloom.tuning.group_weights",
+    "LearningCurve": "tagloom.tuning.learning_curve",
     "PositiveUnlabeledAnnotator": "tagloom.tuning.positive_unlabeled",
+    "ScoreExplainer": "tagloom.tuning.explain",
     "choose_group_weights": "tagloom.tuning.group_weights",
+    "compare_groups": "tagloom.tuning.group_figures",
+    "cross_validate": "tagloom.tuning.evaluation",
     "debias_labels": "tagloom.tuning.positive_unlabeled",
     "estimate_completeness": "tagloom.tuning.positive_unlabeled",
+    "explain_score": "tagloom.tuning.explain",
+    "learning_curve": "tagloom.tuning.learning_curve",
     "rank_photos": "tagloom.tuning.queries",
     "weak_negatives": "tagloom.tuning.positive_unlabeled",
 }
 
 __all__ = [
     "CalibratedAnnotator",
+    "CrossValidation",
     "DebiasedLabels",
+    "Decomposition",
+    "Explanation",
+    "Forecast",
+    "GroupFigure",
     "GroupWeights",
+    "LearningCurve",
     "PositiveUnlabeledAnnotator",
+    "ScoreExplainer",
     "choose_group_weights",
+    "compare_groups",
+    "cross_validate",
     "debias_labels",
     "estimate_completeness",
+    "explain_score",
+    "learning_curve",
     "rank_photos",
     "weak_negatives",
 ]

@@ -24,9 +24,19 @@ from tagloom.methods import (
 )
 from tagloom.workflow.visual_words import visual_words
 
-__all__ = ["ENTRY_POINT_GROUP", "LEARNERS", "Learner", "all_learners", "get_learner", "prepare"]
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "LEARNERS",
+    "SMOOTHED_RIDGE",
+    "SMOOTHING",
+    "Learner",
+    "all_learners",
+    "get_learner",
+    "prepare",
+]
 
 ENTRY_POINT_GROUP = "tagloom.annotators"
+SMOOTHED_RIDGE = "smoothed-ridge"
 SMOOTHING = 0.5  # the figures behind it are in docs/methods.md
 
 
@@ -40,27 +50,31 @@ class Learner:
     """A named way to learn: one line for a person, how to make the annotator, and what it learns from.
 
     ``make`` takes the number of neighbours of a graph and the feature groups, ``features`` the features as computed and
-    their groups.
+    their groups. ``smoothing`` is set for ridge alone, which a project can update tag by tag: how much its scores are
+    smoothed over the graph.
     """
 
     name: str
     summary: str
     make: Callable[[int, FeatureGroups], Annotator]
     features: Callable[[NDArray[np.float32], FeatureGroups], Any] = prepare
+    smoothing: float | None = None
 
 
 LEARNERS = {
     learner.name: learner
     for learner in (
         Learner(
-            "smoothed-ridge",
+            SMOOTHED_RIDGE,
             "regularised least squares, its scores smoothed over the neighbour graph of all photos",
             lambda n_neighbors, groups: RegularizedLeastSquares(smoothing=SMOOTHING, n_neighbors=n_neighbors),  # noqa: ARG005
+            smoothing=SMOOTHING,
         ),
         Learner(
             "ridge",
             "regularised least squares on the labelled photos alone",
             lambda n_neighbors, groups: RegularizedLeastSquares(),  # noqa: ARG005
+            smoothing=0.0,
         ),
         Learner(
             "harmonic",

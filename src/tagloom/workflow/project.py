@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -10,7 +11,9 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import StoreBusyError, StoreError
 from tagloom.store.layout import DATABASE, remove_project
 from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_insight import InsightVerbs
 from tagloom.workflow.project_label import LabelResult, label
+from tagloom.workflow.project_models import ModelVerbs
 from tagloom.workflow.project_names import PhotoName
 from tagloom.workflow.project_places import find_project, new_project_folder, project_root
 from tagloom.workflow.project_tags import TagVerbs
@@ -24,8 +27,6 @@ if TYPE_CHECKING:
     from tagloom.workflow.project_import import ImportResult
     from tagloom.workflow.project_scan import ScanResult
     from tagloom.workflow.project_status import Status
-    from tagloom.workflow.project_suggest import Suggestion
-    from tagloom.workflow.project_train import TrainResult
     from tagloom.workflow.project_undo import UndoResult
     from tagloom.workflow.project_write import WriteResult
     from tagloom.workflow.settings import Settings
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Project"]
 
 
-class Project(TagVerbs):
+class Project(TagVerbs, InsightVerbs, ModelVerbs):
     """A photo collection that a person works on for weeks.
 
     Made by `Project.init` or `Project.open`; use it as a context manager. Opening is cheap: what a verb needs is
@@ -181,10 +182,14 @@ class Project(TagVerbs):
         self.store.roots.move(project_root(self.store).id, photos)
 
     def extract(self, *, retry: bool = False, progress: Progress = NO_PROGRESS) -> "ExtractSummary":
-        """Compute features of photos that have none yet (see `tagloom.workflow.project_features.extract`)."""
+        """Compute features of photos that have none yet (see `tagloom.workflow.project_features.extract`).
+
+        If there is a linear model, photos that it has not seen get suggestions from it.
+        """
         from tagloom.workflow.project_features import extract
 
-        return extract(self.store, self.settings, retry=retry, progress=progress)
+        found = extract(self.store, self.settings, retry=retry, progress=progress)
+        return found if self.store.models.active() is None else replace(found, n_scored=self.score_new().n_scored)
 
     # what was said ---------------------------------------------------------------------------------------------
 
@@ -278,28 +283,6 @@ class Project(TagVerbs):
     def history(self, limit: int = 50, *, photo: int | None = None) -> "list[Batch]":
         """Return the latest actions, newest first."""
         return self.store.decisions.history(limit, photo=photo)
-
-    # models ----------------------------------------------------------------------------------------------------
-
-    def train(self, method: str | None = None, *, progress: Progress = NO_PROGRESS) -> "TrainResult":
-        """Learn from what was said (see `tagloom.workflow.project_train.train`)."""
-        from tagloom.workflow.project_train import train
-
-        return train(self.store, self.settings, method, progress=progress)
-
-    def suggest(
-        self,
-        photos: PhotoName | Sequence[PhotoName] | None = None,
-        *,
-        n: int = 5,
-        threshold: float | None = None,
-        above_only: bool = False,
-        base: Any = None,
-    ) -> "list[Suggestion]":
-        """Return suggestions for photos, best first (see `tagloom.workflow.project_suggest.suggest`)."""
-        from tagloom.workflow.project_suggest import suggest
-
-        return suggest(self.store, photos, n=n, threshold=threshold, above_only=above_only, base=base)
 
     # out -------------------------------------------------------------------------------------------------------
 

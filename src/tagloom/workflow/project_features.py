@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.progress import NO_PROGRESS, Progress
@@ -39,6 +39,8 @@ class ExtractSummary(Result):
         Feature groups and their columns.
     seconds : float
         Wall time.
+    n_scored : int
+        Photos that the active model gave its first numbers to; see `tagloom.workflow.project_score.score_new`.
     """
 
     n_photos: int
@@ -49,6 +51,7 @@ class ExtractSummary(Result):
     n_failed: int
     groups: dict[str, int]
     seconds: float
+    n_scored: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +118,13 @@ def extract(
 
 
 def load_rows(
-    store: ProjectStore, cache: FolderCache, settings: Settings, *, progress: Progress = NO_PROGRESS
+    store: ProjectStore,
+    cache: FolderCache,
+    settings: Settings,
+    *,
+    photo_ids: ArrayLike | None = None,
+    compute: bool = True,
+    progress: Progress = NO_PROGRESS,
 ) -> FeatureRows:
     """Return the features of all readable photos; those that are missing are computed if the folder is there.
 
@@ -127,6 +136,10 @@ def load_rows(
         Its cache.
     settings : Settings
         ``descriptors`` names the features.
+    photo_ids : array-like of int, optional
+        Only these photos.
+    compute : bool, default=True
+        Whether to compute what is missing; False takes what there is, and opens no photo.
     progress : Progress, optional
         Told about every photo that has to be read.
 
@@ -136,16 +149,21 @@ def load_rows(
         If no photo has features.
     """
     root = project_root(store)
-    ids, names, hashes = _readable(store, ("present", "offline"))
+    ids, names, hashes = _readable(store, ("present", "offline"), photo_ids)
     engine, wanted = open_engine(cache, _path(root.path), names, settings, progress=progress)
     with engine:
         ready = _ready(engine, cache, hashes)
-        if not ready.all() and store.roots.refresh().get(root.id, False):
+        if compute and not ready.all() and store.roots.refresh().get(root.id, False):
             engine.read([name for name, has in zip(names, ready, strict=True) if not has])
             ready = _ready(engine, cache, hashes)
         if not ready.any():
             raise PhotosError(
-                f"none of {len(ids)} readable photos has features yet; put photos into the folder, then: tagloom scan"
+                f"none of {len(ids)} readable photos has features yet; "
+                + (
+                    "put photos into the folder, then: tagloom scan"
+                    if compute
+                    else "compute them with: tagloom extract"
+                )
             )
         X, groups = engine.rows([item for item, has in zip(hashes, ready, strict=True) if has]), engine.groups
     if list(groups) != wanted:
@@ -155,9 +173,11 @@ def load_rows(
     return FeatureRows(ids[ready], X, groups, keys, int((~ready).sum()))
 
 
-def _readable(store: ProjectStore, states: Sequence[str]) -> tuple[NDArray[np.int64], list[bytes], list[str]]:
+def _readable(
+    store: ProjectStore, states: Sequence[str], photo_ids: ArrayLike | None = None
+) -> tuple[NDArray[np.int64], list[bytes], list[str]]:
     """Return ids, names and content hashes of readable photos in these states."""
-    table = store.photos.table()
+    table = store.photos.table(photo_ids)
     good = [
         row
         for row, (verdict, state) in enumerate(zip(table.verdicts, table.states, strict=True))

@@ -3,9 +3,13 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.topics import TopicDescription
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project_evaluate import Evaluation
 
 __all__ = ["ReportData", "ReportPhoto", "TagSummary", "UnreadablePhoto", "summarize_tags"]
 
@@ -106,6 +110,8 @@ class ReportData:
         Warnings to show at the top, such as names in the labels file that match no photo.
     evaluation : sequence of (str, str), default=()
         Names and values of measures, where the truth is known; no section without any.
+    measured : Evaluation or None, default=None
+        What cross-validation on a person's labels found (`tagloom.Project.evaluate`); no section without it.
     topics : sequence of TopicDescription, default=()
         What a topic model has learnt; the rows of its photos are places in ``photos``. No section without any.
     max_photos : int, default=2000
@@ -123,6 +129,7 @@ class ReportData:
     settings: Sequence[tuple[str, str, str]] = ()
     notes: Sequence[str] = ()
     evaluation: Sequence[tuple[str, str]] = ()
+    measured: "Evaluation | None" = None
     topics: Sequence[TopicDescription] = ()
     max_photos: int = 2000
 

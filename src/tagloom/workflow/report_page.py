@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tagloom.workflow.evaluation_page import evaluation_fragment
 from tagloom.workflow.report_data import ReportData, ReportPhoto, TagSummary, UnreadablePhoto
 from tagloom.workflow.report_text import display_text, escaped, image_source
 from tagloom.workflow.topics_page import topics_fragment
@@ -50,6 +51,7 @@ def render_page(data: ReportData, tags: Sequence[TagSummary]) -> str:
         "facts": _facts(data),
         "notes": "\n".join(f'<p class="note">{escaped(note)}</p>' for note in data.notes),
         "evaluation": _evaluation(data.evaluation),
+        "measured": "" if data.measured is None else evaluation_fragment(data.measured),
         "n_tags": f"{len(tags):,}",
         "tag_rows": "\n".join(_tag_row(number, tag, scale) for number, tag in enumerate(tags)),
         "n_listed": f"{len(data.photos):,}",

@@ -1,0 +1,143 @@
+"""``tagloom evaluate``: how good a method is on what was decided."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagloom.cli.options import (
+    EncoderOption,
+    GroupsOption,
+    Json,
+    Method,
+    NeighborsOption,
+    ProjectOption,
+    Quiet,
+    ThreadsOption,
+    Verbose,
+    WorkersOption,
+)
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project_evaluate import Evaluation
+
+__all__ = ["evaluate"]
+
+N_TAGS = 20
+
+
+def evaluate(
+    method: Method = None,
+    folds: Annotated[
+        int, typer.Option("--folds", min=2, help="Parts of the labelled photos; each is hidden once.")
+    ] = 5,
+    more: Annotated[
+        int, typer.Option("--more", min=1, help="Say what so many more labelled photos would bring.")
+    ] = 100,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out what more labels and each feature group bring: most of the work.")
+    ] = False,
+    neighbors: NeighborsOption = None,
+    groups: GroupsOption = None,
+    encoder: EncoderOption = None,
+    workers: WorkersOption = None,
+    threads: ThreadsOption = None,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Measure how well a method finds the tags of photos whose labels are hidden from it.
+
+    Figures have intervals of 95 %: on few labels they are wide. No model is stored, and suggestions stay as they are.
+
+    Example: tagloom evaluate --method ridge --quick
+    """
+    from tagloom.cli.console import RichProgress, print_json
+    from tagloom.cli.projects import logged, opened
+
+    flags = {
+        "method": method,
+        "n_neighbors": neighbors,
+        "descriptors": groups,
+        "encoder": encoder,
+        "n_workers": workers,
+        "n_threads": threads,
+    }
+    with opened(project, flags, verbose=verbose) as found, logged(found), RichProgress(quiet=quiet) as progress:
+        result = found.evaluate(folds=folds, n_more=more, curve=not quick, groups=not quick, progress=progress)
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        _print(result, quiet, verbose)
+
+
+def _print(result: "Evaluation", quiet: bool, verbose: bool) -> None:
+    from tagloom.cli.console import print_line, print_table
+
+    rows = [
+        ("mean average precision", _between(result.map, result.map_low, result.map_high)),
+        ("right among suggestions above the threshold", _share(result.precision)),
+        ("found among the right ones", _share(result.recall)),
+        ("error of probabilities", _share(result.calibration_error)),
+        ("labelled photos, of all", f"{result.n_labeled}, {result.n_photos}"),
+        ("time", f"{result.seconds:.1f} s"),
+    ]
+    print_table(f"{result.method} on held-out photos, {result.folds} folds", ("", ""), rows)
+    _print_tags(result, quiet, verbose)
+    _print_more(result)
+    for note in result.notes:
+        print_line(note)
+
+
+def _print_tags(result: "Evaluation", quiet: bool, verbose: bool) -> None:
+    from tagloom.cli.console import print_line, print_table
+
+    shown = result.tags if verbose else result.tags[:N_TAGS]
+    columns = ("tag", "yes", "no", "average precision", "right", "found")
+    rows = [
+        (
+            item.tag,
+            f"{item.n_yes}",
+            f"{item.n_no}",
+            _between(item.average_precision, item.low, item.high),
+            _share(item.precision),
+            _share(item.recall),
+        )
+        for item in shown
+    ]
+    print_table(f"{len(result.tags)} tags", columns, rows)
+    if len(shown) < len(result.tags) and not quiet:
+        print_line(f"… and {len(result.tags) - len(shown)} more tags; -v lists all")
+
+
+def _print_more(result: "Evaluation") -> None:
+    """Print what more labels and the feature groups bring, as far as it was measured."""
+    from tagloom.cli.console import print_line, print_table
+
+    if result.curve:
+        points = [(f"{item.n_labels:.0f}", _between(item.map, item.low, item.high)) for item in result.curve]
+        print_table("With fewer labels", ("labelled photos", "mean average precision"), points)
+    if result.forecast is not None:
+        ahead = result.forecast
+        print_line(
+            f"{ahead.n_more} more labelled photos would bring about {ahead.gain:+.3f} "
+            f"({ahead.low:+.3f} to {ahead.high:+.3f})"
+        )
+    if result.groups:
+        rows = [
+            (item.name, _between(item.gain, item.low, item.high, sign="+"), f"{item.without:.3f}", f"{item.alone:.3f}")
+            for item in result.groups
+        ]
+        print_table("Feature groups", ("group", "lost without it", "without it", "alone"), rows)
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _between(value: float | None, low: float | None, high: float | None, *, sign: str = "") -> str:
+    """Return a figure with its interval."""
+    if value is None:
+        return "–"
+    shown = format(value, f"{sign}.3f")
+    return shown if low is None or high is None else f"{shown} ({low:{sign}.3f} to {high:{sign}.3f})"

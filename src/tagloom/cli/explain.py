@@ -1,0 +1,94 @@
+"""``tagloom explain``: why the model gives a tag to a photo."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagloom.cli.options import (
+    EncoderOption,
+    GroupsOption,
+    Json,
+    ProjectOption,
+    Quiet,
+    ThreadsOption,
+    Verbose,
+)
+from tagloom.cli.projects import tag_names
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project_explain import ExplainResult
+
+__all__ = ["explain"]
+
+
+def explain(
+    photo: Annotated[str, typer.Argument(help="A photo of the project.")],
+    tag: Annotated[str, typer.Argument(help="A tag, by any of its names.", autocompletion=tag_names)],
+    photos: Annotated[
+        int, typer.Option("--photos", "-n", min=0, help="Labelled photos that are listed; 0 means all.")
+    ] = 8,
+    groups: GroupsOption = None,
+    encoder: EncoderOption = None,
+    threads: ThreadsOption = None,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show why the model gives a photo its score for a tag: by labelled photos, and by feature groups.
+
+    The amounts of each table sum to the score. Features must be those that the model was trained on.
+
+    Example: tagloom explain beach/IMG_0042.jpg sea
+    """
+    import os
+
+    from tagloom.cli.console import print_json
+    from tagloom.cli.projects import opened
+
+    flags = {"descriptors": groups, "encoder": encoder, "n_threads": threads}
+    with opened(project, flags, verbose=verbose) as found:
+        result = found.explain(photo, tag, n=photos, base=os.getcwd())
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        _print(result, quiet)
+
+
+def _print(result: "ExplainResult", quiet: bool) -> None:
+    from tagloom.cli.console import print_line, print_table
+    from tagloom.metadata.names import name_to_text
+
+    said = {True: "yes", False: "no", None: "nothing"}
+    print_line(f"{name_to_text(result.photo)}: {result.tag}, score {result.score:.3f} ({_number(result)})")
+    print_line(f"said of this photo: {said[result.decided]}; model {result.model} ({result.method})")
+    near = [(name_to_text(item.photo), said[item.has_tag], f"{item.amount:+.4f}") for item in result.photos]
+    near += _rows_of_rest(
+        ("if every label were the tag's frequency", result.photos_base),
+        (f"{result.n_other} other labelled photos", result.photos_other if result.n_other else None),
+        ("not explained", None if result.photos_exact else result.photos_rest),
+    )
+    print_table("By labelled photos", ("photo", "has it", "adds"), near, n_left=2)
+    parts = [(item.name, "", f"{item.amount:+.4f}") for item in result.groups]
+    parts += _rows_of_rest(
+        ("an average photo", result.groups_base),
+        ("not explained", None if result.groups_exact else result.groups_rest),
+    )
+    print_table("By feature groups", ("group", "", "adds"), parts, n_left=2)
+    if result.tags:
+        others = [(item.name, f"{item.amount:+.4f}") for item in result.tags]
+        print_table("By tags", ("tag", "adds"), others)
+    if not quiet:
+        for note in result.notes:
+            print_line(note)
+
+
+def _number(result: "ExplainResult") -> str:
+    if result.value is None:
+        return "not suggested"
+    return f"{'probability' if result.kind == 'probability' else 'suggested with'} {result.value:.3f}"
+
+
+def _rows_of_rest(*rows: tuple[str, float | None]) -> list[tuple[str, str, str]]:
+    """Return rows of amounts that belong to no photo or group; None leaves one out."""
+    return [(name, "", f"{amount:+.4f}") for name, amount in rows if amount is not None]

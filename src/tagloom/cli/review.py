@@ -1,0 +1,74 @@
+"""``tagloom review``: the page on which a person confirms, corrects and teaches."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagloom.cli.options import Verbose
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project import Project
+
+__all__ = ["review", "serve_project"]
+
+
+def review(
+    where: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PROJECT]",
+            envvar="TAGLOOM_PROJECT",
+            help="The photos' folder or the project's. Default: the current folder or the nearest one above it.",
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address, and open nothing.")] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Open the review page in the browser: confirm, correct and teach.
+
+    Only this machine can reach it, and only with the address that is printed. Decisions are stored at once; Ctrl-C
+    ends the review.
+
+    Example: tagloom review
+    """
+    from tagloom.cli.projects import logged, opened
+
+    with opened(where, verbose=verbose) as found, logged(found):
+        serve_project(found, port=port, browser=not no_browser)
+
+
+def serve_project(project: "Project", *, port: int, browser: bool) -> None:
+    """Serve the review page of a project until Ctrl-C or SIGTERM."""
+    from tagloom.cli.console import print_note
+    from tagloom.cli.projects import who
+    from tagloom.exceptions import StoreError
+    from tagloom.workflow.review import ReviewSession
+    from tagloom.workflow.review_learning import ProjectLearner
+
+    try:
+        from tagloom.web.server import serve
+    except ImportError as error:
+        raise StoreError(
+            f"the review page needs the package {error.name!r}, which is not installed; install starlette and uvicorn"
+        ) from error
+
+    with ReviewSession(
+        project, who=who(), exports=Path.cwd() / "tagloom-exports", make_learner=lambda: ProjectLearner(project)
+    ) as session:
+        serve(session, port=port, ready=lambda address: _announce(address, browser))
+        print_note("the review has ended; everything that was decided is stored")
+
+
+def _announce(address: str, browser: bool) -> None:
+    import sys
+    import webbrowser
+
+    from tagloom.cli.console import print_line, print_note
+
+    print_line(address)
+    sys.stdout.flush()
+    print_note("the review page is open at this address, for this machine alone; Ctrl-C ends it")
+    if browser:
+        webbrowser.open(address)

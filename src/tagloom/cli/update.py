@@ -1,0 +1,54 @@
+"""``tagloom update``: learn from a few more decisions, quickly."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tagloom.cli.options import Json, ProjectOption, Quiet, ThreadsOption, Verbose
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project_update import UpdateResult
+
+__all__ = ["update"]
+
+
+def update(
+    threads: ThreadsOption = None,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Learn from what was decided since the last training or update, quickly.
+
+    Features, neighbours and method stay; only tags with new decisions are learnt again. No photo is read: photos
+    without features wait for `tagloom extract`. If there is no model yet, one is made.
+
+    Example: tagloom update
+    """
+    from tagloom.cli.console import print_json, print_line
+    from tagloom.cli.projects import logged, opened
+
+    with opened(project, {"n_threads": threads}, verbose=verbose) as found, logged(found):
+        result = found.update()
+        texts = {tag.id: tag.text for tag in found.tags()}
+    names = [texts[number] for number in result.tag_ids]
+    if as_json:
+        print_json(result.as_dict() | {"tags": names})
+    elif names:
+        _print(result, names, verbose)
+    elif not quiet:
+        print_line("nothing was decided since the last training or update; suggestions stay as they are")
+
+
+def _print(result: "UpdateResult", names: Sequence[str], verbose: bool) -> None:
+    from tagloom.cli.console import print_line, print_table
+    from tagloom.cli.projects import N_SHOWN, shown
+
+    rows = [
+        ("tags learnt again", f"{len(names)}"),
+        ("numbers of suggestions", "probabilities" if result.kind == "probability" else "scores"),
+        ("time", f"{result.seconds:.2f} s"),
+    ]
+    title = "Not stored: another model was trained meanwhile" if result.model is None else f"Model {result.model}"
+    print_table(title, ("", ""), rows)
+    print_line(f"learnt again: {shown(names, len(names) if verbose else N_SHOWN)}")

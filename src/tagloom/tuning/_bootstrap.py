@@ -1,0 +1,87 @@
+"""Figures of drawn-again photos: how far a figure would move with another sample of them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.seeds import check_generator
+
+__all__ = ["draw_counts", "interval", "mean_over_tags", "resampled_average_precision"]
+
+Floats = NDArray[np.float64]
+
+#: Numbers held at once while one tag is resampled.
+_MOST_ENTRIES = 1 << 23
+
+
+def draw_counts(n_photos: int, n_draws: int, seed: int) -> NDArray[np.int64]:
+    """Return how often each photo is drawn in each of some samples with replacement, shape (draws, photos)."""
+    generator = check_generator(seed)
+    return generator.multinomial(n_photos, np.full(n_photos, 1.0 / n_photos), size=n_draws)
+
+
+def resampled_average_precision(Y: LabelMatrix, scores: Floats, counts: NDArray[np.int64]) -> Floats:
+    """Return the average precision of each tag in each sample, shape (draws, c); NaN without a positive in it.
+
+    Parameters
+    ----------
+    Y : label matrix of shape (m, c)
+        Labels with -1 for unknown.
+    scores : array of shape (m, c)
+        Scores.
+    counts : array of int, shape (draws, m)
+        How often each photo is in a sample. Copies of a photo are tied, as `tagloom.metrics.average_precision` has it.
+    """
+    figures = np.full((len(counts), Y.shape[1]), np.nan)
+    size = max(1, _MOST_ENTRIES // max(1, len(Y)))
+    for tag in range(Y.shape[1]):
+        order, ends, positive = _ranked(Y[:, tag], scores[:, tag])
+        if not positive.any():
+            continue
+        for start in range(0, len(counts), size):
+            drawn = counts[start : start + size][:, order]
+            figures[start : start + size, tag] = _weighted(drawn, ends, positive)
+    return figures
+
+
+def _ranked(labels: NDArray[np.int8], scores: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the known photos by falling score, the last place with each one's score, and which are positive."""
+    known = np.flatnonzero(labels != UNKNOWN)
+    order = known[np.argsort(-scores[known], kind="stable")]
+    ranked = -scores[order]
+    ends = np.searchsorted(ranked, ranked, side="right") - 1
+    return order, ends, labels[order] == 1
+
+
+def _weighted(drawn: NDArray[np.int64], ends: NDArray[np.intp], positive: NDArray[np.bool_]) -> Floats:
+    total = np.cumsum(drawn, axis=1)
+    hits = np.cumsum(drawn * positive, axis=1)
+    at = ends[positive]
+    weights = drawn[:, positive]
+    # Where nothing is drawn down to a place, the place has no weight either.
+    precision = hits[:, at] / np.maximum(total[:, at], 1)
+    n_positive = weights.sum(axis=1)
+    found = np.full(len(drawn), np.nan)
+    np.divide((weights * precision).sum(axis=1), n_positive, out=found, where=n_positive > 0)
+    return found
+
+
+def mean_over_tags(figures: Floats) -> Floats:
+    """Return the mean over the tags that have a figure, for each sample; NaN where none has one."""
+    has = ~np.isnan(figures)
+    count = has.sum(axis=1)
+    means = np.full(len(figures), np.nan)
+    np.divide(np.where(has, figures, 0.0).sum(axis=1), count, out=means, where=count > 0)
+    return means
+
+
+def interval(figures: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return the lower and upper ends of the middle share of the samples, along the first axis; NaN left out."""
+    shape = figures.shape[1:]
+    low, high = np.full(shape, np.nan), np.full(shape, np.nan)
+    has = ~np.isnan(figures).all(axis=0)
+    if has.any():
+        kept = figures[..., has] if shape else figures
+        tails = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]
+        low[has], high[has] = np.nanpercentile(kept, tails, axis=0)
+    return low, high

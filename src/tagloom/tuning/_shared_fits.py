@@ -1,0 +1,59 @@
+"""Many fits of one annotator on the same photos, each with other labels hidden; what they share is computed once."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+
+from tagloom.core.annotator import Annotator
+from tagloom.core.labels import LabelMatrix
+from tagloom.graph import knn_graph
+from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
+from tagloom.solvers import block_cg
+from tagloom.tuning._held_out import with_shared_graph
+
+__all__ = ["SharedFits"]
+
+Floats = NDArray[np.float64]
+
+
+class SharedFits:
+    """Scores of all photos for label matrices that differ in what is hidden.
+
+    Parameters
+    ----------
+    annotator : Annotator
+        Cloned, never changed.
+    X : array or CSR of shape (n, d)
+        Features of all photos.
+
+    Notes
+    -----
+    Smoothed ridge regression would build its neighbour graph in every fit: it is fitted without smoothing, and its
+    scores are smoothed over one graph. Graph propagation is given its graph.
+    """
+
+    def __init__(self, annotator: Annotator, X: Any) -> None:
+        self._X = X
+        self._smoother: Any = None
+        is_ridge = isinstance(annotator, RegularizedLeastSquares)
+        if is_ridge and annotator.smoothing > 0 and not annotator.clamp and len(X) > 1:
+            L = knn_graph(X, min(annotator.n_neighbors, len(X) - 1), metric=annotator.metric).laplacian("symmetric")
+            self._smoother = sparse.csr_array(sparse.eye_array(len(X)) + float(annotator.smoothing) * L)
+            self._annotator: Annotator = clone(annotator).set_params(smoothing=0.0)
+        else:
+            self._annotator = with_shared_graph(annotator, X)
+
+    def fit(self, Y: LabelMatrix) -> tuple[Floats, Floats]:
+        """Return the scores of all photos and the thresholds of an annotator fitted with these labels."""
+        with warnings.catch_warnings():
+            # A person is warned of what all labels lack when a model is trained; a part of them lacks more.
+            warnings.simplefilter("ignore")
+            fitted = clone(self._annotator).fit(self._X, Y)
+            scores = np.asarray(fitted.transduction_, dtype=np.float64)
+            if self._smoother is not None:
+                scores = np.asarray(block_cg(self._smoother, scores, x0=scores, tol=1e-8).x, dtype=np.float64)
+        return scores, np.asarray(fitted.thresholds_, dtype=np.float64)

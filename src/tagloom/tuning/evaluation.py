@@ -1,0 +1,315 @@
+"""How good an annotator is on a person's own labels: cross-validation with intervals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import expit
+
+from tagloom.core.annotator import Annotator
+from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
+from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.seeds import check_generator
+from tagloom.exceptions import InvalidInputError, NothingToScoreError
+from tagloom.methods._out_of_fold import known_means, stable_folds
+from tagloom.metrics import average_precision
+from tagloom.metrics.calibration import ReliabilityCurve, reliability_curve
+from tagloom.tuning._bootstrap import draw_counts, interval, mean_over_tags, resampled_average_precision
+from tagloom.tuning._calibration_map import fit_map
+from tagloom.tuning._held_out import scale_of
+from tagloom.tuning._shared_fits import SharedFits
+
+__all__ = [
+    "CrossValidation",
+    "HeldOutScores",
+    "check_draws",
+    "cross_validate",
+    "deal_folds",
+    "draw_seed",
+    "score_held_out",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutScores:
+    """What an annotator says of labelled photos whose labels it has not seen.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (m,)
+        The labelled photos.
+    folds : ndarray of shape (m,)
+        Which were held out together.
+    labels : label matrix of shape (m, c)
+        What is known of them.
+    scores : ndarray of shape (m, c)
+        Scores less the mean score of the photos learnt from, so that those of different folds can be compared.
+    accepted : ndarray of bool, shape (m, c)
+        Which scores are above the thresholds of the annotator that gave them.
+    described : ndarray of shape (m, c, q)
+        The scores as calibration takes them.
+    n_learnt : float
+        Mean number of labelled photos that were learnt from.
+    """
+
+    rows: NDArray[np.intp]
+    folds: NDArray[np.intp]
+    labels: LabelMatrix
+    scores: Floats
+    accepted: NDArray[np.bool_]
+    described: Floats
+    n_learnt: float
+
+    def probabilities(self) -> Floats:
+        """Return probabilities of the held-out scores, each by a calibration that has seen the other folds alone."""
+        found = np.empty(self.scores.shape)
+        for fold in np.unique(self.folds):
+            here = self.folds == fold
+            learnt = fit_map(self.described[~here], self.labels[~here], self.folds[~here], method="platt")
+            found[here] = expit(learnt.logits(self.described[here]))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """What `cross_validate` found; intervals are over photos drawn again.
+
+    Attributes
+    ----------
+    held_out : HeldOutScores
+        The scores behind the figures.
+    map, map_low, map_high : float
+        Mean average precision over the tags that have a known positive, and its interval.
+    average_precision, low, high : ndarray of shape (c,)
+        Of each tag, and its interval; NaN without a known positive.
+    n_positive, n_known : ndarray of shape (c,)
+        Labels of each tag.
+    precision, recall : float
+        Right ones among the accepted, and accepted ones among the right, over all tags together; NaN for 0/0.
+    tag_precision, tag_recall : ndarray of shape (c,)
+        Of each tag.
+    reliability : ReliabilityCurve or None
+        Probabilities of held-out photos beside the share that has the tag, over entries of at least 0.05; None where
+        there is none.
+    """
+
+    held_out: HeldOutScores
+    map: float
+    map_low: float
+    map_high: float
+    average_precision: Floats
+    low: Floats
+    high: Floats
+    n_positive: NDArray[np.int64]
+    n_known: NDArray[np.int64]
+    precision: float
+    recall: float
+    tag_precision: Floats
+    tag_recall: Floats
+    reliability: ReliabilityCurve | None
+
+
+def deal_folds(X: Any, Y: LabelMatrix, n_splits: int, seed: int) -> list[NDArray[np.intp]]:
+    """Deal the labelled photos to folds, so that neither the order of photos nor that of tags matters.
+
+    Raises
+    ------
+    NothingToScoreError
+        If fewer than two photos are labelled.
+    """
+    n_labelled = int(labeled_rows(Y).sum())
+    if n_labelled < 2:
+        raise NothingToScoreError(f"cross-validation needs at least 2 labelled photos, got {n_labelled}; label more")
+    return list(stable_folds(X, Y, n_splits=n_splits, random_state=seed))
+
+
+def score_held_out(
+    annotator: Annotator,
+    X: Any,
+    Y: LabelMatrix,
+    folds: Sequence[NDArray[np.intp]],
+    *,
+    seed: int = 0,
+    share: float = 1.0,
+    fits: SharedFits | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> HeldOutScores:
+    """Fit an annotator once for each fold of the labelled photos, with that fold unlabelled.
+
+    Parameters
+    ----------
+    annotator : Annotator
+        Cloned, never changed.
+    X : array of shape (n, d)
+        Features of all photos.
+    Y : label matrix of shape (n, c)
+        Labels.
+    folds : sequence of arrays of int
+        The labelled photos of each fold; see `deal_folds`.
+    seed : int, default=0
+        Draws what is learnt from, where that is not all.
+    share : float, default=1.0
+        Share of the other folds' labelled photos that is learnt from; smaller shares are parts of larger ones.
+    fits : SharedFits, optional
+        What fits of the same annotator share.
+    progress : Progress, optional
+        Advanced by one for each fit.
+    """
+    rows = np.flatnonzero(labeled_rows(Y))
+    if not 0.0 < share <= 1.0:
+        raise InvalidInputError(f"share must lie above 0 and not above 1, got {share!r}")
+    fits = SharedFits(annotator, X) if fits is None else fits
+    place = np.full(len(Y), -1, dtype=np.intp)
+    place[rows] = np.arange(len(rows))
+    fold_of = np.empty(len(rows), dtype=np.intp)
+    scores, accepted = np.empty((len(rows), Y.shape[1])), np.empty((len(rows), Y.shape[1]), dtype=bool)
+    described: list[tuple[NDArray[np.intp], Floats]] = []
+    n_learnt = []
+    for fold, test in enumerate(folds):
+        hidden = _hide(Y, np.setdiff1d(rows, test), share, seed + fold)
+        found, thresholds = fits.fit(hidden)
+        here = place[test]
+        fold_of[here], scores[here] = fold, found[test] - known_means(found, hidden)
+        accepted[here] = found[test] > thresholds
+        described.append((here, scale_of(found, hidden).describe(found[test])))
+        n_learnt.append(int(labeled_rows(hidden).sum()))
+        progress.advance()
+    together = np.empty((len(rows), *described[0][1].shape[1:]))
+    for here, values in described:
+        together[here] = values
+    return HeldOutScores(rows, fold_of, Y[rows], scores, accepted, together, float(np.mean(n_learnt)))
+
+
+def _hide(Y: LabelMatrix, learnt: NDArray[np.intp], share: float, seed: int) -> LabelMatrix:
+    """Return the labels of a share of some photos alone."""
+    if share < 1.0:
+        n_kept = max(1, round(share * len(learnt)))
+        learnt = check_generator(seed).permutation(learnt)[:n_kept]
+    hidden = np.full_like(Y, UNKNOWN)
+    hidden[learnt] = Y[learnt]
+    return hidden
+
+
+def cross_validate(
+    annotator: Annotator,
+    X: Any,
+    Y: ArrayLike,
+    *,
+    n_splits: int = 5,
+    n_draws: int = 400,
+    level: float = 0.95,
+    random_state: Any = 0,
+    progress: Progress = NO_PROGRESS,
+) -> CrossValidation:
+    """Measure an annotator on labelled photos that it has not seen the labels of.
+
+    Parameters
+    ----------
+    annotator : Annotator
+        Cloned, never changed.
+    X : array or CSR of shape (n, d)
+        Features of all photos; unlabelled ones stay in every fit.
+    Y : label matrix of shape (n, c)
+        Labels with -1 for unknown.
+    n_splits : int, default=5
+        Folds of the labelled photos; see `LabeledKFold`.
+    n_draws : int, default=400
+        Samples of photos behind the intervals.
+    level : float, default=0.95
+        Share of the samples that an interval holds.
+    random_state : int, Generator or None, default=0
+        Deals folds and draws samples.
+    progress : Progress, optional
+        Told about each fit.
+
+    Notes
+    -----
+    Held-out photos are unlabelled photos of the training set, as those are that a person wants suggestions for.
+    Scores of all folds are ranked together. The intervals hold what another sample of labelled photos would change;
+    what other folds or another seed of the annotator would change is not in them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagloom.methods import RegularizedLeastSquares
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 4))
+    >>> Y = (X[:, :2] > 0.5).astype(np.int8)
+    >>> Y[80:] = -1
+    >>> found = cross_validate(RegularizedLeastSquares(), X, Y)
+    >>> found.map_low < found.map < found.map_high
+    True
+    """
+    X = X if sparse.issparse(X) else np.asarray(X)
+    Y = check_labels(Y, n_rows=X.shape[0])
+    check_draws(n_draws, level)
+    seed = draw_seed(random_state)
+    folds = deal_folds(X, Y, n_splits, seed)
+    progress.start("cross-validating", len(folds))
+    try:
+        held_out = score_held_out(annotator, X, Y, folds, seed=seed, progress=progress)
+    finally:
+        progress.finish()
+    return _figures(held_out, n_draws, level, seed)
+
+
+def _figures(held_out: HeldOutScores, n_draws: int, level: float, seed: int) -> CrossValidation:
+    labels, scores, accepted = held_out.labels, held_out.scores, held_out.accepted
+    figures = average_precision(labels, scores)
+    if np.isnan(figures).all():
+        raise NothingToScoreError("no tag has a known positive; label photos that have the tags")
+    drawn = resampled_average_precision(labels, scores, draw_counts(len(labels), n_draws, seed))
+    low, high = interval(drawn, level)
+    map_low, map_high = interval(mean_over_tags(drawn), level)
+    right, wrong = accepted & (labels == 1), accepted & (labels == 0)
+    n_right, n_positive = right.sum(axis=0), (labels == 1).sum(axis=0)
+    n_accepted = n_right + wrong.sum(axis=0)
+    return CrossValidation(
+        held_out=held_out,
+        map=float(np.nanmean(figures)),
+        map_low=float(map_low),
+        map_high=float(map_high),
+        average_precision=figures,
+        low=low,
+        high=high,
+        n_positive=n_positive,
+        n_known=(labels != UNKNOWN).sum(axis=0),
+        precision=float(_ratio(n_right.sum(keepdims=True), n_accepted.sum(keepdims=True))[0]),
+        recall=float(_ratio(n_right.sum(keepdims=True), n_positive.sum(keepdims=True))[0]),
+        tag_precision=_ratio(n_right, n_accepted),
+        tag_recall=_ratio(n_right, n_positive),
+        reliability=_reliability(held_out),
+    )
+
+
+def _reliability(held_out: HeldOutScores) -> ReliabilityCurve | None:
+    try:
+        return reliability_curve(held_out.labels, held_out.probabilities(), entries="likely", n_bins=10)
+    except NothingToScoreError:
+        return None
+
+
+def check_draws(n_draws: int, level: float) -> None:
+    """Raise unless the number of samples and the share that an interval holds can be used."""
+    if not isinstance(n_draws, int | np.integer) or n_draws < 2:
+        raise InvalidInputError(f"n_draws must be an integer of at least 2, got {n_draws!r}")
+    if not 0.0 < level < 1.0:
+        raise InvalidInputError(f"level must lie between 0 and 1, got {level!r}")
+
+
+def draw_seed(random_state: Any) -> int:
+    """Return one number for all that is drawn, so that figures that are compared rest on the same draws."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(check_generator(random_state).integers(2**31))
+
+
+def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> Floats:
+    found = np.full(whole.shape, np.nan)
+    np.divide(part, whole, out=found, where=whole > 0)
+    return found

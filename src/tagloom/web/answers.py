@@ -1,0 +1,54 @@
+"""Answers of the review page, and what errors become."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import Response
+
+from tagloom.exceptions import StoreBusyError, StoreError, TagloomError
+from tagloom.workflow.review import NothingToUndoError
+from tagloom.workflow.review_photos import UnknownPhotoError
+from tagloom.workflow.review_state import UnknownTagError
+
+__all__ = ["RequestError", "error_answer", "json_answer", "picture_answer", "refused"]
+
+KEPT_FOR_GOOD = "private, max-age=31536000, immutable"
+
+
+class RequestError(TagloomError):
+    """A request that makes no sense; the status says how."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def json_answer(value: Mapping[str, Any], status: int = 200) -> Response:
+    """Return JSON as plain ASCII, so that no text from a photo or a tag can be anything but text."""
+    body = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return Response(body, status, media_type="application/json")
+
+
+def error_answer(message: str, status: int) -> Response:
+    """Return a sentence that says what is wrong."""
+    return json_answer({"error": message}, status)
+
+
+def picture_answer(picture: bytes, *, keep: bool) -> Response:
+    """Return a picture; it is WebP made here, and said to be nothing else."""
+    headers = {"Cache-Control": KEPT_FOR_GOOD} if keep else {}
+    return Response(picture, media_type="image/webp", headers=headers)
+
+
+def refused(error: TagloomError) -> Response:
+    """Return the answer to a request that a verb refused."""
+    if isinstance(error, RequestError):
+        status = error.status
+    elif isinstance(error, UnknownPhotoError | UnknownTagError):
+        status = 404
+    elif isinstance(error, StoreBusyError | NothingToUndoError | StoreError):
+        status = 409
+    else:
+        status = 400
+    return error_answer(str(error), status)

@@ -1,0 +1,143 @@
+"""What a request says, believed only as far as it makes sense."""
+
+import json
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any
+
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from tagloom.web.answers import RequestError
+from tagloom.web.security import LONGEST_BODY
+from tagloom.workflow.review import ReviewSession
+
+__all__ = ["choice", "get", "id_list", "parameters", "post", "session_of", "text", "whole_number"]
+
+LARGEST = 2**31 - 1
+LONGEST_TEXT = 1_000
+_N_DIGITS = 10
+
+Body = dict[str, Any]
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def session_of(request: Request) -> ReviewSession:
+    """Return the review that a request is about."""
+    session: ReviewSession = request.app.state.session
+    return session
+
+
+def get(work: Callable[[Request], Response], *, limiter: CapacityLimiter | None = None) -> Endpoint:
+    """Make a route of a function that reads: it runs in a thread.
+
+    Parameters
+    ----------
+    work : callable
+        Answers a request.
+    limiter : CapacityLimiter, optional
+        Of slow answers: how many may be under way, so that threads are left for the quick ones.
+    """
+
+    async def endpoint(request: Request) -> Response:
+        return await to_thread.run_sync(work, request, limiter=limiter)
+
+    endpoint.__name__ = work.__name__
+    return endpoint
+
+
+def post(*fields: str) -> Callable[[Callable[[Request, Body], Response]], Endpoint]:
+    """Make a route of a function that changes something: it gets the body and runs in a thread.
+
+    Parameters
+    ----------
+    *fields : str
+        What the body may hold.
+    """
+
+    def decorate(work: Callable[[Request, Body], Response]) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            parameters(request, ())
+            body = await _body(request)
+            unknown = sorted(set(body) - set(fields))
+            if unknown:
+                raise RequestError(
+                    f"there is no field {text(unknown[0])!r} here; there is {', '.join(fields) or 'none'}"
+                )
+            return await to_thread.run_sync(work, request, body)
+
+        endpoint.__name__ = work.__name__
+        return endpoint
+
+    return decorate
+
+
+def parameters(request: Request, known: Collection[str]) -> dict[str, str]:
+    """Return the parameters of an address, each known and given once."""
+    pairs = request.query_params.multi_items()
+    found = dict(pairs)
+    unknown = sorted(set(found) - set(known))
+    if unknown:
+        raise RequestError(f"there is no parameter {unknown[0][:40]!r}; there is {', '.join(known) or 'none'}")
+    if len(pairs) != len(found):
+        raise RequestError("a parameter is given twice")
+    for value in found.values():
+        text(value, longest=LARGEST)
+    return found
+
+
+def whole_number(value: Any, what: str, *, least: int = 1, most: int = LARGEST) -> int:
+    """Return a whole number, from text or from JSON."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _N_DIGITS:
+        value = int(value)
+    if type(value) is not int or not least <= value <= most:
+        raise RequestError(f"{what} must be a whole number from {least} to {most}")
+    return value
+
+
+def id_list(value: Any, what: str, *, most: int) -> list[int]:
+    """Return ids, from a text with commas or from JSON."""
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list) or not 1 <= len(items) <= most:
+        raise RequestError(f"{what} must be from 1 to {most} ids")
+    return [whole_number(item, what) for item in items]
+
+
+def text(value: Any, *, longest: int = LONGEST_TEXT) -> str:
+    """Return text that a file can hold."""
+    if not isinstance(value, str) or len(value) > longest:
+        raise RequestError(f"expected text of at most {longest} characters")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise RequestError("the text holds half a character (a lone surrogate)") from None
+    return value
+
+
+def choice(value: Any, what: str, known: Collection[Any]) -> Any:
+    """Return one of several values; true is not 1 here."""
+    if not any(type(value) is type(item) and value == item for item in known):
+        raise RequestError(f"{what} must be one of {', '.join(map(str, known))}")
+    return value
+
+
+async def _body(request: Request) -> Body:
+    data = bytearray()
+    try:
+        async for chunk in request.stream():
+            data += chunk
+            if len(data) > LONGEST_BODY:
+                raise RequestError(f"the body is longer than {LONGEST_BODY} bytes", 413)
+    except ClientDisconnect:
+        raise RequestError("the body ended early") from None
+    try:
+        body = json.loads(bytes(data).decode("utf-8"), parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise RequestError("the body is not JSON") from None
+    if not isinstance(body, dict):
+        raise RequestError("the body must be a JSON object")
+    return body
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(name)

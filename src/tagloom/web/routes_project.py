@@ -1,0 +1,139 @@
+"""Routes about the project: overview, decisions, tags, history, jobs."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tagloom.web.answers import RequestError, json_answer
+from tagloom.web.requests import Body, choice, get, id_list, parameters, post, session_of, text, whole_number
+from tagloom.workflow.review_jobs import JOB_KINDS
+
+__all__ = ["ROUTES"]
+
+N_PHOTOS = 10_000
+N_TAGS = 100
+N_HISTORY = 1_000
+_TAG_CHANGES = ("rename", "alias", "merge_into", "parent")
+
+
+@get
+def project(request: Request) -> Response:
+    """Return the project: tags, folders, progress."""
+    parameters(request, ())
+    return json_answer(session_of(request).overview())
+
+
+@get
+def progress(request: Request) -> Response:
+    """Return how far the review is."""
+    parameters(request, ())
+    return json_answer(session_of(request).progress())
+
+
+@get
+def history(request: Request) -> Response:
+    """Return the latest actions."""
+    limit = parameters(request, ("limit",)).get("limit", "50")
+    return json_answer(session_of(request).history(whole_number(limit, "limit", most=N_HISTORY)))
+
+
+@get
+def write_plan(request: Request) -> Response:
+    """Return what a write would do."""
+    parameters(request, ())
+    return json_answer(session_of(request).write_plan())
+
+
+@post("photos", "tags", "state", "origin")
+def decide(request: Request, body: Body) -> Response:
+    """Decide tags of photos."""
+    photos = id_list(body.get("photos"), "photos", most=N_PHOTOS)
+    tags = id_list(body.get("tags"), "tags", most=N_TAGS)
+    state = choice(body.get("state"), "state", (1, 0, -1))
+    origin = choice(body.get("origin", "human"), "origin", ("human", "suggested"))
+    return json_answer(session_of(request).decide(photos, tags, state, origin=origin))
+
+
+@post("text")
+def add_tag(request: Request, body: Body) -> Response:
+    """Find or make a tag."""
+    return json_answer(session_of(request).add_tag(text(body.get("text"))))
+
+
+@post(*_TAG_CHANGES)
+def change_tag(request: Request, body: Body) -> Response:
+    """Rename, alias, merge or imply."""
+    if len(body) != 1:
+        raise RequestError(f"expected exactly one of {', '.join(_TAG_CHANGES)}")
+    ((what, value),) = body.items()
+    value = text(value) if what in ("rename", "alias") else whole_number(value, what)
+    try:
+        tag = whole_number(request.path_params["id"], "id")
+    except RequestError:
+        raise RequestError("there is no such tag", 404) from None
+    return json_answer(session_of(request).change_tag(tag, what, value))
+
+
+@post()
+def undo(request: Request, body: Body) -> Response:  # noqa: ARG001
+    """Take back the latest action."""
+    return json_answer(session_of(request).undo())
+
+
+@post()
+def redo(request: Request, body: Body) -> Response:  # noqa: ARG001
+    """Bring back what was taken back last."""
+    return json_answer(session_of(request).redo())
+
+
+@get
+def list_jobs(request: Request) -> Response:
+    """Return the latest jobs."""
+    parameters(request, ())
+    return json_answer({"jobs": [job.as_dict() for job in session_of(request).jobs.all()]})
+
+
+@post("kind", "photos", "format", "accepted_only")
+def start_job(request: Request, body: Body) -> Response:
+    """Start long work."""
+    kind = choice(body.get("kind"), "kind", JOB_KINDS)
+    options: dict[str, Any] = {}
+    if "photos" in body:
+        options["photos"] = id_list(body["photos"], "photos", most=N_PHOTOS)
+    if "format" in body:
+        options["format"] = text(body["format"])
+    if "accepted_only" in body:
+        options["accepted_only"] = choice(body["accepted_only"], "accepted_only", (True, False))
+    return json_answer({"job": session_of(request).start_job(kind, options).as_dict()})
+
+
+@post()
+def cancel_job(request: Request, body: Body) -> Response:  # noqa: ARG001
+    """Ask a job to end."""
+    try:
+        number = whole_number(request.path_params["id"], "id")
+    except RequestError:
+        raise RequestError("there is no such job", 404) from None
+    return json_answer({"job": session_of(request).jobs.cancel(number).as_dict()})
+
+
+async def jobs(request: Request) -> Response:
+    """List or start jobs."""
+    return await (start_job(request) if request.method == "POST" else list_jobs(request))
+
+
+ROUTES = [
+    Route("/api/project", project),
+    Route("/api/progress", progress),
+    Route("/api/history", history),
+    Route("/api/write/plan", write_plan),
+    Route("/api/decide", decide, methods=["POST"]),
+    Route("/api/tags", add_tag, methods=["POST"]),
+    Route("/api/tags/{id:int}", change_tag, methods=["POST"]),
+    Route("/api/undo", undo, methods=["POST"]),
+    Route("/api/redo", redo, methods=["POST"]),
+    Route("/api/jobs", jobs, methods=["GET", "POST"]),
+    Route("/api/jobs/{id:int}/cancel", cancel_job, methods=["POST"]),
+]

@@ -1,0 +1,128 @@
+"""Serving the review page to this machine alone."""
+
+import asyncio
+import contextlib
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import uvicorn
+
+from tagloom.exceptions import InvalidInputError, WriteError
+from tagloom.web.app import make_app
+from tagloom.workflow.review import ReviewSession
+
+__all__ = ["HOST", "serve"]
+
+HOST = "127.0.0.1"
+_PATIENCE = 3  # seconds that answers under way get at the end
+
+
+class _Server(uvicorn.Server):
+    """A server that ends in good order on Ctrl-C and on SIGTERM, and leaves it to the caller what comes after."""
+
+    def __init__(self, config: uvicorn.Config, before_end: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._before_end = before_end
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take over the signals that end a process; uvicorn's own would kill it before anything is saved."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        kinds = [signal.SIGINT, signal.SIGTERM]
+        before = {kind: signal.signal(kind, self.handle_exit) for kind in kinds}
+        try:
+            yield
+        finally:
+            for kind, handler in before.items():
+                signal.signal(kind, handler)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams of events first: they would be waited for."""
+        self._before_end()
+        await super().shutdown(sockets)
+
+
+def serve(
+    session: ReviewSession,
+    *,
+    port: int = 0,
+    ready: Callable[[str], None] | None = None,
+    stop: threading.Event | None = None,
+) -> None:
+    """Serve the page until the process is told to end.
+
+    Parameters
+    ----------
+    session : ReviewSession
+        What the page is about; it stays the caller's to close.
+    port : int, default=0
+        The port; 0 takes a free one.
+    ready : callable, optional
+        Gets the address of the page, with its token, when the server listens.
+    stop : Event, optional
+        Ends the server when it is set, for callers in another thread than the main one.
+
+    Raises
+    ------
+    WriteError
+        If the port is taken.
+    """
+    if not 0 <= port <= 65_535:
+        raise InvalidInputError(f"port must be from 0 to 65535, got {port}")
+    with _listen(port) as listening:
+        number = int(listening.getsockname()[1])
+        token = secrets.token_urlsafe(32)
+        app = make_app(session, token=token, host=HOST, port=number)
+        config = uvicorn.Config(
+            app,
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_PATIENCE,
+        )
+        server = _Server(config, session.events.close)
+        asyncio.run(_run(server, listening, f"http://{HOST}:{number}/?token={token}", ready, stop))
+
+
+async def _run(
+    server: _Server,
+    listening: socket.socket,
+    address: str,
+    ready: Callable[[str], None] | None,
+    stop: threading.Event | None,
+) -> None:
+    task = asyncio.create_task(server.serve(sockets=[listening]))
+    while not server.started and not task.done():
+        await asyncio.sleep(0.01)
+    if ready is not None and not task.done():
+        ready(address)
+    while stop is not None and not task.done():
+        if stop.is_set():
+            server.should_exit = True
+            break
+        await asyncio.sleep(0.05)
+    await task
+
+
+def _listen(port: int) -> socket.socket:
+    # The protocol is named so that asyncio switches off the delay of small packets on every connection.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((HOST, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise WriteError(
+            error.errno or 0, f"port {port} cannot be used ({error.strerror}); leave --port out for a free one"
+        ) from error
+    return listening

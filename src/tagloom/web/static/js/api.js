@@ -1,0 +1,88 @@
+/** The page's one door to the server: JSON and the binary ranking. */
+
+/** The server refused: `message` is its sentence, `status` the HTTP status. */
+export class ApiError extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The server could not be reached; the same request may succeed later. */
+export class OfflineError extends Error {}
+
+const UNREACHABLE = new Set([502, 503, 504]);
+const FORBIDDEN = 403;
+const EARLIER = "This page belongs to an earlier start of tagloom review: open the address that it printed now.";
+
+async function request(path, init = {}) {
+  let response;
+  try {
+    response = await fetch(path, { credentials: "same-origin", ...init });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new OfflineError("The server does not answer.");
+  }
+  if (UNREACHABLE.has(response.status)) throw new OfflineError("The server is busy.");
+  if (!response.ok) throw new ApiError(await sentence(response), response.status);
+  return response;
+}
+
+async function sentence(response) {
+  if (response.status === FORBIDDEN) return EARLIER;
+  try {
+    return (await response.json()).error ?? response.statusText;
+  } catch {
+    return response.statusText;
+  }
+}
+
+/** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
+export async function get(path, signal) {
+  return (await request(path, { signal })).json();
+}
+
+/** @param {string} path @param {object} [body] @returns {Promise<any>} */
+export async function post(path, body = {}) {
+  const init = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  return (await request(path, init)).json();
+}
+
+/**
+ * @typedef {{n: number, sort: string, version: number, ids: Int32Array, values: Float32Array | null}} Ranking
+ */
+
+/**
+ * The order of photos for a query.
+ * @param {Record<string, string | number | null | undefined>} query
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Ranking>}
+ */
+export async function ranking(query, signal) {
+  const response = await request(`/api/ranking${queryString(query)}`, { signal });
+  return decodeRanking(await response.arrayBuffer());
+}
+
+/** @param {ArrayBuffer} buffer @returns {Ranking} */
+function decodeRanking(buffer) {
+  const length = new DataView(buffer).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+  const start = Math.ceil((4 + length) / 4) * 4;
+  const ids = new Int32Array(buffer, start, header.n);
+  const values = header.has_values ? new Float32Array(buffer, start + 4 * header.n, header.n) : null;
+  return { n: header.n, sort: header.sort, version: header.version, ids, values };
+}
+
+/**
+ * Parameters that are set, as a query string; empty ones are left out.
+ * @param {Record<string, any>} query
+ * @returns {string}
+ */
+function queryString(query) {
+  const parameters = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== "") parameters.set(key, String(value));
+  }
+  const text = parameters.toString();
+  return text ? `?${text}` : "";
+}

@@ -1,0 +1,102 @@
+/** The program: pages by address, keys, events. */
+
+import { Bar, lensPath } from "./bar.js";
+import { redo, undo } from "./decide.js";
+import { dialogIsOpen } from "./dialog.js";
+import { h, isTyping } from "./dom.js";
+import { listen } from "./events.js";
+import { openHelp } from "./help.js";
+import { outbox } from "./outbox.js";
+import { firstPaint } from "./photo-list.js";
+import { GridPage } from "./page-grid.js";
+import { go, start } from "./router.js";
+import { startShortcuts } from "./shortcuts.js";
+import { store } from "./state.js";
+import { toggleTheme } from "./theme.js";
+import { complain, toast } from "./toast.js";
+
+const LOADERS = {
+  grid: async () => new GridPage(),
+  lens: async () => new (await import("./lens.js")).LensPage(),
+  photo: async () => new (await import("./photo.js")).PhotoPage(),
+  teach: async () => new (await import("./teach.js")).TeachPage(),
+  history: async () => new (await import("./history.js")).HistoryPage(),
+  write: async () => new (await import("./write.js")).WritePage(),
+};
+const PRELOAD_MS = 1500;
+
+const main = document.getElementById("main");
+const bar = new Bar(document.getElementById("bar"), document.getElementById("banner"));
+const pages = new Map();
+let current = null;
+let wanted = 0;
+
+window.tagloomReady = false;
+
+async function show(place) {
+  const turn = (wanted += 1);
+  if (!pages.has(place.page)) pages.set(place.page, LOADERS[place.page]());
+  const page = await pages.get(place.page);
+  if (turn !== wanted) return;
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
+  if (current !== page) {
+    current?.leave?.();
+    current = page;
+    main.replaceChildren(page.element);
+  }
+  bar.show(place);
+  await page.enter(place);
+  document.title = `${page.title} – ${store.project.name || "tagloom"}`;
+}
+
+const everywhere = {
+  undo,
+  redo,
+  help: openHelp,
+  theme: toggleTheme,
+  search: () => {
+    bar.search.focus();
+    bar.search.select();
+  },
+  goGrid: () => go("/"),
+  goLens: () => go(lensPath()),
+  goTeach: () => go("/teach"),
+  goHistory: () => go("/history"),
+  goWrite: () => go("/write"),
+};
+
+function startKeys() {
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || dialogIsOpen() || isTyping(event.target)) return;
+    if (current?.key?.(event)) event.preventDefault();
+  });
+  startShortcuts((name) => current?.actions[name] ?? everywhere[name]);
+}
+
+function preload() {
+  setTimeout(() => {
+    for (const name of ["lens", "photo"]) if (!pages.has(name)) pages.set(name, LOADERS[name]());
+  }, PRELOAD_MS);
+}
+
+async function begin() {
+  outbox.addEventListener("failed", ({ detail }) => toast(`Not saved: ${detail.message}`, { bad: true }));
+  addEventListener("beforeunload", (event) => outbox.size && event.preventDefault());
+  startKeys();
+  const project = store.loadProject();
+  // The first order does not need the project: both are asked for at once, and cells are drawn again with their words.
+  if (location.pathname !== "/") await project.catch(() => {});
+  start((place) => show(place).catch(complain));
+  try {
+    await project;
+  } catch (error) {
+    main.replaceChildren(h("p", { class: "empty", text: error.message }));
+    firstPaint();
+  }
+  outbox.flush();
+  listen();
+  bar.jobs.load();
+  preload();
+}
+
+begin();

@@ -1,0 +1,48 @@
+/** Numbers, times and amounts as people read them. */
+
+const WHOLE = new Intl.NumberFormat("en");
+const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+/** @param {number} n @returns {string} */
+export function count(n) {
+  return WHOLE.format(Math.round(n));
+}
+
+/** @param {number} n @param {string} one @param {string} [many] @returns {string} */
+export function plural(n, one, many = `${one}s`) {
+  return `${count(n)} ${n === 1 ? one : many}`;
+}
+
+/**
+ * A probability without false certainty: nothing open is ever shown as 0 % or 100 %.
+ * @param {number} p
+ * @returns {string}
+ */
+export function percent(p) {
+  if (!Number.isFinite(p)) return "–";
+  return `${Math.min(99, Math.max(1, Math.round(p * 100)))}\u00a0%`;
+}
+
+/**
+ * A value of the model: a percentage where it is a probability, else the bare score.
+ * @param {number} value
+ * @param {string} kind
+ * @returns {string}
+ */
+export function strength(value, kind) {
+  return kind === "score" ? value.toFixed(2) : percent(value);
+}
+
+/** @param {number} seconds @returns {string} */
+export function duration(seconds) {
+  if (seconds < 60) return `${Math.max(1, Math.round(seconds))} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}
+
+/** @param {string | number | null | undefined} at @returns {string} */
+export function moment(at) {
+  if (at === null || at === undefined || at === "") return "";
+  const date = new Date(typeof at === "number" ? at * 1000 : at);
+  return Number.isNaN(date.getTime()) ? String(at) : MOMENT.format(date);
+}

@@ -1,0 +1,84 @@
+/** Everything that was decided, latest first, with undo and redo. */
+
+import { get } from "./api.js";
+import { redo, undo } from "./decide.js";
+import { button, h } from "./dom.js";
+import { moment, plural } from "./format.js";
+import { firstPaint } from "./photo-list.js";
+import { store } from "./state.js";
+import { complain } from "./toast.js";
+
+const STEP = 50;
+const MOST = 500;
+
+/** The list of actions. */
+export class HistoryPage {
+  title = "History";
+  #limit = STEP;
+  #timer = 0;
+
+  constructor() {
+    this.undo = button("Undo", undo, { icon: "undo", key: "u", testid: "undo-page" });
+    this.redo = button("Redo", redo, { icon: "redo", key: "U" });
+    this.list = h("ol", { class: "history", "data-testid": "history" });
+    this.more = button("Show more", () => ((this.#limit = Math.min(MOST, this.#limit * 2)), this.#load()));
+    const head = h(
+      "header",
+      { class: "page-head" },
+      h(
+        "div",
+        {},
+        h("h1", { text: "History" }),
+        h("p", { class: "muted", text: "Nothing is ever lost: each line can be undone, latest first." }),
+      ),
+      h("div", { class: "page-actions" }, this.undo, this.redo),
+    );
+    this.element = h(
+      "section",
+      { class: "page scroll", "aria-label": "History" },
+      h("div", { class: "column" }, head, this.list, this.more),
+    );
+    store.addEventListener("decided", () => this.#soon());
+    store.addEventListener("reset", () => this.#soon());
+  }
+
+  async enter() {
+    await this.#load();
+    firstPaint();
+  }
+
+  #soon() {
+    if (!this.element.isConnected) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#load(), 100);
+  }
+
+  async #load() {
+    try {
+      const { batches, can_undo: canUndo, can_redo: canRedo } = await get(`/api/history?limit=${this.#limit}`);
+      this.undo.disabled = !canUndo;
+      this.redo.disabled = !canRedo;
+      this.more.hidden = batches.length < this.#limit || this.#limit >= MOST;
+      this.list.replaceChildren(...batches.map(line));
+      if (!batches.length) this.list.append(h("li", { class: "empty", text: "Nothing has been decided yet." }));
+    } catch (error) {
+      complain(error);
+    }
+  }
+
+  get actions() {
+    return {};
+  }
+}
+
+function line(batch) {
+  return h(
+    "li",
+    { class: batch.undone ? "batch undone" : "batch", "data-batch": batch.id },
+    h("span", { class: "batch-kind", text: batch.kind }),
+    h("span", { class: "batch-label", text: batch.label }),
+    batch.undone ? h("span", { class: "chip maybe", text: "undone" }) : null,
+    h("span", { class: "muted num", text: plural(batch.n, "decision") }),
+    h("span", { class: "muted", text: [batch.who, moment(batch.at)].filter(Boolean).join(" · ") }),
+  );
+}

@@ -1,0 +1,142 @@
+/** Long work: what runs, how far it is, how to stop it, and how to start more. */
+
+import { get, post } from "./api.js";
+import { button, h, meter } from "./dom.js";
+import { count, duration } from "./format.js";
+import { store } from "./state.js";
+import { complain, toast } from "./toast.js";
+
+const WORDS = {
+  scan: "Looking for photos",
+  extract: "Describing photos",
+  train: "Learning",
+  write: "Writing keywords",
+  export: "Exporting",
+};
+const STARTS = [
+  ["scan", "Look for new photos"],
+  ["train", "Learn from the start"],
+];
+
+/** A button in the bar and the tray that it opens. */
+export class Jobs {
+  constructor() {
+    this.badge = h("span", { class: "badge num" });
+    this.open = button("Running work", () => this.#toggle(), { only_icon: true, icon: "work" });
+    this.open.setAttribute("aria-expanded", "false");
+    this.open.append(this.badge);
+    this.list = h("div", { class: "job-list" });
+    this.next = h("p", { class: "muted" });
+    const starts = h(
+      "div",
+      { class: "tray-actions" },
+      STARTS.map(([kind, label]) => button(label, () => startJob(kind))),
+    );
+    this.tray = h(
+      "div",
+      { class: "tray", hidden: true, role: "region", "aria-label": "Running work", "data-testid": "jobs" },
+      h("h2", { text: "Work" }),
+      this.list,
+      this.next,
+      starts,
+    );
+    store.addEventListener("jobs", ({ detail }) => this.#changed(detail));
+    store.addEventListener("reset", () => this.load());
+    store.addEventListener("project", () => this.tray.hidden || this.#draw());
+    document.addEventListener(
+      "pointerdown",
+      (event) => !this.tray.contains(event.target) && !this.open.contains(event.target) && this.#toggle(false),
+    );
+    this.tray.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      this.#toggle(false);
+      this.open.focus();
+    });
+  }
+
+  async load() {
+    try {
+      for (const job of (await get("/api/jobs")).jobs ?? []) store.jobs.set(job.id, job);
+      this.#draw();
+    } catch {
+      // The banner already says that the server is away; the list is read again when it is back.
+    }
+  }
+
+  #toggle(on = this.tray.hidden) {
+    this.tray.hidden = !on;
+    this.open.setAttribute("aria-expanded", String(on));
+    if (on) this.#draw();
+  }
+
+  #changed(job) {
+    this.#draw();
+    if (!job || job.state === "running") return;
+    const name = WORDS[job.kind] ?? job.kind;
+    const ends = {
+      done: job.message || `${name}: done`,
+      failed: `${name}: ${job.message || "failed"}`,
+      cancelled: `${name}: stopped`,
+    };
+    toast(ends[job.state] ?? name, { bad: job.state === "failed" });
+  }
+
+  #draw() {
+    const jobs = [...store.jobs.values()].sort((a, b) => b.id - a.id).slice(0, 5);
+    const running = jobs.find((job) => job.state === "running");
+    this.badge.textContent = running
+      ? running.total
+        ? `${Math.floor((100 * running.done) / running.total)}%`
+        : "…"
+      : "";
+    this.open.classList.toggle("busy", Boolean(running));
+    this.list.replaceChildren(
+      ...(jobs.length ? jobs.map(line) : [h("p", { class: "muted", text: "Nothing is running." })]),
+    );
+    this.next.textContent = store.project.next_step ?? "";
+  }
+}
+
+function line(job) {
+  const isRunning = job.state === "running";
+  const far = job.total
+    ? `${count(job.done)} of ${count(job.total)}${job.seconds_left ? `, ${duration(job.seconds_left)} left` : ""}`
+    : job.done
+      ? count(job.done)
+      : "";
+  return h(
+    "div",
+    { class: "job" },
+    h(
+      "div",
+      { class: "job-line" },
+      h("span", { text: WORDS[job.kind] ?? job.kind }),
+      isRunning ? button("Stop", () => cancel(job.id)) : h("span", { class: "muted", text: job.state }),
+    ),
+    isRunning ? meter(job.total ? job.done / job.total : 0) : null,
+    h("p", {
+      class: "job-note num",
+      text: isRunning ? [job.label, far].filter(Boolean).join(": ") : (job.message ?? ""),
+    }),
+  );
+}
+
+/** Start long work. @param {string} kind */
+export async function startJob(kind) {
+  try {
+    const { job } = await post("/api/jobs", { kind });
+    if (job?.id !== undefined) store.jobs.set(job.id, job);
+    store.emit("jobs", null);
+  } catch (error) {
+    complain(error);
+  }
+}
+
+async function cancel(id) {
+  try {
+    await post(`/api/jobs/${id}/cancel`);
+  } catch (error) {
+    complain(error);
+  }
+}

@@ -1,0 +1,122 @@
+/** The page of all photos. */
+
+import { decideBest, markPaint } from "./decide.js";
+import { button, h } from "./dom.js";
+import { Filters } from "./filters.js";
+import { startJob } from "./jobs.js";
+import { PhotoList } from "./photo-list.js";
+import { setQuery } from "./router.js";
+import { TagSide } from "./side.js";
+import { store } from "./state.js";
+
+const LEARNED_SORTS = new Set(["score", "uncertainty"]);
+
+/** All photos, filtered and sorted. */
+export class GridPage {
+  title = "Photos";
+  #shown = null;
+
+  constructor() {
+    this.list = new PhotoList();
+    this.filters = new Filters((query) => this.#load(query, true));
+    this.side = new TagSide();
+    this.list.bar.append(
+      button("Accept", () => this.actions.accept(), { icon: "check", key: "a" }),
+      button("Reject", () => this.actions.reject(), { icon: "cross", key: "r" }),
+      button("Tag", () => this.actions.addTag(), { icon: "tag", key: "t" }),
+      button("Similar", () => this.actions.similar(), { key: "s" }),
+      button("Edit", () => this.actions.bulk(), { key: "e" }),
+    );
+    this.list.addEventListener("loaded", () => this.#drawEmpty());
+    this.list.addEventListener("loaded", () => (this.filters.count = this.list.grid.ids.length));
+    this.element = h(
+      "div",
+      { class: "with-side" },
+      this.side.element,
+      h(
+        "section",
+        { class: "page", "aria-label": "Photos" },
+        h("h1", { class: "hidden", text: "Photos" }),
+        this.filters.bar,
+        this.filters.pills,
+        this.list.parts,
+      ),
+    );
+    store.addEventListener("learned", () => this.#depends() && this.list.markStale());
+  }
+
+  /** @param {import("./router.js").Place} place */
+  enter({ query }) {
+    const photo = store.lastPhoto;
+    store.lastPhoto = null;
+    if (this.#shown !== null && same(query, this.#shown)) {
+      if (photo) this.list.focusPhoto(photo);
+      else this.list.grid.takeFocus();
+      return;
+    }
+    this.filters.show(query);
+    this.#load(query, true, photo);
+  }
+
+  #load(query, focus, select = null) {
+    this.#shown = query;
+    this.filters.show(query);
+    setQuery(query);
+    const state = query.state && query.state !== "any" ? query.state : null;
+    return this.list.load({ sort: query.similar ? null : (query.sort ?? "path"), ...query, state }, { focus, select });
+  }
+
+  #drawEmpty() {
+    const isNew = store.project.n_photos === 0;
+    const text = isNew
+      ? "There are no photos yet."
+      : "No photo is like that. Change the filters, or search for something else.";
+    const way = isNew
+      ? button("Look for photos", () => startJob("scan"), { kind: "primary" })
+      : button("Show all photos", () => this.#load({}, true));
+    this.list.empty.replaceChildren(h("p", { text }), way);
+  }
+
+  #depends() {
+    const query = this.#shown ?? {};
+    return LEARNED_SORTS.has(query.sort) || (query.state && query.state !== "any") || query.q;
+  }
+
+  #decide(state) {
+    markPaint();
+    const { grid } = this.list;
+    const { photos } = this.list;
+    if (!decideBest(photos, state)) return;
+    if (grid.selection.size) return;
+    // A photo with nothing left to decide lets the cursor go on to the next one.
+    if (!store.cells.get(grid.activeId)?.suggested.length) grid.moveTo(grid.active + 1);
+  }
+
+  #nextOpen() {
+    const { grid } = this.list;
+    for (let index = grid.active + 1; index < grid.ids.length; index += 1) {
+      if (!store.cells.get(grid.ids[index])?.reviewed) return grid.moveTo(index);
+    }
+  }
+
+  get actions() {
+    return {
+      ...this.list.actions,
+      accept: () => this.#decide(1),
+      reject: () => this.#decide(0),
+      nextOpen: () => this.#nextOpen(),
+    };
+  }
+}
+
+function same(a, b) {
+  return JSON.stringify(Object.entries(a).sort()) === JSON.stringify(Object.entries(clean(b)).sort());
+}
+
+function clean(query) {
+  return Object.fromEntries(
+    Object.entries(query)
+      .filter(([, value]) => value !== null && value !== undefined && value !== "")
+      .map(([key, value]) => [key, String(value)]),
+  );
+}

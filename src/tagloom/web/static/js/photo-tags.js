@@ -1,0 +1,112 @@
+/** The rows of the photo view's panel. */
+
+import { button, h, meter } from "./dom.js";
+import { count, moment, strength } from "./format.js";
+import { store } from "./state.js";
+
+const ORIGINS = { human: "said by a person", imported: "came with the file", suggested: "suggested, then accepted" };
+const SHORT = { human: "person", imported: "file", suggested: "accepted" };
+
+/**
+ * A suggestion with its probability and what can be said to it.
+ * @param {{id: number, text: string, p: number | null}} tag
+ * @param {boolean} isCurrent
+ * @param {{say: (tag: number, state: 1 | 0) => void, why: (tag: number) => void}} actions
+ * @returns {HTMLElement}
+ */
+export function suggestionRow(tag, isCurrent, { say, why }) {
+  return h(
+    "li",
+    {
+      class: isCurrent ? "tag-row current" : "tag-row",
+      "data-testid": "suggestion",
+      "data-tag": tag.id,
+      "aria-current": isCurrent ? "true" : null,
+    },
+    h(
+      "div",
+      { class: "tag-name" },
+      h("span", { class: "words", text: tag.text }),
+      h("span", { class: "muted num", text: tag.p === null ? "" : strength(tag.p, store.project.kind) }),
+      meter(tag.p ?? 0),
+    ),
+    button(`Why ${tag.text}`, () => why(tag.id), { only_icon: true, icon: "help", key: "w" }),
+    button(`Reject ${tag.text}`, () => say(tag.id, 0), { only_icon: true, icon: "cross", key: "r" }),
+    button(`Accept ${tag.text}`, () => say(tag.id, 1), { only_icon: true, icon: "check", key: "a" }),
+  );
+}
+
+/**
+ * A tag the photo has, and where that comes from.
+ * @param {{id: number, text: string, p: number | null, origin: string | null, implied: boolean}} tag
+ * @param {{say: (tag: number, state: 0 | -1) => void, why: (tag: number) => void}} actions
+ * @returns {HTMLElement}
+ */
+export function tagRow(tag, { say }) {
+  const origin = tag.implied ? "implied" : (tag.origin ?? "human");
+  const words = tag.implied ? "follows from another tag" : ORIGINS[origin];
+  return h(
+    "li",
+    { class: "tag-row has", "data-tag": tag.id },
+    h("a", { class: "words", href: `/tag/${tag.id}`, "data-link": true, text: tag.text }),
+    h("span", { class: `origin ${origin}`, title: words, text: tag.implied ? "implied" : SHORT[origin] }),
+    tag.implied ? null : button(`Take ${tag.text} back`, () => say(tag.id, -1), { only_icon: true, icon: "undo" }),
+    tag.implied
+      ? null
+      : button(`This photo has no ${tag.text}`, () => say(tag.id, 0), { only_icon: true, icon: "cross" }),
+  );
+}
+
+/** Name, folder, time and size. @param {any} detail @returns {Node[]} */
+export function aboutPhoto(detail) {
+  const folder = detail.path.includes("/") ? detail.path.slice(0, detail.path.lastIndexOf("/")) : "";
+  const facts = [moment(detail.time), `${count(detail.width)} × ${count(detail.height)}`].filter(Boolean).join(" · ");
+  return [
+    h("h1", { text: detail.name }),
+    folder ? h("p", { class: "muted", text: folder }) : null,
+    h("p", { class: "muted num", text: facts }),
+  ].filter(Boolean);
+}
+
+/**
+ * Tags the photo has not; a press opens the question again.
+ * @param {any} detail
+ * @param {(tag: number) => void} open
+ * @returns {Node[]}
+ */
+export function rejectedChips(detail, open) {
+  const no = detail.tags.filter((tag) => tag.state === 0 && !tag.implied);
+  if (!no.length) return [];
+  const chips = no.map((tag) =>
+    h("button", {
+      type: "button",
+      class: "chip minus",
+      title: "Open this question again",
+      text: tag.text,
+      on: { click: () => open(tag.id) },
+    }),
+  );
+  return [h("section", {}, h("h2", { text: "Rejected" }), h("div", { class: "chips" }, chips))];
+}
+
+/** What happened to this photo. @param {any} detail @returns {Node[]} */
+export function historyOf(detail) {
+  const lines = (detail.history ?? []).map((batch) =>
+    h(
+      "li",
+      { class: batch.undone ? "undone" : "" },
+      h("span", { text: batch.label }),
+      h("span", { class: "muted", text: [batch.who, moment(batch.at)].filter(Boolean).join(" · ") }),
+    ),
+  );
+  return lines.length
+    ? [
+        h(
+          "details",
+          { class: "photo-history" },
+          h("summary", { text: `History (${lines.length})` }),
+          h("ul", {}, lines),
+        ),
+      ]
+    : [];
+}

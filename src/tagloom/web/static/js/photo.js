@@ -1,0 +1,282 @@
+/** One photo, large, with all that is said and thought of it. */
+
+import * as api from "./api.js";
+import { decide, markPaint } from "./decide.js";
+import { button, h } from "./dom.js";
+import { count } from "./format.js";
+import { outbox } from "./outbox.js";
+import { firstPaint } from "./photo-list.js";
+import { aboutPhoto, historyOf, rejectedChips, suggestionRow, tagRow } from "./photo-tags.js";
+import { go } from "./router.js";
+import { largeUrl, store } from "./state.js";
+import { TagBox } from "./tags.js";
+import { complain, toast } from "./toast.js";
+import { openWhy } from "./why.js";
+
+const AHEAD = [1, -1, 2];
+
+/** One photo, all tags. */
+export class PhotoPage {
+  id = null;
+  detail = null;
+  #cursor = 0;
+  #pictures = new Map();
+  #reload = 0;
+
+  constructor() {
+    this.under = h("img", { class: "under", alt: "" });
+    this.image = h("img", { class: "large", alt: "" });
+    this.image.addEventListener("load", () => this.image.classList.add("ready"));
+    this.place = h("span", { class: "place num" });
+    this.about = h("div", { class: "about-photo" });
+    this.suggested = h("ul", { class: "tag-rows", "aria-label": "Suggested tags" });
+    this.accepted = h("ul", { class: "tag-rows", "aria-label": "Tags" });
+    this.rest = h("div", { class: "photo-rest" });
+    this.box = new TagBox({
+      label: "Add a tag",
+      placeholder: "Add a tag (t)",
+      create: true,
+      keep: true,
+      pick: (tag) => this.#say(tag, 1, "human"),
+    });
+    this.element = h(
+      "section",
+      { class: "photo-page", "aria-label": "Photo", "data-testid": "photo-view" },
+      this.#stage(),
+      this.#panel(),
+    );
+    store.addEventListener(
+      "stale",
+      ({ detail }) => (detail === null || detail.includes(this.id)) && this.#reloadSoon(),
+    );
+    store.addEventListener("learned", () => this.#reloadSoon());
+  }
+
+  get title() {
+    return this.detail?.name ?? "Photo";
+  }
+
+  #stage() {
+    return h(
+      "div",
+      { class: "stage" },
+      this.under,
+      this.image,
+      h(
+        "div",
+        { class: "stage-top" },
+        button("Back", () => this.actions.back(), { icon: "back", key: "Esc" }),
+        this.place,
+      ),
+      h(
+        "div",
+        { class: "stage-left" },
+        button("Previous photo", () => this.#step(-1), { only_icon: true, icon: "left", key: "←" }),
+      ),
+      h(
+        "div",
+        { class: "stage-right" },
+        button("Next photo", () => this.#step(1), { only_icon: true, icon: "right", key: "→" }),
+      ),
+    );
+  }
+
+  #panel() {
+    return h(
+      "div",
+      { class: "panel" },
+      this.about,
+      h("section", {}, h("h2", { text: "Suggested" }), this.suggested),
+      h("section", {}, h("h2", { text: "Tags" }), this.accepted, this.box.element),
+      this.rest,
+    );
+  }
+
+  /** @param {import("./router.js").Place} place */
+  async enter({ id }) {
+    this.id = id;
+    this.detail = null;
+    this.#cursor = 0;
+    document.getElementById("main").focus({ preventScroll: true });
+    await this.#show();
+    firstPaint();
+    if (!store.order) await this.#makeOrder();
+    this.#drawPlace();
+    this.#prefetch();
+  }
+
+  leave() {
+    this.box.input.blur();
+  }
+
+  async #makeOrder() {
+    try {
+      store.order = { ids: (await api.ranking({ sort: "path" })).ids, path: "/" };
+    } catch (error) {
+      complain(error);
+    }
+  }
+
+  async #show() {
+    const id = this.id;
+    const cell = await store.cell(id);
+    if (id !== this.id) return;
+    if (cell) this.#picture(cell);
+    await this.#load();
+  }
+
+  #picture(cell) {
+    const address = largeUrl(cell);
+    if (this.image.getAttribute("src") === address) return;
+    this.under.src = cell.thumb;
+    this.image.classList.remove("ready");
+    this.image.src = address;
+    this.image.alt = cell.name;
+  }
+
+  async #load() {
+    const id = this.id;
+    try {
+      const detail = await api.get(`/api/photo/${id}`);
+      if (id !== this.id) return;
+      if (outbox.concerns(id)) {
+        // What is still on its way is newer than this answer: ask again, and keep what is shown until then.
+        this.#reloadSoon();
+        if (this.detail) return;
+      }
+      this.detail = detail;
+      this.#draw();
+    } catch (error) {
+      if (id === this.id && !this.detail) this.#missing(error);
+    }
+  }
+
+  #missing(error) {
+    for (const image of [this.under, this.image]) image.removeAttribute("src");
+    this.about.replaceChildren(
+      h("h1", { text: "This photo cannot be shown" }),
+      h("p", { class: "muted", text: error.message }),
+    );
+    for (const list of [this.suggested, this.accepted, this.rest]) list.replaceChildren();
+  }
+
+  #reloadSoon() {
+    if (this.id === null || !this.element.isConnected) return;
+    clearTimeout(this.#reload);
+    this.#reload = setTimeout(() => this.#load(), 120);
+  }
+
+  #draw() {
+    const { detail } = this;
+    const byId = new Map(detail.tags.map((tag) => [tag.id, tag]));
+    this.open = detail.suggested.map(([tag, p]) => ({ id: tag, text: byId.get(tag)?.text ?? store.tagText(tag), p }));
+    this.#cursor = Math.min(this.#cursor, Math.max(0, this.open.length - 1));
+    const say = (tag, state) => this.#say(tag, state, "suggested");
+    const why = (tag) => openWhy(this.id, tag);
+    this.suggested.replaceChildren(
+      ...this.open.map((tag, at) => suggestionRow(tag, at === this.#cursor, { say, why })),
+    );
+    if (!this.open.length) this.suggested.append(h("li", { class: "muted", text: "Nothing left to decide here." }));
+    const yes = detail.tags.filter((tag) => tag.state === 1);
+    this.accepted.replaceChildren(
+      ...yes.map((tag) => tagRow(tag, { say: (id, state) => this.#say(id, state, "human"), why })),
+    );
+    if (!yes.length) this.accepted.append(h("li", { class: "muted", text: "No tags yet." }));
+    this.about.replaceChildren(...aboutPhoto(detail));
+    this.rest.replaceChildren(...rejectedChips(detail, (id) => this.#say(id, -1, "human")), ...historyOf(detail));
+    document.title = `${detail.name} – tagloom`;
+  }
+
+  #drawPlace() {
+    const at = store.order ? store.order.ids.indexOf(this.id) : -1;
+    this.place.textContent = at < 0 ? "" : `${count(at + 1)} of ${count(store.order.ids.length)}`;
+  }
+
+  #prefetch() {
+    const at = store.order?.ids.indexOf(this.id) ?? -1;
+    if (at < 0) return;
+    const ids = AHEAD.map((step) => store.order.ids[at + step]).filter((id) => id !== undefined);
+    for (const id of ids) this.#prefetchOne(id);
+    for (const id of this.#pictures.keys()) if (!ids.includes(id)) this.#pictures.delete(id);
+  }
+
+  async #prefetchOne(id) {
+    if (this.#pictures.has(id)) return;
+    const picture = new Image();
+    this.#pictures.set(id, picture);
+    const cell = await store.cell(id);
+    if (cell) picture.src = largeUrl(cell);
+  }
+
+  #say(tag, state, origin) {
+    markPaint();
+    if (!this.detail) return;
+    const { detail } = this;
+    const known = detail.tags.find((other) => other.id === tag);
+    const now = {
+      id: tag,
+      text: store.tagText(tag),
+      p: null,
+      implied: false,
+      ...known,
+      state: state < 0 ? null : state,
+      origin,
+    };
+    detail.tags = [...detail.tags.filter((other) => other.id !== tag), now];
+    detail.suggested = detail.suggested.filter(([other]) => other !== tag);
+    this.#draw();
+    decide([this.id], [tag], state, origin);
+  }
+
+  #current() {
+    const tag = this.open?.[this.#cursor];
+    if (!tag) toast("Nothing is suggested here. Press t to add a tag, → for the next photo.");
+    return tag;
+  }
+
+  #step(by) {
+    const ids = store.order?.ids;
+    const next = ids ? ids[ids.indexOf(this.id) + by] : undefined;
+    if (next === undefined) return toast(by > 0 ? "This is the last photo." : "This is the first photo.");
+    go(`/photo/${next}`, { replace: true });
+  }
+
+  #choose(by) {
+    if (!this.open?.length) return;
+    this.#cursor = (this.#cursor + by + this.open.length) % this.open.length;
+    this.#draw();
+  }
+
+  /** Arrow keys, which other pages leave to their grid. @param {KeyboardEvent} event @returns {boolean} */
+  key(event) {
+    const run = {
+      ArrowLeft: () => this.#step(-1),
+      ArrowRight: () => this.#step(1),
+      ArrowUp: () => this.#choose(-1),
+      ArrowDown: () => this.#choose(1),
+    }[event.key];
+    if (!run || event.ctrlKey || event.metaKey) return false;
+    run();
+    return true;
+  }
+
+  #decideCurrent(state) {
+    const tag = this.detail && this.#current();
+    if (tag) this.#say(tag.id, state, "suggested");
+  }
+
+  get actions() {
+    return {
+      accept: () => this.#decideCurrent(1),
+      reject: () => this.#decideCurrent(0),
+      addTag: () => this.box.input.focus(),
+      why: () => this.#current() && openWhy(this.id, this.#current().id),
+      similar: () => go("/", { query: { similar: this.id } }),
+      nextOpen: () => this.#step(1),
+      back: () => {
+        store.lastPhoto = this.id;
+        go(store.order?.path ?? "/");
+      },
+    };
+  }
+}

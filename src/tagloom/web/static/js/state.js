@@ -1,0 +1,212 @@
+/**
+ * What this tab knows: the project, its tags, cells of photos, and the order last shown. Views listen to its events.
+ */
+
+import * as api from "./api.js";
+
+const MOST_CELLS = 20000;
+const CELLS_PER_REQUEST = 150;
+
+/**
+ * @typedef {{id: number, name: string, width: number, height: number, thumb: string, yes: number[], no: number[],
+ *   suggested: [number, number][], stack: number[] | null, reviewed: boolean}} Cell
+ * @typedef {{photos: number[], tags: number[], state: 1 | 0 | -1, origin: string}} Decision
+ */
+
+/**
+ * Events: project, progress, cells (detail: ids that came), stale (ids, or null for all), learned, decided, jobs,
+ * reset, link.
+ */
+class Store extends EventTarget {
+  project = {
+    name: "",
+    tags: [],
+    folders: [],
+    n_photos: 0,
+    kind: "probability",
+    progress: null,
+    can_write: false,
+    model: null,
+  };
+  tags = new Map();
+  cells = new Map();
+  jobs = new Map();
+  progress = null;
+  version = 0;
+  /**
+   * The order last shown, so that the photo page knows what comes next.
+   * @type {{ids: Int32Array, path: string} | null}
+   */
+  order = null;
+  /**
+   * The photo that the photo page was on when it was left; the page it came from puts its cursor there.
+   * @type {number | null}
+   */
+  lastPhoto = null;
+  #stale = new Set();
+  #asked = new Set();
+  #wanted = new Set();
+  #timer = 0;
+  #floor = new Map();
+  #overlays = new Set();
+  #reload = 0;
+
+  emit(type, detail = null) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+
+  async loadProject() {
+    this.project = await api.get("/api/project");
+    this.tags = new Map(this.project.tags.map((tag) => [tag.id, tag]));
+    this.version = Math.max(this.version, this.project.version ?? 0);
+    this.progress = this.project.progress ?? this.progress;
+    this.emit("project");
+    this.emit("progress");
+  }
+
+  /** Counts per tag change with every decision: read them again, but not after each key. */
+  reloadProjectSoon() {
+    clearTimeout(this.#reload);
+    this.#reload = setTimeout(() => this.loadProject().catch(() => {}), 900);
+  }
+
+  tagText(id) {
+    return this.tags.get(id)?.text ?? `tag ${id}`;
+  }
+
+  /** Ask for cells that are missing or stale; "cells" is emitted when they have come. */
+  want(ids) {
+    for (const id of ids) {
+      if ((!this.cells.has(id) || this.#stale.has(id)) && !this.#asked.has(id)) this.#wanted.add(id);
+    }
+    if (this.#wanted.size && !this.#timer) this.#timer = setTimeout(() => this.#fetchWanted(), 0);
+  }
+
+  #fetchWanted() {
+    this.#timer = 0;
+    const ids = [...this.#wanted];
+    this.#wanted.clear();
+    for (let start = 0; start < ids.length; start += CELLS_PER_REQUEST)
+      this.#fetch(ids.slice(start, start + CELLS_PER_REQUEST));
+  }
+
+  async #fetch(ids) {
+    for (const id of ids) {
+      this.#asked.add(id);
+      this.#stale.delete(id);
+    }
+    try {
+      const answer = await api.get(`/api/cells?ids=${ids.join(",")}`);
+      this.#put(answer.cells, answer.version);
+    } catch (error) {
+      for (const id of ids) this.#stale.add(id);
+      if (error instanceof api.ApiError && ids.length > 1) return this.#fetchHalves(ids);
+    } finally {
+      for (const id of ids) this.#asked.delete(id);
+    }
+    this.emit("cells", ids);
+  }
+
+  /** One photo that is gone must not hide the others that were asked for with it. */
+  #fetchHalves(ids) {
+    const middle = ids.length >> 1;
+    return Promise.all([this.#fetch(ids.slice(0, middle)), this.#fetch(ids.slice(middle))]);
+  }
+
+  #put(cells, version) {
+    for (const cell of cells) {
+      const older = version < (this.#floor.get(cell.id) ?? 0);
+      if (older && this.cells.has(cell.id)) continue;
+      this.cells.delete(cell.id);
+      this.cells.set(cell.id, this.#overlaid(cell));
+    }
+    for (const id of this.cells.keys()) {
+      if (this.cells.size <= MOST_CELLS) break;
+      this.cells.delete(id);
+    }
+  }
+
+  #overlaid(cell) {
+    let shown = cell;
+    for (const decision of this.#overlays) {
+      if (decision.photos.includes(cell.id)) shown = decided(shown, decision);
+    }
+    return shown;
+  }
+
+  /** One photo's cell now or when it has come. @param {number} id @returns {Promise<Cell | undefined>} */
+  cell(id) {
+    if (this.cells.has(id) && !this.#stale.has(id)) return Promise.resolve(this.cells.get(id));
+    return new Promise((resolve) => {
+      const listen = ({ detail }) => {
+        if (!detail?.includes(id)) return;
+        this.removeEventListener("cells", listen);
+        resolve(this.cells.get(id));
+      };
+      this.addEventListener("cells", listen);
+      this.want([id]);
+    });
+  }
+
+  /** Show a decision before the server has confirmed it. @param {Decision} decision */
+  overlay(decision) {
+    this.#overlays.add(decision);
+    for (const id of decision.photos) {
+      const cell = this.cells.get(id);
+      if (cell) this.cells.set(id, decided(cell, decision));
+    }
+    this.emit("cells", decision.photos);
+  }
+
+  /** The server has it: answers older than `version` no longer count for these photos. */
+  confirm(decision, version) {
+    this.#overlays.delete(decision);
+    this.version = Math.max(this.version, version);
+    for (const id of decision.photos) this.#floor.set(id, version);
+    // A tag that is open again may be suggested again: only the server knows.
+    if (decision.state === -1) this.invalidate(decision.photos);
+  }
+
+  /** The server refused it, or it was taken back: show what the server says. */
+  withdraw(decision) {
+    this.#overlays.delete(decision);
+    this.invalidate(decision.photos);
+  }
+
+  /**
+   * These cells (or all) are no longer what the server has; what is on screen is read again.
+   * @param {number[] | null} ids
+   */
+  invalidate(ids) {
+    for (const id of ids ?? this.cells.keys()) this.#stale.add(id);
+    this.emit("stale", ids);
+  }
+}
+
+/**
+ * A cell as it looks after a decision.
+ * @param {Cell} cell
+ * @param {Decision} decision
+ * @returns {Cell}
+ */
+export function decided(cell, { tags, state }) {
+  const others = (list) => list.filter((tag) => !tags.includes(tag));
+  return {
+    ...cell,
+    yes: state === 1 ? [...others(cell.yes), ...tags] : others(cell.yes),
+    no: state === 0 ? [...others(cell.no), ...tags] : others(cell.no),
+    suggested: cell.suggested.filter(([tag]) => !tags.includes(tag)),
+    reviewed: cell.reviewed || state >= 0,
+  };
+}
+
+/**
+ * The address of the large picture; the thumbnail's content hash makes it cacheable for ever.
+ * @param {Cell} cell
+ * @returns {string}
+ */
+export function largeUrl(cell) {
+  return `/large/${cell.id}?v=${new URL(cell.thumb, location.origin).searchParams.get("v") ?? ""}`;
+}
+
+export const store = new Store();

@@ -1,0 +1,169 @@
+/** Choosing a tag by typing: a combobox over the vocabulary and its aliases, by the ARIA pattern. */
+
+import { ensureTag } from "./decide.js";
+import { h } from "./dom.js";
+import { count } from "./format.js";
+import { store } from "./state.js";
+import { complain } from "./toast.js";
+
+const MOST = 12;
+let serial = 0;
+
+/**
+ * Tags that match what was typed: the same words first, then beginnings, words, then anywhere, then aliases.
+ * @param {string} typed
+ * @param {Iterable<{id: number, text: string, aliases: string[], n_yes: number}>} tags
+ * @returns {{tag: any, alias: string | null, rank: number}[]}
+ */
+export function matches(typed, tags) {
+  const wanted = fold(typed);
+  const found = [];
+  for (const tag of tags) {
+    const rank = rankOf(fold(tag.text), wanted);
+    if (rank < 3) {
+      found.push({ tag, alias: null, rank });
+      continue;
+    }
+    const alias = (tag.aliases ?? []).find((other) => rankOf(fold(other), wanted) < 3);
+    if (alias !== undefined) found.push({ tag, alias, rank: 3 });
+  }
+  found.sort((a, b) => a.rank - b.rank || b.tag.n_yes - a.tag.n_yes || a.tag.text.localeCompare(b.tag.text));
+  return found;
+}
+
+function fold(text) {
+  return text.normalize("NFKD").replace(/\p{M}/gu, "").toLocaleLowerCase().trim();
+}
+
+function rankOf(text, wanted) {
+  if (text === wanted) return -1;
+  if (text.startsWith(wanted)) return 0;
+  if (text.includes(` ${wanted}`)) return 1;
+  return text.includes(wanted) ? 2 : 3;
+}
+
+/** A combobox; `pick` is called with the id of the chosen tag. */
+export class TagBox {
+  #options = [];
+  #active = 0;
+
+  /**
+   * @param {{label: string, pick: (tag: number) => void, create?: boolean, up?: boolean, flow?: boolean, testid?:
+   *   string, keep?: boolean, quiet?: boolean, placeholder?: string}} options `quiet` opens the list only once
+   *   something is typed
+   */
+  constructor(options) {
+    this.options = options;
+    this.id = `tags-${(serial += 1)}`;
+    this.input = this.#makeInput();
+    const look = `combo-list ${options.flow ? "flow" : ""}`;
+    this.list = h("div", { id: this.id, role: "listbox", class: look, "aria-label": options.label, hidden: true });
+    this.list.addEventListener("pointerdown", (event) => event.preventDefault());
+    this.list.addEventListener("click", (event) => {
+      const node = event.target.closest("[role=option]");
+      if (node) this.#pick(Number(node.dataset.at));
+    });
+    this.element = h("div", { class: `combo ${options.up ? "up" : ""}` }, this.input, this.list);
+  }
+
+  #makeInput() {
+    const { label, placeholder, testid, quiet } = this.options;
+    return h("input", {
+      class: "input",
+      type: "text",
+      role: "combobox",
+      "aria-label": label,
+      "aria-autocomplete": "list",
+      "aria-expanded": "false",
+      "aria-controls": this.id,
+      autocomplete: "off",
+      spellcheck: "false",
+      maxlength: "200",
+      placeholder: placeholder ?? label,
+      "data-testid": testid ?? "tag-input",
+      on: {
+        input: () => this.#open(),
+        focus: () => quiet || this.#open(),
+        blur: () => this.#close(),
+        keydown: (event) => this.#key(event),
+      },
+    });
+  }
+
+  #open() {
+    const typed = this.input.value.trim();
+    const found = matches(typed, store.tags.values()).slice(0, MOST);
+    this.#options = found;
+    const exact = found.some(({ tag, alias }) => fold(alias ?? tag.text) === fold(typed));
+    if (this.options.create && typed && !exact) this.#options = [...found, { make: typed }];
+    this.#active = 0;
+    this.list.replaceChildren(...this.#options.map((option, at) => this.#option(option, at, typed)));
+    this.list.hidden = this.#options.length === 0;
+    this.#point();
+  }
+
+  #option(option, at, typed) {
+    const props = {
+      class: "combo-option",
+      role: "option",
+      id: `${this.id}-${at}`,
+      "data-at": at,
+      "data-testid": "tag-option",
+    };
+    if (option.make) return h("div", props, h("span", {}, "New tag “", h("strong", { text: option.make }), "”"));
+    const { tag, alias } = option;
+    const note = alias === null ? (tag.n_yes ? count(tag.n_yes) : "") : `also: ${alias}`;
+    return h("div", props, h("span", {}, highlighted(tag.text, typed)), h("span", { class: "note num", text: note }));
+  }
+
+  #point() {
+    const open = !this.list.hidden;
+    this.input.setAttribute("aria-expanded", String(open));
+    [...this.list.children].forEach((node, at) => node.setAttribute("aria-selected", String(at === this.#active)));
+    const node = open ? this.list.children[this.#active] : null;
+    if (node) {
+      this.input.setAttribute("aria-activedescendant", node.id);
+      node.scrollIntoView({ block: "nearest" });
+    } else this.input.removeAttribute("aria-activedescendant");
+  }
+
+  #close() {
+    this.list.hidden = true;
+    this.#point();
+  }
+
+  #key(event) {
+    const n = this.#options.length;
+    const step = { ArrowDown: 1, ArrowUp: n - 1 }[event.key];
+    if (step !== undefined) {
+      if (this.list.hidden) this.#open();
+      else this.#active = (this.#active + step) % n;
+      this.#point();
+    } else if (event.key === "Enter" && !this.list.hidden) this.#pick(this.#active);
+    else if (event.key === "Escape" && !this.list.hidden && this.input.value) {
+      this.input.value = "";
+      this.#close();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  async #pick(at) {
+    const option = this.#options[at];
+    if (!option) return;
+    this.input.value = "";
+    this.#close();
+    if (!this.options.keep) this.input.blur();
+    try {
+      this.options.pick(option.make ? await ensureTag(option.make) : option.tag.id);
+    } catch (error) {
+      complain(error);
+    }
+  }
+}
+
+function highlighted(text, typed) {
+  const at = typed ? text.toLocaleLowerCase().indexOf(typed.toLocaleLowerCase()) : -1;
+  if (at < 0) return [text];
+  return [text.slice(0, at), h("mark", { text: text.slice(at, at + typed.length) }), text.slice(at + typed.length)];
+}

@@ -1,0 +1,160 @@
+/** The queue of what to label next: one large photo, one question, yes or no. */
+
+import { get } from "./api.js";
+import { decide, markPaint } from "./decide.js";
+import { button, h } from "./dom.js";
+import { plural, strength } from "./format.js";
+import { firstPaint } from "./photo-list.js";
+import { go } from "./router.js";
+import { largeUrl, store } from "./state.js";
+import { TagBox } from "./tags.js";
+import { complain } from "./toast.js";
+import { openWhy } from "./why.js";
+
+const LENGTH = 50;
+const AHEAD = 8;
+
+/** Asks about one photo at a time. */
+export class TeachQueue {
+  #tag = null;
+  #ids = [];
+  #at = 0;
+  #asked = null;
+
+  constructor() {
+    this.image = h("img", { class: "large", alt: "" });
+    this.image.addEventListener("load", () => this.image.classList.add("ready"));
+    this.card = h("div", { class: "teach-card" }, h("div", { class: "stage" }, this.image), this.#makeAsk());
+    const back = button("Back to the photos", () => go("/"));
+    this.done = h("div", { class: "empty", hidden: true }, h("p", { text: "Nothing is left to ask." }), back);
+    this.element = h("div", { class: "teach" }, this.card, this.done);
+    store.addEventListener("cells", ({ detail }) => this.#concerns(detail) && this.#draw());
+    store.addEventListener("stale", ({ detail }) => this.#concerns(detail) && store.want([this.#id()]));
+  }
+
+  #makeAsk() {
+    this.question = h("h2", { class: "question", "aria-live": "polite" });
+    this.note = h("p", { class: "muted" });
+    this.tags = h("div", { class: "chips" });
+    this.next = h("div", { class: "strip next", "aria-hidden": "true" });
+    this.box = new TagBox({
+      label: "Add a tag",
+      placeholder: "Add another tag (t)",
+      create: true,
+      up: true,
+      keep: true,
+      pick: (tag) => decide([this.#id()], [tag], 1),
+    });
+    this.yes = button("Yes", () => this.#answer(1), { kind: "primary", icon: "check", key: "a" });
+    this.no = button("No", () => this.#answer(0), { icon: "cross", key: "r" });
+    const skip = button("Skip", () => this.#step(1), { key: "→" });
+    const answers = h("div", { class: "answers" }, this.no, skip, this.yes);
+    const parts = [this.question, answers, this.tags, this.box.element, this.note, this.next];
+    return h("div", { class: "teach-ask" }, parts);
+  }
+
+  #concerns(ids) {
+    const id = this.#id();
+    return this.element.isConnected && id !== undefined && (ids === null || ids.includes(id));
+  }
+
+  /** @param {number | null} tag the one to ask about; null asks about each photo's best suggestion */
+  async start(tag) {
+    this.#tag = tag;
+    try {
+      const { ids, reason } = await get(`/api/teach?n=${LENGTH}${tag === null ? "" : `&tag=${tag}`}`);
+      this.#ids = ids;
+      this.#at = 0;
+      this.note.textContent = reason;
+      this.done.hidden = ids.length > 0;
+      this.card.hidden = ids.length === 0;
+      store.want(ids);
+      await this.#draw();
+    } catch (error) {
+      complain(error);
+    }
+    firstPaint();
+  }
+
+  #id() {
+    return this.#ids[this.#at];
+  }
+
+  async #draw() {
+    const id = this.#id();
+    if (id === undefined) return;
+    const cell = await store.cell(id);
+    if (!cell || id !== this.#id()) return;
+    if (this.image.getAttribute("src") !== largeUrl(cell)) {
+      this.image.classList.remove("ready");
+      this.image.src = largeUrl(cell);
+    }
+    this.image.alt = cell.name;
+    const best =
+      this.#tag === null
+        ? cell.suggested[0]
+        : [this.#tag, cell.suggested.find(([tag]) => tag === this.#tag)?.[1] ?? null];
+    this.#asked = best?.[0] ?? null;
+    this.#ask(best);
+    this.tags.replaceChildren(...cell.yes.map((tag) => h("span", { class: "chip", text: store.tagText(tag) })));
+    this.next.replaceChildren(...this.#ids.slice(this.#at + 1, this.#at + 1 + AHEAD).map((other) => ahead(other)));
+  }
+
+  #ask(best) {
+    this.yes.disabled = this.no.disabled = !best;
+    if (!best) return this.question.replaceChildren("Which tags belong to this photo?");
+    const [tag, p] = best;
+    this.question.replaceChildren(
+      "Does this show ",
+      h("strong", { text: store.tagText(tag) }),
+      "?",
+      p === null ? "" : h("span", { class: "muted num", text: ` ${strength(p, store.project.kind)}` }),
+    );
+  }
+
+  #answer(state) {
+    if (this.#asked === null) return;
+    markPaint();
+    decide([this.#id()], [this.#asked], state, this.#tag === null ? "suggested" : "human");
+    const left = store.cells.get(this.#id())?.suggested.length ?? 0;
+    if (this.#tag !== null || !left) this.#step(1);
+  }
+
+  #step(by) {
+    const at = this.#at + by;
+    if (at < 0) return;
+    if (at >= this.#ids.length) return this.start(this.#tag);
+    this.#at = at;
+    this.#draw();
+    this.question.title = plural(this.#ids.length - at, "photo");
+  }
+
+  /** @param {KeyboardEvent} event @returns {boolean} */
+  key(event) {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (by === undefined) return false;
+    this.#step(by);
+    return true;
+  }
+
+  get actions() {
+    return {
+      accept: () => this.#answer(1),
+      reject: () => this.#answer(0),
+      addTag: () => this.box.input.focus(),
+      nextOpen: () => this.#step(1),
+      similar: () => go("/", { query: { similar: this.#id() } }),
+      why: () => this.#asked !== null && openWhy(this.#id(), this.#asked),
+      back: () => go("/"),
+    };
+  }
+}
+
+function ahead(id) {
+  const image = h("img", { alt: "" });
+  store.cell(id).then((cell) => {
+    if (!cell) return;
+    image.src = cell.thumb;
+  });
+  return image;
+}

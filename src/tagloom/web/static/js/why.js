@@ -1,0 +1,96 @@
+/** Why a tag is suggested: labelled photos like this one, and the parts of the picture that speak for it. */
+
+import { get } from "./api.js";
+import { openDialog } from "./dialog.js";
+import { h, meter } from "./dom.js";
+import { store } from "./state.js";
+
+const MOST = 8;
+
+/** @param {number} photo @param {number} tag @returns {Promise<void>} */
+export function openWhy(photo, tag) {
+  return openDialog(`Why “${store.tagText(tag)}”?`, () => ({ body: [whyPanel(photo, tag)] }), {
+    testid: "why",
+    wide: true,
+  });
+}
+
+/** The explanation as an element that fills itself. @param {number} photo @param {number} tag @returns {HTMLElement} */
+function whyPanel(photo, tag) {
+  const panel = h("div", { class: "why" }, h("p", { class: "muted", text: "Working it out…" }));
+  get(`/api/photo/${photo}/why/${tag}`).then(
+    (why) => panel.replaceChildren(...parts(why)),
+    (error) => panel.replaceChildren(h("p", { text: error.message })),
+  );
+  return panel;
+}
+
+function parts(why) {
+  const most = Math.max(1e-9, ...[...why.photos, ...why.groups, ...why.tags].map(({ amount }) => Math.abs(amount)));
+  const sections = [
+    section("Labelled photos behind it", why.photos, (list) =>
+      h(
+        "div",
+        { class: "strip" },
+        list.map((one) => neighbor(one, most)),
+      ),
+    ),
+    section("What in the picture", why.groups, (list) => bars(list, most)),
+    section("Other tags", why.tags, (list) => bars(list, most)),
+  ].filter(Boolean);
+  if (!sections.length) sections.push(h("p", { text: "No single photo or feature stands out." }));
+  if (!why.photos_exact)
+    sections.push(
+      h("p", {
+        class: "muted",
+        text: "A simpler model stands in for the one that made the suggestion: read the amounts as hints.",
+      }),
+    );
+  return [...sections, ...(why.notes ?? []).map((text) => h("p", { class: "muted", text }))];
+}
+
+function section(title, list, draw) {
+  const shown = list.slice(0, MOST);
+  return shown.length ? h("section", {}, h("h3", { text: title }), draw(shown)) : null;
+}
+
+function neighbor({ photo_id: id, has_tag: has, amount }, most) {
+  const image = h("img", { alt: `photo ${id}` });
+  store.cell(id).then((cell) => {
+    if (!cell) return;
+    image.src = cell.thumb;
+    image.alt = cell.name;
+  });
+  const link = h(
+    "a",
+    { href: `/photo/${id}`, "data-link": true, on: { click: (event) => event.target.closest("dialog")?.close() } },
+    image,
+  );
+  return h(
+    "figure",
+    {},
+    link,
+    meter(Math.abs(amount) / most, amount < 0 ? "against" : ""),
+    h("figcaption", { class: "num", text: `${has ? "has it" : "lacks it"} ${signed(amount)}` }),
+  );
+}
+
+function bars(list, most) {
+  return h(
+    "ul",
+    { class: "why-bars" },
+    list.map(({ name, amount }) =>
+      h(
+        "li",
+        {},
+        h("span", { text: name }),
+        meter(Math.abs(amount) / most, amount < 0 ? "against" : ""),
+        h("span", { class: "num muted", text: signed(amount) }),
+      ),
+    ),
+  );
+}
+
+function signed(amount) {
+  return `${amount < 0 ? "−" : "+"}${Math.abs(amount).toPrecision(2)}`;
+}

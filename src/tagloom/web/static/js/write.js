@@ -1,0 +1,137 @@
+/** Writing keywords beside the photos: first what would change in each file, then the writing itself. */
+
+import { get, post } from "./api.js";
+import { button, h } from "./dom.js";
+import { openExport } from "./export.js";
+import { count, plural } from "./format.js";
+import { firstPaint } from "./photo-list.js";
+import { store } from "./state.js";
+import { complain } from "./toast.js";
+
+const SHOWN = 200;
+const NOTE =
+  "Keywords go into XMP files beside the photos, which other programs read. " +
+  "The photos themselves are not touched, and every write can be taken back.";
+
+/** The dry run and the write. */
+export class WritePage {
+  title = "Write keywords";
+  #plan = null;
+  #shown = SHOWN;
+
+  constructor() {
+    this.summary = h("p", { class: "muted", role: "status" });
+    this.write = button("Write", () => this.#start(), { kind: "primary", icon: "write", testid: "write" });
+    this.list = h("ul", { class: "plan", "data-testid": "write-plan" });
+    this.more = button("Show more files", () => ((this.#shown += SHOWN), this.#draw()));
+    const actions = h(
+      "div",
+      { class: "page-actions" },
+      button("Export…", openExport, { testid: "export" }),
+      button("Check again", () => this.enter()),
+      this.write,
+    );
+    const head = h(
+      "header",
+      { class: "page-head" },
+      h("div", {}, h("h1", { text: "Write keywords" }), this.summary),
+      actions,
+    );
+    const note = h("p", {
+      class: "muted",
+      text: NOTE,
+    });
+    this.element = h(
+      "section",
+      { class: "page scroll", "aria-label": "Write keywords" },
+      h("div", { class: "column" }, head, note, this.list, this.more),
+    );
+    store.addEventListener(
+      "jobs",
+      ({ detail }) => this.element.isConnected && detail.kind === "write" && this.#working(detail),
+    );
+  }
+
+  async enter() {
+    this.summary.textContent = "Looking at what would change…";
+    this.write.disabled = true;
+    try {
+      this.#plan = await get("/api/write/plan");
+      this.#draw();
+    } catch (error) {
+      this.summary.textContent = "What would change is not known.";
+      complain(error);
+    }
+    firstPaint();
+  }
+
+  #draw() {
+    const { files, n, cut } = this.#plan;
+    const listed = files.filter((file) => file.adds.length || file.removes.length || file.conflict);
+    // Of a cut plan the rest is not known here: there may be something to write even if the first files are done.
+    const canWrite = store.project.can_write !== false && (listed.length > 0 || cut);
+    this.write.disabled = !canWrite;
+    this.write.lastChild.textContent = cut
+      ? "Write all files"
+      : canWrite
+        ? `Write ${plural(listed.length, "file")}`
+        : "Write";
+    this.summary.textContent = summary(listed, cut);
+    this.list.replaceChildren(...listed.slice(0, this.#shown).map(fileLine));
+    if (cut) {
+      const text = `Only the first ${count(files.length)} of ${count(n)} files were looked at for this list.`;
+      this.list.append(h("li", { class: "muted", text }));
+    }
+    this.more.hidden = listed.length <= this.#shown;
+  }
+
+  async #start() {
+    this.write.disabled = true;
+    try {
+      await post("/api/jobs", { kind: "write" });
+      this.summary.textContent = "Writing…";
+    } catch (error) {
+      this.write.disabled = false;
+      complain(error);
+    }
+  }
+
+  #working(job) {
+    if (job.state === "running")
+      this.summary.textContent = job.total ? `Writing: ${count(job.done)} of ${count(job.total)}` : "Writing…";
+    else this.enter();
+  }
+
+  get actions() {
+    return { refresh: () => this.enter() };
+  }
+}
+
+function summary(listed, cut) {
+  if (store.project.can_write === false) return "The folder of the photos cannot be written to now.";
+  if (!listed.length) return cut ? "There may be more to write." : "All keywords are written: there is nothing to do.";
+  const conflicts = listed.filter((file) => file.conflict).length;
+  const look = conflicts ? `, ${count(conflicts)} of them need a look` : "";
+  return `${plural(listed.length, "file")} would change${look}.`;
+}
+
+function fileLine(file) {
+  const slash = file.path.lastIndexOf("/") + 1;
+  const name = [h("span", { class: "muted", text: file.path.slice(0, slash) }), file.path.slice(slash)];
+  return h(
+    "li",
+    { class: file.conflict ? "file conflict" : "file" },
+    file.photo
+      ? h("a", { class: "file-name", href: `/photo/${file.photo}`, "data-link": true }, name)
+      : h("span", { class: "file-name" }, name),
+    h(
+      "span",
+      { class: "chips" },
+      file.adds.map((text) => h("span", { class: "chip plus", text })),
+      file.removes.map((text) => h("span", { class: "chip minus", text })),
+    ),
+    file.conflict
+      ? h("span", { class: "file-note", text: file.problem ?? "Changed by another program meanwhile: both are kept." })
+      : null,
+  );
+}

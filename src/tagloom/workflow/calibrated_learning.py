@@ -1,0 +1,200 @@
+"""Fitting an annotator so that its numbers are probabilities, where there are labels enough to tell."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tagloom.core.annotator import Annotator
+from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.tuning import CalibratedAnnotator, estimate_completeness
+from tagloom.workflow.probability_map import (
+    ProbabilityMap,
+    ScoreScale,
+    common_threshold,
+    load_scale,
+    scale_arrays,
+)
+from tagloom.workflow.project_suggest import PROBABILITY, SCORE
+from tagloom.workflow.training_labels import TrainingLabels
+
+__all__ = [
+    "MIN_PHOTOS",
+    "MIN_YES",
+    "Calibration",
+    "Numbers",
+    "correct_named",
+    "learn",
+    "tells_probabilities",
+    "too_few",
+]
+
+#: Labelled photos, and pairs of photo and tag that are a yes, from which on probabilities can be told.
+MIN_PHOTOS, MIN_YES = 20, 20
+#: Named tags that it takes to estimate which share of the true ones is named.
+MIN_NAMED = 100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """From an annotator's scores to probabilities.
+
+    Parameters
+    ----------
+    trained, new : ProbabilityMap
+        For photos that were there in training, and for photos never seen.
+    scale : ScoreScale
+        Of the scores in training.
+    completeness : float
+        Share of the true tags that are named, for tags that were named rather than judged.
+    """
+
+    trained: ProbabilityMap
+    new: ProbabilityMap
+    scale: ScoreScale
+    completeness: float
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what a model file holds of it."""
+        return self.trained.arrays("map") | self.new.arrays("new_map") | scale_arrays(self.scale)
+
+    @classmethod
+    def load(cls, arrays: dict[str, NDArray[Any]], completeness: float) -> "Calibration":
+        """Return what `arrays` gave."""
+        maps = ProbabilityMap.load(arrays, "map"), ProbabilityMap.load(arrays, "new_map")
+        return cls(*maps, load_scale(arrays), completeness)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """What came out of learning: numbers for every photo and tag, of a kind.
+
+    Parameters
+    ----------
+    annotator : Annotator
+        Fitted with all labels.
+    values : ndarray of float32, shape (n, c)
+        Probabilities or scores. A probability of an entry that was decided is what is said without its photo's labels.
+    kind : {"probability", "score"}
+        Which.
+    thresholds : ndarray of shape (c,)
+        A tag is suggested above its threshold.
+    why_scores : str
+        Why there are no probabilities.
+    calibration : Calibration or None
+        How scores become probabilities.
+    """
+
+    annotator: Annotator
+    values: NDArray[np.float32]
+    kind: str
+    thresholds: NDArray[np.float64]
+    why_scores: str = ""
+    calibration: Calibration | None = field(default=None)
+
+
+def tells_probabilities(annotator: Annotator) -> bool:
+    """Tell whether an annotator has probabilities of its own."""
+    return hasattr(annotator, "predict_proba")
+
+
+def too_few(labels: TrainingLabels) -> str:
+    """Return why probabilities cannot be told from these labels; empty: they can."""
+    n_yes = int((labels.said == 1).sum())
+    if labels.n_labeled < MIN_PHOTOS:
+        return f"probabilities take {MIN_PHOTOS} labelled photos, there are {labels.n_labeled}"
+    if n_yes < MIN_YES:
+        return f"probabilities take {MIN_YES} tags given to photos, there are {n_yes}"
+    return ""
+
+
+def learn(annotator: Annotator, X: Any, labels: TrainingLabels, *, precision: float) -> Numbers:
+    """Fit an annotator, and five times more with a fifth of the labelled photos hidden where that is worth it.
+
+    Parameters
+    ----------
+    annotator : Annotator
+        Cloned.
+    X : array of shape (n, d)
+        Features.
+    labels : TrainingLabels
+        What to learn from.
+    precision : float
+        Share of right ones that is wanted among the suggestions above the threshold.
+
+    Notes
+    -----
+    An annotator that tells probabilities itself is fitted once, and those are taken.
+    """
+    why = too_few(labels)
+    if why:
+        annotator.fit(X, labels.Y)
+        scores = np.asarray(annotator.transduction_, dtype=np.float32)
+        return Numbers(annotator, scores, SCORE, np.asarray(annotator.thresholds_, dtype=np.float64), why)
+    if tells_probabilities(annotator):
+        own: Any = annotator.fit(X, labels.Y)
+        values = own.probabilities_.astype(np.float32)
+        limit = common_threshold(values, labels.said == UNKNOWN, precision)
+        return Numbers(own, values, PROBABILITY, np.full(values.shape[1], limit))
+    # Steps would raise just those photos whose tags happen to be named, and completeness with them.
+    method: Literal["platt", "auto"] = "platt" if labels.named.any() else "auto"
+    wrapper = _SparseCalibrated if sparse.issparse(X) else CalibratedAnnotator
+    fitted = wrapper(annotator, method=method, random_state=0).fit(X, labels.Y)
+    values = fitted.probabilities_.astype(np.float32)
+    completeness = _completeness(labels, fitted.probabilities_)
+    correct_named(values, labels.said, labels.named, labeled_rows(labels.said), completeness)
+    limit = common_threshold(values, labels.said == UNKNOWN, precision)
+    maps = ProbabilityMap.of(fitted.map_), ProbabilityMap.of(fitted.new_map_)
+    calibration = Calibration(*maps, fitted._scale, completeness)
+    return Numbers(fitted.annotator_, values, PROBABILITY, np.full(values.shape[1], limit), calibration=calibration)
+
+
+class _SparseCalibrated(CalibratedAnnotator):
+    """For annotators of word counts, which are mostly zero."""
+
+    _accepts_sparse = True
+
+
+def correct_named(
+    values: NDArray[np.float32],
+    said: LabelMatrix,
+    named: NDArray[np.bool_],
+    touched: NDArray[np.bool_],
+    completeness: float,
+) -> None:
+    """Turn probabilities of being named into those of having the tag, in place.
+
+    Parameters
+    ----------
+    values : ndarray of float32, shape (n, c)
+        Probabilities.
+    said : label matrix of shape (n, c)
+        What was decided.
+    named : ndarray of bool, shape (c,)
+        Tags that were named rather than judged; the others stay as they are.
+    touched : ndarray of bool, shape (n,)
+        Photos of which anything was decided.
+    completeness : float
+        Share of the true tags that are named.
+
+    Notes
+    -----
+    See `tagloom.tuning.PositiveUnlabeledAnnotator`: g/c, and on a touched photo that lacks the tag the probability that
+    it was forgotten, (1 - c)/c · g/(1 - g).
+    """
+    if completeness >= 1.0 or not named.any():
+        return
+    given = values[:, named]
+    absent = touched[:, None] & (said[:, named] == UNKNOWN)
+    odds = given / np.maximum(1.0 - given, np.finfo(np.float32).tiny)
+    forgotten = (1.0 - completeness) / completeness * odds
+    values[:, named] = np.minimum(np.where(absent, forgotten, given / completeness), 1.0)
+
+
+def _completeness(labels: TrainingLabels, probabilities: NDArray[np.float64]) -> float:
+    named = labels.named
+    if int((labels.said[:, named] == 1).sum()) < MIN_NAMED:
+        return 1.0
+    return estimate_completeness(labels.said[:, named], probabilities[:, named])

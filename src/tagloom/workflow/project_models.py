@@ -1,0 +1,66 @@
+"""The verbs behind ``tagloom train`` and ``tagloom suggest``: models, and what they say of photos."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_names import PhotoName
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project_score import ScoreResult
+    from tagloom.workflow.project_suggest import Suggestion
+    from tagloom.workflow.project_train import TrainResult
+    from tagloom.workflow.project_update import UpdateResult
+    from tagloom.workflow.settings import Settings
+
+__all__ = ["ModelVerbs"]
+
+
+class ModelVerbs:
+    """What a project learns and suggests.
+
+    Attributes
+    ----------
+    store : ProjectStore
+        The project.
+    """
+
+    store: ProjectStore
+
+    @property
+    def settings(self) -> "Settings":
+        """All settings."""
+        raise NotImplementedError
+
+    def train(self, method: str | None = None, *, progress: Progress = NO_PROGRESS) -> "TrainResult":
+        """Learn from what was said (see `tagloom.workflow.project_train.train`)."""
+        from tagloom.workflow.project_train import train
+
+        return train(self.store, self.settings, method, progress=progress)
+
+    def update(self) -> "UpdateResult":
+        """Learn from a few more decisions (see `tagloom.workflow.project_update.update`)."""
+        from tagloom.workflow.project_update import update
+
+        return update(self.store, self.settings)
+
+    def score_new(self) -> "ScoreResult":
+        """Give suggestions to photos that came after training (see `tagloom.workflow.project_score.score_new`)."""
+        from tagloom.workflow.project_score import score_new
+
+        return score_new(self.store, self.settings)
+
+    def suggest(
+        self,
+        photos: PhotoName | Sequence[PhotoName] | None = None,
+        *,
+        n: int = 5,
+        threshold: float | None = None,
+        above_only: bool = False,
+        base: Any = None,
+    ) -> "list[Suggestion]":
+        """Return suggestions for photos, best first (see `tagloom.workflow.project_suggest.suggest`)."""
+        from tagloom.workflow.project_suggest import suggest
+
+        return suggest(self.store, photos, n=n, threshold=threshold, above_only=above_only, base=base)

@@ -1,0 +1,295 @@
+"""Everything that the review page asks for, without HTTP: the page and the command line call the same verbs."""
+
+import itertools
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from tagloom.exceptions import InvalidInputError, StoreError
+from tagloom.store.decisions import Origin
+from tagloom.workflow.project import Project
+from tagloom.workflow.review_jobs import Job
+from tagloom.workflow.review_learning import Learner
+from tagloom.workflow.review_live import LiveReview
+from tagloom.workflow.review_photos import PhotoIndex
+from tagloom.workflow.review_ranking import PhotoQuery, Ranking, moment_text, rank
+from tagloom.workflow.review_views import batch_view, cell_views, photo_view, plan_view, tag_views, teach_ids
+from tagloom.workflow.review_work import job_work
+
+__all__ = ["NothingToUndoError", "ReviewSession"]
+
+N_PAIRS = 10_000
+N_HISTORY = 20
+_LONGEST_PAUSE = 60.0
+_COMPARED = {"default", "deep"}
+_N_PACE = 200
+
+
+class NothingToUndoError(StoreError):
+    """There is nothing to take back, or to bring back."""
+
+
+class ReviewSession(LiveReview):
+    """A review of a project.
+
+    Threads may share it. Decisions go to the store at once; what is held in memory is a copy that can be made again.
+
+    Parameters
+    ----------
+    project : Project
+        The project; it stays the caller's to close.
+    who : str
+        For the history.
+    exports : path, optional
+        The folder that exports go to; default: none can be made.
+    make_learner : callable, optional
+        Makes what learns in the background; default: the model's numbers change with the next training only.
+    with_looks : bool, default=True
+        Whether to work out, in the background, which photos look alike.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with (
+    ...     tempfile.TemporaryDirectory() as photos,
+    ...     Project.init(photos) as project,
+    ...     ReviewSession(project, with_looks=False) as session,
+    ... ):
+    ...     session.overview()["next_job"]
+    'scan'
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        who: str = "",
+        exports: str | os.PathLike[str] | None = None,
+        make_learner: Callable[[], Learner] | None = None,
+        with_looks: bool = True,
+    ) -> None:
+        self._who = who
+        self._exports = None if exports is None else Path(exports)
+        self._undo_lock = threading.Lock()
+        self._pace: deque[tuple[float, int]] = deque(maxlen=_N_PACE)
+        super().__init__(project, make_learner=make_learner, with_looks=with_looks)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # what there is ---------------------------------------------------------------------------------------------
+
+    def overview(self) -> dict[str, Any]:
+        """Return the project: tags, folders, progress, and what to do next."""
+        status = self.project.status()
+        state, model = self.state, self.project.store.models.active()
+        return {
+            "name": self.project.root.name,
+            "root": os.fsencode(self.project.root).decode("utf-8", errors="replace"),
+            "n_photos": len(state.photos),
+            "version": state.version,
+            "kind": state.kind,
+            "model": None if model is None else {"id": model.id, "method": str(model.settings.get("method", ""))},
+            "tags": tag_views(self._tags, state),
+            "folders": state.photos.folders,
+            "dates": _dates(state.photos),
+            "can_write": status.online,
+            "can_export": self._exports is not None,
+            "can_compare": self.looks.cosines is not None,
+            "next_step": status.next_step,
+            "next_job": self._next_job(status.command.split()[1]),
+            "progress": self.progress(),
+        }
+
+    def ranking(self, query: PhotoQuery) -> Ranking:
+        """Return the photos that a query means, in order."""
+        texts = {tag.id: "\n".join((tag.text, *tag.aliases)).casefold() for tag in self._tags} if query.words else {}
+        return rank(self.state, query, self.looks, texts)
+
+    def cells(self, ids: Sequence[int]) -> dict[str, Any]:
+        """Return what the grid shows of some photos."""
+        state = self.state
+        with state.lock:
+            return {"version": state.version, "cells": cell_views(state, self.looks, ids)}
+
+    def photo(self, photo: int) -> dict[str, Any]:
+        """Return all that is known of one photo."""
+        state = self.state
+        state.photos.row(photo)
+        history = self.project.history(N_HISTORY, photo=photo)
+        return photo_view(self.project.store, state, {tag.id: tag.text for tag in self._tags}, photo, history)
+
+    def why(self, photo: int, tag: int) -> dict[str, Any]:
+        """Return what speaks for a suggestion."""
+        self.photos.row(photo)
+        text = self.tag(tag).text
+        explain = getattr(self.project, "explain", None)
+        if explain is None:
+            raise StoreError("suggestions cannot be explained yet: the project has no verb for it")
+        found: dict[str, Any] = explain(photo, text).as_dict()
+        return found
+
+    def thumbnail(self, photo: int) -> bytes:
+        """Return a photo's thumbnail, WebP."""
+        return self.pictures.thumbnail(self.photos, photo)
+
+    def large(self, photo: int) -> bytes:
+        """Return a large picture of a photo, WebP."""
+        return self.pictures.large(self.photos, photo)
+
+    def teach(self, tag: int | None, n: int) -> dict[str, Any]:
+        """Return photos to label next."""
+        ids, reason = teach_ids(self.state, tag, n)
+        return {"ids": ids, "reason": reason}
+
+    def progress(self) -> dict[str, Any]:
+        """Return how far the review is, and how long the rest takes at the pace of this session."""
+        state = self.state
+        with state.lock:
+            n_reviewed, missing = int(state.reviewed.sum()), state.expected_missing
+        pace = self._seconds_per_photo()
+        left = len(state.photos) - n_reviewed
+        return {
+            "n_photos": len(state.photos),
+            "n_reviewed": n_reviewed,
+            "expected_missing": round(missing, 1),
+            "minutes_left": None if pace is None else round(left * pace / 60, 1),
+            "seconds_per_photo": None if pace is None else round(pace, 2),
+        }
+
+    def history(self, limit: int = 50) -> dict[str, Any]:
+        """Return the latest actions, and whether there is anything to take back or to bring back."""
+        can_undo, can_redo = self.reader.can_turn()
+        batches = [batch_view(batch) for batch in self.project.history(limit)]
+        return {"batches": batches, "can_undo": can_undo, "can_redo": can_redo}
+
+    def write_plan(self) -> dict[str, Any]:
+        """Return what writing keywords would do to which files; nothing is written."""
+        photos = self.photos
+        return plan_view(self.project.write(dry_run=True), dict(zip(photos.paths, photos.ids.tolist(), strict=True)))
+
+    # what is done ----------------------------------------------------------------------------------------------
+
+    def decide(
+        self, photos: Sequence[int], tags: Sequence[int], state: int, *, origin: Origin = "human"
+    ) -> dict[str, Any]:
+        """Say of photos that they have tags (1), have them not (0), or that nothing is said (-1).
+
+        Parameters
+        ----------
+        photos, tags : sequence of int
+            Ids, of at most 10,000 pairs.
+        state : {1, 0, -1}
+            What is said.
+        origin : {"human", "suggested"}, default="human"
+            "suggested" is a suggestion that was accepted or refused.
+        """
+        n_pairs = len(photos) * len(tags)
+        if not 1 <= n_pairs <= N_PAIRS:
+            raise InvalidInputError(f"expected from 1 to {N_PAIRS} pairs of photo and tag at once, got {n_pairs}")
+        if origin not in ("human", "suggested"):
+            raise InvalidInputError(f"origin must be human or suggested, got {origin!r}")
+        if state not in (1, 0, -1):
+            raise InvalidInputError(f"state must be 1, 0 or -1, got {state!r}")
+        self.photos.rows(photos)
+        texts = [self.tag(tag).text for tag in tags]
+        said = {"add" if state == 1 else "remove" if state == 0 else "clear": texts}
+        result = self.project.label(list(photos), who=self._who, origin=origin, create=False, **said)
+        self._pace.append((time.monotonic(), len(photos)))
+        self.sync()
+        batch = None if result.batch is None else result.batch.id
+        return {"batch": batch, "n": result.n_decisions, "version": self.state.version}
+
+    def add_tag(self, text: str) -> dict[str, Any]:
+        """Return the tag of a name, made if there is none."""
+        tags = self.project.store.tags
+        is_new = tags.numbers([text])[0] == 0
+        (number,) = tags.numbers([text], make=True)
+        self.load_tags()
+        if is_new:
+            self.tell(None, [], [number])
+        return {"id": number, "text": self.tag(number).text, "created": is_new}
+
+    def change_tag(self, tag: int, what: str, value: str | int) -> dict[str, Any]:
+        """Change a tag.
+
+        Parameters
+        ----------
+        tag : int
+            The tag.
+        what : {"rename", "alias", "merge_into", "parent"}
+            What to do: another text, a further name, make it another tag, say which tag it implies.
+        value : str or int
+            The text, or the other tag.
+        """
+        tags = self.project.store.tags
+        self.tag(tag)
+        if what in ("merge_into", "parent"):
+            self.tag(int(value))
+        verbs: dict[str, Callable[[], int | None]] = {
+            "rename": lambda: tags.rename(tag, str(value), who=self._who),
+            "alias": lambda: tags.alias(str(value), tag, who=self._who),
+            "merge_into": lambda: tags.merge(tag, int(value), who=self._who),
+            "parent": lambda: tags.imply(tag, int(value), who=self._who),
+        }
+        batch = verbs[what]()
+        self.sync()
+        return {"batch": batch, "version": self.state.version}
+
+    def undo(self) -> dict[str, Any]:
+        """Take back the latest action."""
+        return self._turn("undo")
+
+    def redo(self) -> dict[str, Any]:
+        """Bring back what was taken back last."""
+        return self._turn("redo")
+
+    def start_job(self, kind: str, options: dict[str, Any] | None = None) -> Job:
+        """Start long work (see `tagloom.workflow.review_work`)."""
+        return self.jobs.start(kind, job_work(self.project, kind, options or {}, exports=self._exports, who=self._who))
+
+    def _turn(self, verb: str) -> dict[str, Any]:
+        with self._undo_lock:  # the project's lock tells processes apart, not threads
+            result = self.project.undo(who=self._who) if verb == "undo" else self.project.redo(who=self._who)
+        if result.batch is None:
+            raise NothingToUndoError(f"there is nothing to {verb}")
+        self.sync()
+        return {"batch": result.batch.id, "label": result.batch.label, "version": self.state.version}
+
+    def _next_job(self, command: str) -> str | None:
+        """Return the job that the project needs next, if the page can start it."""
+        if command in ("scan", "train"):
+            return command
+        # Worked out, and yet photos cannot be compared: their features are not there.
+        lacks_features = self.looks.stacks is not None and self.looks.cosines is None and len(self.photos) > 0
+        return "extract" if lacks_features and _COMPARED & set(self.project.settings.descriptors) else None
+
+    def _seconds_per_photo(self) -> float | None:
+        """Return the mean time per photo, without the pauses in which nobody was at work."""
+        steps = list(self._pace)
+        worked = [
+            (now - before, n) for (before, _), (now, n) in itertools.pairwise(steps) if now - before <= _LONGEST_PAUSE
+        ]
+        n_photos = sum(n for _, n in worked)
+        return sum(gap for gap, _ in worked) / n_photos if n_photos else None
+
+
+def _dates(photos: PhotoIndex) -> list[str] | None:
+    """Return the first and the last day on which photos were taken."""
+    known = photos.taken[np.isfinite(photos.taken)]
+    if not len(known):
+        return None
+    edges = (moment_text(known.min()), moment_text(known.max()))
+    return [edge[:10] for edge in edges if edge is not None]

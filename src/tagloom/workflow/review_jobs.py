@@ -1,0 +1,208 @@
+"""Long work started from the review page: one at a time, in a thread, with live progress, and to be cancelled.
+
+Each job opens the project anew: it takes the project's lock as the command line does, so that a command in another
+window and a job here never work at the same time, and the page goes on reading meanwhile.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tagloom.core.progress import Progress
+from tagloom.exceptions import InvalidInputError, StoreBusyError, TagloomError
+
+__all__ = ["JOB_KINDS", "Job", "JobBoard", "JobCancelled"]
+
+logger = logging.getLogger(__name__)
+
+JOB_KINDS = ("scan", "extract", "train", "write", "export")
+N_KEPT = 20
+_PAUSE = 0.2
+
+Work = Callable[[Progress], str]
+
+
+class JobCancelled(Exception):  # noqa: N818 - it is no error
+    """Raised inside a job that was cancelled."""
+
+
+@dataclass(slots=True)
+class Job:
+    """One piece of long work.
+
+    Parameters
+    ----------
+    id : int
+        Counts upwards.
+    kind : str
+        One of `JOB_KINDS`.
+    label : str
+        What it is doing now.
+    done, total : int
+        Steps of the current stage; a total of None is not known.
+    state : {"running", "done", "failed", "cancelled"}
+        How it stands.
+    message : str
+        What came of it.
+    """
+
+    id: int
+    kind: str
+    label: str = ""
+    done: int = 0
+    total: int | None = None
+    state: str = "running"
+    message: str = ""
+    began: float = 0.0
+    cancelled: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the job as JSON can hold it."""
+        left = None
+        if self.state == "running" and self.total and self.done:
+            left = (time.monotonic() - self.began) / self.done * (self.total - self.done)
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "label": self.label,
+            "done": self.done,
+            "total": self.total,
+            "seconds_left": None if left is None else round(max(0.0, left), 1),
+            "state": self.state,
+            "message": self.message,
+        }
+
+
+class _JobProgress:
+    """Tells the pages how far a job is, a few times a second at most, and ends a job that was cancelled."""
+
+    def __init__(self, job: Job, tell: Callable[[Job], None]) -> None:
+        self._job = job
+        self._tell = tell
+        self._told = 0.0
+
+    def start(self, stage: str, total: int | None = None) -> None:
+        """Begin a stage."""
+        self._check()
+        self._job.label, self._job.total, self._job.done = stage, total, 0
+        self._job.began = time.monotonic()
+        self._tell(self._job)
+
+    def advance(self, n: int = 1) -> None:
+        """Count steps as done."""
+        self._check()
+        self._job.done += n
+        if time.monotonic() - self._told > _PAUSE:
+            self._told = time.monotonic()
+            self._tell(self._job)
+
+    def finish(self) -> None:
+        """End the stage."""
+
+    def _check(self) -> None:
+        if self._job.cancelled:
+            raise JobCancelled
+
+
+class JobBoard:
+    """The jobs of a review session.
+
+    Parameters
+    ----------
+    tell : callable
+        Gets a job whenever it has changed.
+    ended : callable
+        Gets a job when its work has ended, in the job's thread.
+    alone : Lock
+        Held while a job is at work.
+    """
+
+    def __init__(self, tell: Callable[[Job], None], ended: Callable[[Job], None], alone: threading.Lock) -> None:
+        self._tell = tell
+        self._ended = ended
+        self._alone = alone
+        self._lock = threading.Lock()
+        self._jobs: list[Job] = []
+        self._thread: threading.Thread | None = None
+        self._n = 0
+
+    def start(self, kind: str, work: Work) -> Job:
+        """Start a job.
+
+        Raises
+        ------
+        StoreBusyError
+            If another one is running.
+        """
+        if kind not in JOB_KINDS:
+            raise InvalidInputError(f"kind must be one of {', '.join(JOB_KINDS)}, got {kind!r}")
+        with self._lock:
+            running = self.running()
+            if running is not None:
+                raise StoreBusyError(f"{running.kind} is at work; wait until it has ended, or cancel it")
+            self._n += 1
+            job = Job(self._n, kind, label=kind, began=time.monotonic())
+            self._jobs = [*self._jobs, job][-N_KEPT:]
+            self._thread = threading.Thread(target=self._run, args=(job, work), name=f"tagloom-{kind}", daemon=True)
+            self._thread.start()
+        return job
+
+    def running(self) -> Job | None:
+        """Return the job that is at work."""
+        return next((job for job in self._jobs if job.state == "running"), None)
+
+    def all(self) -> list[Job]:
+        """Return the latest jobs, newest first."""
+        return self._jobs[::-1]
+
+    def cancel(self, number: int) -> Job:
+        """Ask a job to end at its next step; what is finished is kept."""
+        job = next((job for job in self._jobs if job.id == number), None)
+        if job is None:
+            raise InvalidInputError(f"no job has the number {number}")
+        job.cancelled = True
+        return job
+
+    def close(self, seconds: float = 30.0) -> None:
+        """Cancel what is running and wait for it."""
+        job, thread = self.running(), self._thread
+        if job is not None:
+            job.cancelled = True
+        if thread is not None:
+            thread.join(seconds)
+
+    def _run(self, job: Job, work: Work) -> None:
+        self._tell(job)
+        try:
+            with self._alone:
+                message, state = work(_JobProgress(job, self._tell)), "done"
+        except JobCancelled:
+            message, state = "cancelled; what was finished is kept", "cancelled"
+        except TagloomError as error:
+            message, state = str(error), "failed"
+        except Exception:
+            logger.exception("%s failed", job.kind)
+            message, state = f"{job.kind} failed; the log in the project's folder says why", "failed"
+        # What the job changed is taken in before the pages hear that it has ended.
+        self._ended(job)
+        job.message, job.state = message, state
+        self._tell(job)
+
+
+def job_summary(kind: str, result: Mapping[str, Any]) -> str:
+    """Return one sentence about what a job did."""
+    sentences: dict[str, Callable[[], str]] = {
+        "scan": lambda: f"{len(result['new'])} new photos, {len(result['missing'])} missing",
+        "extract": lambda: f"{result['n_ready']} of {result['n_photos']} photos have features",
+        "train": lambda: f"model {result['model']} learned from {result['n_labeled']} photos",
+        "write": lambda: f"{_n_written(result)} files written",
+        "export": lambda: f"{result['n_photos']} photos exported to {', '.join(result['files'])}",
+    }
+    return sentences[kind]()
+
+
+def _n_written(result: Mapping[str, Any]) -> int:
+    return sum(n for status, n in result["counts"].items() if status in ("written", "merged"))

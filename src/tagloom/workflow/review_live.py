@@ -1,0 +1,225 @@
+"""The part of a review session that keeps up: arrays that follow the store, learning and jobs in the background."""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tagloom.exceptions import InvalidInputError, StoreBusyError, TagloomError
+from tagloom.store.project import ProjectStore
+from tagloom.store.tags import Tag
+from tagloom.workflow.project import Project
+from tagloom.workflow.review_events import EventHub
+from tagloom.workflow.review_images import Pictures
+from tagloom.workflow.review_jobs import Job, JobBoard
+from tagloom.workflow.review_learning import BackgroundLearning, Learner, load_numbers
+from tagloom.workflow.review_log import ProjectReader
+from tagloom.workflow.review_looks import load_looks
+from tagloom.workflow.review_photos import PhotoIndex, load_photos
+from tagloom.workflow.review_ranking import Looks
+from tagloom.workflow.review_state import ReviewState
+
+__all__ = ["LiveReview"]
+
+logger = logging.getLogger(__name__)
+
+N_TOLD = 500
+POLL_SECONDS = 1.0
+_BUSY_SECONDS = 5.0
+
+
+class LiveReview:
+    """Photos, labels and numbers of a project in memory, kept up to what anybody decides or trains.
+
+    Parameters
+    ----------
+    project : Project
+        The project.
+    make_learner : callable or None
+        Makes what learns in the background.
+    with_looks : bool
+        Whether to work out which photos look alike.
+
+    Attributes
+    ----------
+    events : EventHub
+        News for the pages.
+    jobs : JobBoard
+        Long work.
+    pictures : Pictures
+        Thumbnails and large pictures.
+    reader : ProjectReader
+        The project's databases.
+    alone : Lock
+        Held by the thread here that works under the project's lock, so that threads wait for each other and are
+        refused only where another process is at work.
+    """
+
+    def __init__(self, project: Project, *, make_learner: Callable[[], Learner] | None, with_looks: bool) -> None:
+        self.project = project
+        self.events = EventHub()
+        self._with_looks = with_looks
+        self._sync_lock = threading.RLock()
+        self.alone = threading.Lock()
+        self._closing = threading.Event()
+        self._tags: list[Tag] = []
+        self._looks = Looks()
+        self.reader = ProjectReader(project.folder)
+        try:
+            self.pictures = Pictures(self.reader, os.fsencode(project.root))
+            self._state = self._load()
+        except BaseException:
+            self.reader.close()
+            raise
+        self.jobs = JobBoard(lambda job: self.events.publish("job", job.as_dict()), self._job_ended, self.alone)
+        self._learning = None if make_learner is None else BackgroundLearning(make_learner, self._learned, self.alone)
+        self._threads = [threading.Thread(target=self._watch, name="tagloom-watch", daemon=True)]
+        if with_looks:
+            self._look_due = threading.Event()
+            self._look_due.set()
+            self._threads.append(threading.Thread(target=self._look, name="tagloom-looks", daemon=True))
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """End background work, save what was learned, and tell the pages."""
+        self._closing.set()
+        if self._with_looks:
+            self._look_due.set()
+        self.events.close()
+        self.jobs.close()
+        if self._learning is not None:
+            self._learning.close()
+        for thread in self._threads:
+            thread.join(_BUSY_SECONDS)
+        self.pictures.close()
+        self.reader.close()
+
+    @property
+    def state(self) -> ReviewState:
+        """Labels and numbers."""
+        return self._state
+
+    @property
+    def photos(self) -> PhotoIndex:
+        """The photos."""
+        return self._state.photos
+
+    @property
+    def looks(self) -> Looks:
+        """Similarity, clusters and stacks, as far as they are worked out."""
+        return self._looks
+
+    def tag(self, number: int) -> Tag:
+        """Return a tag by id."""
+        self._state.place(number)
+        found = next((tag for tag in self._tags if tag.id == number), None)
+        if found is None:
+            raise InvalidInputError(f"the tag {number} was merged into another one; load the page again")
+        return found
+
+    def sync(self) -> bool:
+        """Take in what was decided since, by whomever, and tell the pages; return whether there was anything."""
+        with self._sync_lock:
+            state = self._state
+            changes = self.reader.changes(state.version, state.batch)
+            if (changes.version, changes.batch) == (state.version, state.batch):
+                return False
+            if changes.tags_changed or not state.knows(changes.tag_ids):
+                self.load_tags()
+            state.take_in(changes)
+            photos, tags = sorted(set(changes.photo_ids.tolist())), sorted(set(changes.tag_ids.tolist()))
+            self.tell(changes.batch, photos if len(photos) <= N_TOLD else None, tags)
+        if self._learning is not None and photos:
+            self._learning.wake()
+        return True
+
+    def tell(self, batch: int | None, photos: list[int] | None, tags: list[int]) -> None:
+        """Tell the pages what was decided; None stands for many photos."""
+        data = {"version": self._state.version, "batch": batch, "photos": photos, "tags": tags}
+        self.events.publish("decided", data)
+
+    def load_tags(self) -> None:
+        """Take in which tags there are."""
+        with self._sync_lock:
+            self._tags = self.project.store.tags.all()
+            self._state.set_tags([tag.id for tag in self._tags], self.project.store.tags.closure())
+
+    def _load(self) -> ReviewState:
+        store = self.project.store
+        self._roots, self._numbers = tuple(store.roots.all()), store.suggestions.latest()
+        state = ReviewState(load_photos(store))
+        self._tags = store.tags.all()
+        state.set_tags([tag.id for tag in self._tags], store.tags.closure())
+        state.take_in(self.reader.changes(0, 0))
+        load_numbers(store, state)
+        return state
+
+    def _start_anew(self) -> None:
+        """Take in everything again: photos came or went, or another model has taken over."""
+        if self._learning is not None:
+            self._learning.restart()
+        with self._sync_lock:
+            self._looks, self._state = Looks(), self._load()
+            version, tags = self._state.version, [tag.id for tag in self._tags]
+        if self._with_looks:
+            self._look_due.set()
+        self.events.publish("learned", {"version": version, "tags": tags, "seconds": 0.0})
+
+    def _watch(self) -> None:
+        """Look once a second whether another process has changed the project."""
+        seen = -1
+        while not self._closing.wait(POLL_SECONDS):
+            try:
+                now = self.reader.stamp()
+                if now == seen:
+                    continue
+                self.sync()
+                store = self.project.store
+                if (self._roots, self._numbers) != (tuple(store.roots.all()), store.suggestions.latest()):
+                    self._start_anew()
+                seen = now
+            except Exception:
+                logger.exception("changes of the project could not be taken in; trying again")
+
+    def _learned(self, learner: Learner, tag_ids: Any, seconds: float) -> None:
+        changed = {int(tag) for tag in tag_ids}
+        columns = [place for place, tag in enumerate(learner.tag_ids.tolist()) if tag in changed]
+        chosen = self.project.threshold
+        limits = learner.thresholds[columns] if chosen is None else np.full(len(columns), chosen)
+        with self._sync_lock:
+            self._state.set_values(
+                learner.photo_ids, learner.tag_ids[columns], learner.values[:, columns], limits, kind=learner.kind
+            )
+            version = self._state.version
+        self.events.publish("learned", {"version": version, "tags": sorted(changed), "seconds": round(seconds, 3)})
+
+    def _job_ended(self, job: Job) -> None:
+        self.sync()
+        if job.kind in ("scan", "extract", "train"):
+            self._start_anew()
+
+    def _look(self) -> None:
+        """Work out which photos look alike whenever that is due, also when another tagloom was at work at first."""
+        while True:
+            self._look_due.wait()
+            self._look_due.clear()
+            if self._closing.is_set():
+                return
+            photos = self.photos
+            try:
+                with self.alone, ProjectStore(self.project.folder, make=False) as store:
+                    looks = load_looks(store, photos)
+            except StoreBusyError:
+                self._closing.wait(_BUSY_SECONDS)
+                self._look_due.set()
+                continue
+            except TagloomError as error:
+                logger.info("photos cannot be compared: %s", error)
+                continue
+            with self._sync_lock:
+                if photos is self.photos:
+                    self._looks = looks

@@ -1,0 +1,182 @@
+"""What the review page shows of photos, tags and the project: plain data, made from arrays and a query or two."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tagloom.store.decisions import Batch
+from tagloom.store.log import ORIGINS
+from tagloom.store.project import ProjectStore
+from tagloom.store.tags import Tag
+from tagloom.tuning.queries import rank_photos
+from tagloom.workflow.project_results import plain
+from tagloom.workflow.project_write import WriteResult
+from tagloom.workflow.review_photos import PhotoIndex
+from tagloom.workflow.review_ranking import Looks, moment_text
+from tagloom.workflow.review_state import ReviewState
+
+__all__ = ["batch_view", "cell_views", "photo_view", "plan_view", "tag_views", "teach_ids"]
+
+N_SUGGESTED = 5
+N_FILES = 2_000
+_TEACH_SEED = 0
+
+
+def tag_views(tags: Sequence[Tag], state: ReviewState) -> list[dict[str, Any]]:
+    """Return all tags with names and counts."""
+    with state.lock:
+        figures = zip(state.n_yes.tolist(), state.n_no.tolist(), state.n_suggested.tolist(), strict=True)
+        counts = dict(zip(state.tag_ids, figures, strict=True))
+    return [
+        {
+            "id": tag.id,
+            "text": tag.text,
+            "aliases": list(tag.aliases),
+            **dict(zip(("n_yes", "n_no", "n_suggested"), counts.get(tag.id, (0, 0, 0)), strict=True)),
+        }
+        for tag in tags
+    ]
+
+
+def cell_views(state: ReviewState, looks: Looks, ids: Sequence[int]) -> list[dict[str, Any]]:
+    """Return what the grid shows of some photos."""
+    with state.lock:
+        photos = state.photos
+        rows = photos.rows(ids)
+        said, reviewed = state.said[:, rows], state.reviewed[rows]
+        suggested = _suggestions(state, rows)
+        members = _stack_members(photos, looks, rows)
+        return [
+            {
+                "id": int(photos.ids[row]),
+                "name": photos.names[row],
+                "width": int(photos.sizes[row, 0]),
+                "height": int(photos.sizes[row, 1]),
+                "thumb": picture_address("thumb", photos, row),
+                "yes": [state.tag_ids[tag] for tag in np.flatnonzero(said[:, place] == 1)],
+                "no": [state.tag_ids[tag] for tag in np.flatnonzero(said[:, place] == 0)],
+                "suggested": suggested[place],
+                "stack": members.get(row),
+                "reviewed": bool(reviewed[place]),
+            }
+            for place, row in enumerate(rows.tolist())
+        ]
+
+
+def photo_view(
+    store: ProjectStore, state: ReviewState, tags: Mapping[int, str], photo: int, history: Sequence[Batch]
+) -> dict[str, Any]:
+    """Return all that is known of one photo."""
+    current = store.decisions.current(photo_ids=[photo])
+    origins = dict(zip(current.tag_ids.tolist(), current.origins.tolist(), strict=True))
+    with state.lock:
+        photos = state.photos
+        row = photos.row(photo)
+        said, labels, values = state.said[:, row], state.labels[:, row], state.values[:, row]
+        suggested = _suggestions(state, np.asarray([row]))[0]
+        shown = [
+            {
+                "id": tag,
+                "text": tags[tag],
+                "state": None if labels[place] < 0 else int(labels[place]),
+                "origin": ORIGINS[origins[tag]] if tag in origins else None,
+                "p": finite(values[place]),
+                "implied": bool(labels[place] >= 0 and said[place] < 0),
+            }
+            for place, tag in enumerate(state.tag_ids)
+            if tag in tags
+        ]
+    return {
+        "id": photo,
+        "name": photos.names[row].rpartition("/")[2],
+        "path": photos.names[row],
+        "time": moment_text(photos.taken[row]),
+        "width": int(photos.sizes[row, 0]),
+        "height": int(photos.sizes[row, 1]),
+        "state": photos.states[row],
+        "thumb": picture_address("thumb", photos, row),
+        "large": picture_address("large", photos, row),
+        "tags": shown,
+        "suggested": suggested,
+        "history": [batch_view(batch) for batch in history],
+    }
+
+
+def batch_view(batch: Batch) -> dict[str, Any]:
+    """Return one action of the history."""
+    return {
+        "id": batch.id,
+        "kind": batch.kind,
+        "label": batch.label,
+        "who": batch.who,
+        "at": batch.at,
+        "n": batch.n,
+        "undone": batch.undone,
+    }
+
+
+def plan_view(result: WriteResult, ids: Mapping[bytes, int]) -> dict[str, Any]:
+    """Return what a dry run of a write would do to files, the first `N_FILES` of them."""
+    files = [
+        {
+            "photo": ids.get(item.photo),
+            "path": plain(item.photo),
+            "adds": plain(item.added),
+            "removes": plain(item.removed),
+            "conflict": item.status in ("merged", "failed"),
+            "problem": item.problem,
+        }
+        for item in result.files[:N_FILES]
+    ]
+    return {"files": files, "n": len(result.files), "cut": len(result.files) > N_FILES}
+
+
+def teach_ids(state: ReviewState, tag: int | None, n: int) -> tuple[list[int], str]:
+    """Return photos to label next, and why these."""
+    with state.lock:
+        if not len(state.photos):
+            return [], "There are no photos yet."
+        if tag is None:
+            labels = np.where(state.reviewed, 1, -1).astype(np.int8)
+            reason = "Photos of which nothing is said yet, picked at random: no other choice has taught more so far."
+        else:
+            labels = state.labels[state.place(tag)]
+            reason = "Photos of which nobody has said whether they have this tag, picked at random."
+        # One column is all that the default strategy looks at.
+        rows = rank_photos(np.zeros((len(labels), 1)), labels[:, None], n=n, random_state=_TEACH_SEED)
+        return state.photos.ids[rows].tolist(), reason
+
+
+def picture_address(kind: str, photos: PhotoIndex, row: int) -> str:
+    """Return where a picture is; the content is a part of it, so that a browser may keep it for good."""
+    return f"/{kind}/{int(photos.ids[row])}?v={photos.hashes[row][:12]}"
+
+
+def finite(value: Any) -> float | None:
+    """Return a number as JSON can hold it."""
+    return round(float(value), 6) if np.isfinite(value) else None
+
+
+def _suggestions(state: ReviewState, rows: Any) -> list[list[list[Any]]]:
+    """Return for each photo the best few suggestions as pairs of tag and number."""
+    if not state.tag_ids:
+        return [[] for _ in rows]
+    values = np.where(state.suggested(columns=rows), state.values[:, rows], -np.inf)
+    order = np.argsort(-values, axis=0, kind="stable")[:N_SUGGESTED]
+    return [
+        [[state.tag_ids[tag], finite(values[tag, place])] for tag in order[:, place] if np.isfinite(values[tag, place])]
+        for place in range(len(rows))
+    ]
+
+
+def _stack_members(photos: PhotoIndex, looks: Looks, rows: Any) -> dict[int, list[int]]:
+    """Return for each of these rows that is in a stack the ids of all photos in it."""
+    if looks.stacks is None or len(looks.stacks) != len(photos):
+        return {}
+    wanted = np.unique(looks.stacks[rows])
+    everyone = np.flatnonzero(np.isin(looks.stacks, wanted[wanted >= 0]))
+    of_stack: dict[int, list[int]] = {}
+    for row in everyone.tolist():
+        of_stack.setdefault(int(looks.stacks[row]), []).append(int(photos.ids[row]))
+    return {int(row): of_stack[int(looks.stacks[row])] for row in rows if looks.stacks[row] >= 0}

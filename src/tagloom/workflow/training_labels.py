@@ -1,0 +1,146 @@
+"""What a model learns from: the decisions of one moment, and which silence counts as a no."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.exceptions import InvalidInputError
+from tagloom.store.project import ProjectStore
+
+__all__ = ["TrainingLabels", "check_decided", "fill_silence", "read_labels"]
+
+#: A tag of which something was said on a smaller share of the touched photos is named, not judged.
+JUDGED_SHARE = 0.5
+NOTHING_DECIDED = (
+    "no readable photo has a tag decided yet, so that there is nothing to learn from; bring labels in with "
+    "tagloom import FILE, or say some with tagloom label PHOTO --add TAG"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingLabels:
+    """What was decided, all of one moment.
+
+    Parameters
+    ----------
+    said : label matrix of shape (n, c)
+        What was decided, and what follows from it.
+    Y : label matrix of shape (n, c)
+        What is learnt from: see `fill_silence`.
+    named : ndarray of bool, shape (c,)
+        Tags whose silence counts as a no in Y.
+    tag_ids : ndarray of int64
+        The columns.
+    tags : list of str
+        Their texts.
+    digest : str
+        Of all decisions in force.
+    n_decisions : int
+        How many were made.
+    column_digests : list of str
+        Of each column of Y: equal where the same is learnt about the same photos.
+    """
+
+    said: LabelMatrix
+    Y: LabelMatrix
+    named: NDArray[np.bool_]
+    tag_ids: NDArray[np.int64]
+    tags: list[str]
+    digest: str
+    n_decisions: int
+    column_digests: list[str]
+
+    @property
+    def n_labeled(self) -> int:
+        """How many photos have a decision."""
+        return int(labeled_rows(self.said).sum())
+
+
+def check_decided(store: ProjectStore) -> None:
+    """Say at once, before any photo is read, that there is nothing to learn from.
+
+    Raises
+    ------
+    InvalidInputError
+        If nothing was decided.
+    """
+    if not len(store.decisions.current().photo_ids):
+        raise InvalidInputError(NOTHING_DECIDED)
+
+
+def read_labels(store: ProjectStore, photo_ids: NDArray[np.int64]) -> TrainingLabels:
+    """Return what was decided about photos.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    photo_ids : ndarray of int64
+        The rows, each once.
+
+    Raises
+    ------
+    InvalidInputError
+        If nothing was decided about any of them.
+    """
+    with store.transaction():  # decisions of other processes wait, so that matrix, digest and count agree
+        ids, tag_ids, found = store.decisions.labels()
+        digest, n_decisions = store.decisions.labels_digest(), store.decisions.count()
+        tags = store.tags.texts(tag_ids)
+    order = np.argsort(photo_ids)
+    at = np.minimum(np.searchsorted(photo_ids, ids, sorter=order), max(len(photo_ids) - 1, 0))
+    known = photo_ids[order[at]] == ids if len(photo_ids) else np.zeros(len(ids), dtype=bool)
+    said = np.full((len(photo_ids), len(tag_ids)), UNKNOWN, dtype=np.int8)
+    said[order[at[known]]] = found[known]
+    if not (said != UNKNOWN).any():
+        raise InvalidInputError(NOTHING_DECIDED)
+    kept = (said != UNKNOWN).any(axis=0)  # a tag decided on no readable photo has nothing to learn from
+    tags, tag_ids, said = [tag for tag, has in zip(tags, kept, strict=True) if has], tag_ids[kept], said[:, kept]
+    Y, named = fill_silence(said)
+    return TrainingLabels(said, Y, named, tag_ids, tags, digest, n_decisions, _column_digests(photo_ids, Y))
+
+
+def fill_silence(Y: LabelMatrix) -> tuple[LabelMatrix, NDArray[np.bool_]]:
+    """Let silence count as a no for tags that were named rather than judged.
+
+    Parameters
+    ----------
+    Y : label matrix of shape (n, c)
+        What was said.
+
+    Returns
+    -------
+    Y : label matrix of shape (n, c)
+        For tags that some photo has and of which something was said on less than half of the touched photos (those with
+        a known entry), 0 where it was -1 on a touched photo.
+    named : ndarray of bool, shape (c,)
+        Which tags these are.
+
+    Notes
+    -----
+    Keywords found in photos, and a new tag given to a few photos, say where a tag is, and next to nothing of where it
+    is not. From yeses alone nothing can be learnt, and from a few refused suggestions next to nothing: those are the
+    photos most like the tag's own.
+    """
+    touched = labeled_rows(Y)
+    known = Y != UNKNOWN
+    named = (known.sum(axis=0) < JUDGED_SHARE * touched.sum()) & (Y == 1).any(axis=0)
+    if not named.any():
+        return Y, named
+    return np.where(touched[:, None] & named & ~known, 0, Y).astype(np.int8), named
+
+
+def _column_digests(photo_ids: NDArray[np.int64], Y: LabelMatrix) -> list[str]:
+    """Return a checksum of each column: which photos are known, and how."""
+    rows = np.flatnonzero(labeled_rows(Y))
+    rows = rows[np.argsort(photo_ids[rows])]
+    ids, columns = photo_ids[rows].astype("<i8"), np.ascontiguousarray(Y[rows].T)
+    found = []
+    for column in columns:
+        known = column != UNKNOWN
+        content = ids[known].tobytes() + column[known].tobytes()
+        found.append(hashlib.blake2b(content, digest_size=16).hexdigest())
+    return found

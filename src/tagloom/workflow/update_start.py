@@ -1,0 +1,241 @@
+"""What an update starts from: the active model and its numbers, or nothing."""
+
+import logging
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from tagloom.core.labels import labeled_rows
+from tagloom.exceptions import StoreError
+from tagloom.store.models import Model, StoredSuggestions
+from tagloom.store.project import ProjectStore
+from tagloom.tuning._calibration_map import PRIOR_MEANS
+from tagloom.tuning._held_out import scale_of
+from tagloom.tuning._isotonic import TagSteps
+from tagloom.workflow.calibrated_learning import Calibration, correct_named
+from tagloom.workflow.learners import SMOOTHED_RIDGE, SMOOTHING
+from tagloom.workflow.probability_map import ProbabilityMap, ScoreScale, refresh_scale
+from tagloom.workflow.project_suggest import PROBABILITY, SCORE
+from tagloom.workflow.trained_model import FeaturesUsed
+from tagloom.workflow.training_labels import TrainingLabels
+from tagloom.workflow.updated_numbers import UpdatedNumbers
+
+__all__ = ["Start", "start_from"]
+
+logger = logging.getLogger(__name__)
+
+#: Probabilities are kept this far from 0 and 1 before their log-odds are taken.
+LEAST_PROBABILITY = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Start:
+    """A model as far as updates need it.
+
+    Parameters
+    ----------
+    numbers : UpdatedNumbers
+        What it says of all photos.
+    model : int or None
+        Its id.
+    method : str
+        The learner's name.
+    is_blended : bool
+        Whether changed tags are a mean of its numbers and those of a ridge: it cannot be solved tag by tag.
+    strength : float or None
+        The penalty of a ridge; None: yet to be chosen.
+    smoothing : float
+        How much a ridge's scores are smoothed.
+    n_labeled : int
+        Labelled photos that penalty and probabilities were chosen on.
+    calibration : Calibration or None
+        How its scores become probabilities.
+    columns : UpdatedNumbers
+        Whose tags the calibration's columns are.
+    digests : dict of int to str
+        For each tag what it was learnt from.
+    coef : dict of int to tuple
+        For each tag the coefficients of a ridge.
+    scales : dict of int to tuple
+        For each tag solved since, the scale of its scores.
+    """
+
+    numbers: UpdatedNumbers
+    model: int | None = None
+    method: str = SMOOTHED_RIDGE
+    is_blended: bool = False
+    strength: float | None = None
+    smoothing: float = SMOOTHING
+    n_labeled: int = 0
+    calibration: Calibration | None = None
+    columns: UpdatedNumbers
+    digests: dict[int, str] = field(default_factory=dict)
+    coef: dict[int, tuple[NDArray[np.float64], float]] = field(default_factory=dict)
+    scales: dict[int, tuple[float, ...]] = field(default_factory=dict)
+
+    def refitted(self, strength: float, calibration: Calibration | None, labels: TrainingLabels) -> "Start":
+        """Return the start of further updates after a fit of everything."""
+        columns = replace(self.columns, tag_ids=labels.tag_ids)
+        return replace(self, strength=strength, calibration=calibration, columns=columns, scales={})
+
+    def described(self, n_labeled: int) -> dict[str, Any]:
+        """Return what a model's description holds of it."""
+        return {"strength": self.strength, "smoothing": self.smoothing, "n_labeled_at_fit": n_labeled}
+
+    def numbers_of(
+        self, scores: NDArray[np.float32], labels: TrainingLabels, changed: NDArray[np.intp]
+    ) -> NDArray[np.float32]:
+        """Return numbers of changed tags, given a ridge's scores.
+
+        Parameters
+        ----------
+        scores : ndarray of float32, shape (n, k)
+            Of the changed tags.
+        labels : TrainingLabels
+            What they were learnt from.
+        changed : ndarray of int, shape (k,)
+            Their columns in the labels.
+        """
+        if self.is_blended:
+            return self._blended(scores, labels, changed)
+        if self.calibration is not None:
+            return self._probabilities(scores, labels, changed, self.calibration)
+        return scores
+
+    def calibration_of(self, labels: TrainingLabels) -> Calibration | None:
+        """Return the calibration with its columns in the order of the labels' tags, as it is now."""
+        if self.calibration is None:
+            return None
+        at = self.columns.columns_of(labels.tag_ids)
+        before, found = self.calibration.scale, self.calibration
+        stored = np.stack([before.centre, before.spread, before.prior, before.evidence, before.n_reference])
+        own = np.concatenate([stored, [[0.0], [1.0], [0.0], [0.0], [0.0]]], axis=1)[:, at]
+        for column, tag in enumerate(labels.tag_ids.tolist()):
+            if tag in self.scales:
+                own[:, column] = self.scales[tag]
+        centre, spread, prior, evidence, n_reference = own
+        scale = ScoreScale(centre, spread, prior, evidence, n_reference.astype(np.int64))
+        return Calibration(found.trained.take(at), found.new.take(at), scale, found.completeness)
+
+    def _probabilities(
+        self,
+        scores: NDArray[np.float32],
+        labels: TrainingLabels,
+        changed: NDArray[np.intp],
+        calibration: Calibration,
+    ) -> NDArray[np.float32]:
+        at = self.columns.columns_of(labels.tag_ids[changed])
+        Y = labels.Y[:, changed]
+        scale = refresh_scale(scores, Y, calibration.scale, at, labels.n_labeled)
+        parts = (scale.centre, scale.spread, scale.prior, scale.evidence, scale.n_reference)
+        columns = np.stack(parts).T.tolist()
+        self.scales.update(zip(labels.tag_ids[changed].tolist(), map(tuple, columns), strict=True))
+        values = calibration.trained.take(at).probabilities(scores, scale)
+        touched = labeled_rows(labels.said)
+        correct_named(values, labels.said[:, changed], labels.named[changed], touched, calibration.completeness)
+        return values
+
+    def _blended(
+        self, scores: NDArray[np.float32], labels: TrainingLabels, changed: NDArray[np.intp]
+    ) -> NDArray[np.float32]:
+        """Return the mean of the model's numbers and the ridge's, brought to their mean and spread."""
+        at = self.numbers.columns_of(labels.tag_ids[changed])
+        is_probability = self.numbers.kind == PROBABILITY
+        Y = labels.Y[:, changed]
+        scale = scale_of(scores, Y)
+        values = scores.copy()
+        if is_probability:
+            zeros = np.zeros(len(at))
+            values = ProbabilityMap(PRIOR_MEANS, zeros, zeros, zeros, TagSteps({})).probabilities(scores, scale)
+        old = np.flatnonzero(at >= 0)
+        if not len(old):
+            return values
+        before = self.numbers.values[:, at[old]].astype(np.float64)
+        before = logit(np.clip(before, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)) if is_probability else before
+        of_model = scale_of(before, Y[:, old])
+        standard = (scores[:, old] - scale.centre[old]) / scale.spread[old]
+        mean = 0.5 * (before + of_model.centre + of_model.spread * standard)
+        values[:, old] = expit(mean) if is_probability else mean
+        return values
+
+
+def start_from(store: ProjectStore, features: FeaturesUsed) -> Start:
+    """Return what there is to start from.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    features : FeaturesUsed
+        Photos and features. A model that takes others is no start.
+    """
+    nothing = UpdatedNumbers(
+        features.photo_ids,
+        np.empty(0, dtype=np.int64),
+        np.empty((len(features.photo_ids), 0), dtype=np.float32),
+        np.empty(0),
+        SCORE,
+    )
+    model = store.models.active()
+    new = Start(numbers=nothing, columns=nothing, model=None if model is None else model.id)
+    if model is None or not features.fits(model):
+        return new
+    try:
+        arrays, info = store.models.load(model.id)
+        stored = store.suggestions.load()
+    except StoreError as error:  # both can be made again
+        logger.warning("model %d cannot be read, starting anew: %s", model.id, error)
+        return new
+    if stored is None or stored.info.get("model") != model.id or "column_digests" not in info:
+        return new
+    return _of_model(model, arrays, info, stored, features.photo_ids)
+
+
+def _of_model(
+    model: Model,
+    arrays: dict[str, NDArray[Any]],
+    info: dict[str, Any],
+    stored: StoredSuggestions,
+    photo_ids: NDArray[np.int64],
+) -> Start:
+    numbers, is_complete = _aligned(stored, photo_ids)
+    is_ridge = info.get("strength") is not None
+    completeness = info.get("completeness")
+    tag_ids = info["tag_ids"]
+    digests = dict(zip(tag_ids, info["column_digests"], strict=True)) | {
+        int(tag): digest for tag, digest in stored.info.get("column_digests", {}).items()
+    }
+    coef = (
+        {tag: (arrays["coef"][:, at], float(arrays["intercept"][at])) for at, tag in enumerate(tag_ids)}
+        if is_ridge
+        else {}
+    )
+    return Start(
+        numbers=numbers,
+        model=model.id,
+        method=str(model.settings.get("method", SMOOTHED_RIDGE)),
+        is_blended=not is_ridge,
+        strength=info.get("strength"),
+        smoothing=float(info.get("smoothing", SMOOTHING)),
+        n_labeled=int(info.get("n_labeled_at_fit", 0)),
+        calibration=Calibration.load(arrays, completeness) if is_ridge and completeness is not None else None,
+        columns=replace(numbers, tag_ids=np.asarray(tag_ids, dtype=np.int64)),
+        # Photos that have come since have no numbers yet: every tag is solved.
+        digests=digests if is_complete else {},
+        coef=coef,
+    )
+
+
+def _aligned(stored: StoredSuggestions, photo_ids: NDArray[np.int64]) -> tuple[UpdatedNumbers, bool]:
+    """Return stored numbers for these photos; one that has none gets the smallest of each tag."""
+    order = np.argsort(stored.photo_ids)
+    at = np.minimum(np.searchsorted(stored.photo_ids, photo_ids, sorter=order), max(len(order) - 1, 0))
+    has = stored.photo_ids[order[at]] == photo_ids if len(order) else np.zeros(len(photo_ids), dtype=bool)
+    values = np.empty((len(photo_ids), len(stored.tag_ids)), dtype=np.float32)
+    values[has] = stored.scores[order[at[has]]]
+    values[~has] = stored.scores.min(axis=0) if len(stored.scores) else 0.0
+    limits = np.full(len(stored.tag_ids), np.inf) if stored.thresholds is None else stored.thresholds
+    return UpdatedNumbers(photo_ids, stored.tag_ids, values, limits, str(stored.info["kind"])), bool(has.all())

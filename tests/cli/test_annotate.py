@@ -1,0 +1,62 @@
+import csv
+from pathlib import Path
+
+import pytest
+
+KEYS = {
+    "n_photos",
+    "n_decoded",
+    "n_labeled",
+    "n_with_suggestions",
+    "tags",
+    "method",
+    "failed",
+    "unmatched",
+    "comparison",
+    "seconds",
+    "files",
+}
+
+
+@pytest.fixture
+def labels(photos):
+    """Return a labels file that also names a photo that is not there; one photo cannot be read."""
+    (photos / "broken.jpg").write_bytes(b"no photo")
+    file = photos / "labels.csv"
+    file.write_text(file.read_text() + "nowhere.jpg,sea\n")
+    return file
+
+
+def test_json(tagloom, photos, labels, tmp_path):
+    out = tmp_path / "out"
+    done = tagloom(
+        "annotate", photos, "--labels", labels, "--out", out, "--truth", photos / "truth.csv", "--json", "-q"
+    )
+    assert (done.code, done.err) == (0, "")
+    found = done.json
+    assert set(found) == KEYS
+    with (out / "keywords.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert found["n_with_suggestions"] == len({row["file"] for row in rows})
+    assert {row["tag"] for row in rows} <= set(found["tags"])
+    assert (found["n_photos"], found["n_labeled"], found["method"]) == (20, 10, "ridge")
+    assert [item["photo"] for item in found["failed"]] == ["broken.jpg"]
+    assert [item["name"] for item in found["unmatched"]] == ["nowhere.jpg"]
+    scores = found["comparison"]["mean_average_precision"]
+    assert 0.0 < scores["tagloom: ridge"] <= 1.0
+    assert all(Path(file).is_file() for file in found["files"].values())
+
+
+def test_without_the_truth_there_is_no_comparison(tagloom, photos, labels, tmp_path):
+    arguments = ("annotate", photos, "--labels", labels, "--out", tmp_path / "out")
+    done = tagloom(*arguments, "--json")
+    assert "learning (ridge)" in done.err
+    assert done.json["comparison"] is None
+    again = tagloom(*arguments, "--json", "-q").json
+    assert (done.json["n_decoded"], again["n_decoded"]) == (21, 0)  # the broken one was tried, too
+
+
+def test_an_error_leaves_standard_output_empty(tagloom, photos, tmp_path):
+    done = tagloom("annotate", photos, "--labels", "nowhere.csv", "--out", tmp_path / "out", "--json", "-q")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.count("\n") == 1

@@ -1,0 +1,51 @@
+import pytest
+
+
+def test_json_and_tables_say_the_same(tagloom, project):
+    done = tagloom("evaluate", "--quick", "--folds", 3, "--json", "-q")
+    assert (done.code, done.err) == (0, "")
+    found = done.json
+    assert (found["method"], found["folds"], found["n_labeled"], found["curve"]) == ("ridge", 3, 10, [])
+    assert found["map_low"] <= found["map"] <= found["map_high"]
+    shown = tagloom("evaluate", "--quick", "--folds", 3, "-q", "-v").out
+    assert f"{found['map']:.3f} ({found['map_low']:.3f} to {found['map_high']:.3f})" in shown
+    assert all(item["tag"] in shown for item in found["tags"])
+
+
+def test_nothing_is_stored(tagloom, project):
+    before = tagloom("status", "--json").json["model"]
+    assert tagloom("evaluate", "--quick", "--method", "neighbors", "--json", "-q").json["method"] == "neighbors"
+    assert tagloom("status", "--json").json["model"] == before
+
+
+def test_long_lists_are_cut(tagloom, project, monkeypatch):
+    monkeypatch.setattr("tagloom.cli.evaluate.N_TAGS", 2)
+    short, full = (tagloom("evaluate", "--quick", *more).out for more in ([], ["-v"]))
+    assert "more tags; -v lists all" in short
+    assert "more tags; -v lists all" not in full
+
+
+def test_curve_forecast_and_groups(tagloom, project, monkeypatch):
+    """Twenty labelled photos are enough for a curve; two groups, for a comparison."""
+    names = [f"scene_{number:05d}.jpg" for number in range(20)]
+    tagloom("label", *names[::2], "--add", "even")
+    tagloom("label", *names[1::2], "--remove", "even")
+    arguments = ("evaluate", "--folds", 2, "--more", 7, "--groups", "color,edges", "-q")
+    found = tagloom(*arguments, "--json").json
+    assert found["forecast"]["n_more"] == 7
+    assert {item["name"] for item in found["groups"]} >= {"edges"}
+    shown = tagloom(*arguments).out
+    assert "7 more labelled photos would bring about" in shown
+    assert "With fewer labels" in shown
+    assert "lost without it" in shown
+
+
+@pytest.mark.parametrize("wrong", [["--folds", 1], ["--more", 0], ["--folds", "many"]])
+def test_wrong_usage(tagloom, project, wrong):
+    assert tagloom("evaluate", *wrong).code == 2
+
+
+def test_nothing_to_learn_from(tagloom, photos):
+    tagloom("init", photos)
+    done = tagloom("evaluate", "--project", photos, "-q")
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)

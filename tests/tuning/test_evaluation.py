@@ -1,0 +1,123 @@
+"""Cross-validation against literal loops."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from tagloom.exceptions import InvalidInputError, NothingToScoreError
+from tagloom.methods import HarmonicPropagation, NeighborTransfer, RegularizedLeastSquares
+from tagloom.metrics import average_precision
+from tagloom.tuning._shared_fits import SharedFits
+from tagloom.tuning.evaluation import cross_validate, deal_folds, score_held_out
+from tagloom.tuning.learning_curve import SHARES
+
+
+def make_problem(n=150, n_labelled=60, c=3, seed=0, *, open_entries=True, noise=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 7))
+    Y = (X[:, :c] + noise * rng.normal(size=(n, c)) > 0.5).astype(np.int8)
+    Y[n_labelled:] = -1
+    if open_entries:
+        Y[:n_labelled][rng.random((n_labelled, c)) < 0.15] = -1
+    return X, Y
+
+
+ANNOTATORS = [
+    RegularizedLeastSquares(),
+    RegularizedLeastSquares(smoothing=0.6, n_neighbors=7),
+    HarmonicPropagation(n_neighbors=6),
+    NeighborTransfer(n_neighbors=6),
+]
+
+
+@pytest.mark.parametrize("annotator", ANNOTATORS)
+def test_figures_are_those_of_a_literal_loop(annotator):
+    X, Y = make_problem()
+    found = cross_validate(annotator, X, Y, n_splits=4, n_draws=20, random_state=3)
+    scores, accepted = np.full(Y.shape, np.nan), np.zeros(Y.shape, dtype=bool)
+    folds = deal_folds(X, Y, 4, 3)
+    np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.flatnonzero((Y != -1).any(axis=1)))
+    for test in folds:
+        hidden = Y.copy()
+        hidden[test] = -1
+        fitted = clone(annotator).fit(X, hidden)
+        for tag in range(Y.shape[1]):
+            learnt = hidden[:, tag] != -1
+            for row in test:
+                scores[row, tag] = fitted.transduction_[row, tag] - fitted.transduction_[learnt, tag].mean()
+                accepted[row, tag] = fitted.transduction_[row, tag] > fitted.thresholds_[tag]
+    np.testing.assert_allclose(found.held_out.scores, scores[found.held_out.rows], atol=1e-6)
+    figures = [average_precision(Y[:, [tag]], scores[:, [tag]])[0] for tag in range(Y.shape[1])]
+    np.testing.assert_allclose(found.average_precision, figures, atol=1e-12)
+    assert found.map == pytest.approx(np.mean(figures))
+    for tag in range(Y.shape[1]):
+        right = sum(accepted[row, tag] and Y[row, tag] == 1 for row in range(len(Y)))
+        wrong = sum(accepted[row, tag] and Y[row, tag] == 0 for row in range(len(Y)))
+        assert found.tag_precision[tag] == pytest.approx(right / (right + wrong))
+        assert found.tag_recall[tag] == pytest.approx(right / (Y[:, tag] == 1).sum())
+        assert found.n_positive[tag] == (Y[:, tag] == 1).sum()
+        assert found.n_known[tag] == (Y[:, tag] != -1).sum()
+    known = Y != -1
+    assert found.precision == pytest.approx((accepted & (Y == 1)).sum() / (accepted & known).sum())
+    assert found.recall == pytest.approx((accepted & (Y == 1)).sum() / (Y == 1).sum())
+
+
+@pytest.mark.parametrize("annotator", ANNOTATORS)
+def test_shared_fits_change_nothing(annotator):
+    X, Y = make_problem()
+    scores, thresholds = SharedFits(annotator, X).fit(Y)
+    plain = clone(annotator).fit(X, Y)
+    np.testing.assert_allclose(scores, plain.transduction_, atol=1e-6)
+    np.testing.assert_allclose(thresholds, plain.thresholds_)
+
+
+def test_probabilities_never_see_their_own_fold():
+    X, Y = make_problem(300, 200, open_entries=False)
+    folds = deal_folds(X, Y, 4, 0)
+    held_out = score_held_out(RegularizedLeastSquares(1.0), X, Y, folds)
+    before = held_out.probabilities()
+    held_out.labels[:] = np.where((held_out.folds == 2)[:, None], 1 - held_out.labels, held_out.labels)
+    after = held_out.probabilities()
+    same = held_out.folds == 2
+    np.testing.assert_array_equal(before[same], after[same])
+    assert not np.allclose(before[~same], after[~same])
+
+
+def test_reliability_of_held_out_photos():
+    X, Y = make_problem(500, 400, open_entries=False)
+    found = cross_validate(RegularizedLeastSquares(), X, Y, n_draws=10)
+    assert found.reliability.error < 0.08
+    assert len(found.reliability.counts) == 10
+
+
+def test_smaller_parts_lie_within_larger_ones():
+    X, Y = make_problem()
+    seen = []
+
+    class Recorder:
+        def fit(self, labels):
+            seen.append((labels != -1).any(axis=1))
+            return np.zeros(labels.shape), np.zeros(labels.shape[1])
+
+    folds = deal_folds(X, Y, 3, 1)
+    sizes = [score_held_out(None, X, Y, folds, seed=1, share=share, fits=Recorder()).n_learnt for share in SHARES]
+    assert sizes == sorted(sizes)
+    n_labelled = (Y != -1).any(axis=1).sum()
+    assert sizes[-1] == pytest.approx(n_labelled * 2 / 3)
+    for fold, test in enumerate(folds):
+        for small, large in zip(seen[fold::3], seen[fold + 3 :: 3], strict=False):
+            assert (large | ~small).all()
+        assert not any(part[test].any() for part in seen[fold::3])
+
+
+def test_input_is_checked():
+    X, Y = make_problem()
+    ridge = RegularizedLeastSquares(1.0)
+    with pytest.raises(NothingToScoreError, match="at least 2 labelled photos, got 1"):
+        cross_validate(ridge, X, np.where(np.arange(len(Y))[:, None] == 0, Y, -1))
+    with pytest.raises(NothingToScoreError, match="no tag has a known positive"):
+        cross_validate(ridge, X, np.minimum(Y, 0))
+    with pytest.raises(InvalidInputError, match="n_draws"):
+        cross_validate(ridge, X, Y, n_draws=1)
+    with pytest.raises(InvalidInputError, match="level"):
+        cross_validate(ridge, X, Y, level=1.0)

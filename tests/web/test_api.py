@@ -1,0 +1,234 @@
+import json
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+def ranked(answer):
+    assert answer.status_code == 200, answer.text
+    data = answer.content
+    n = int.from_bytes(data[:4], "little")
+    header = json.loads(data[4 : 4 + n])
+    assert (4 + n) % 4 == 0
+    ids = np.frombuffer(data, "<i4", header["n"], 4 + n)
+    values = np.frombuffer(data, "<f4", -1, 4 + n + 4 * header["n"])
+    assert len(values) == (header["n"] if header["has_values"] else 0)
+    return header, ids, values
+
+
+def tag_id(client, text):
+    return next(tag["id"] for tag in client.get("/api/project").json()["tags"] if tag["text"] == text)
+
+
+def wait_for(check, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def test_project(client, session):
+    found = client.get("/api/project").json()
+    assert found["n_photos"] == 20
+    assert found["version"] == session.project.store.decisions.count()
+    assert found["model"]["method"] == "ridge"
+    stored = {tag.text: (tag.n_yes, tag.n_no) for tag in session.project.tags()}
+    assert {tag["text"]: (tag["n_yes"], tag["n_no"]) for tag in found["tags"]} == stored
+
+
+def test_markup_stays_text(client):
+    answer = client.get("/api/project")
+    assert answer.headers["Content-Type"] == "application/json"
+    assert MARKUP in [tag["text"] for tag in answer.json()["tags"]]
+    _, ids, _ = ranked(client.get("/api/ranking", params={"q": "onerror"}))
+    names = [cell["name"] for cell in client.get(f"/api/cells?ids={','.join(map(str, ids))}").json()["cells"]]
+    assert f"{MARKUP}.jpg" in names
+    assert MARKUP.encode() not in client.get("/").content
+
+
+def test_ranking_and_lens(client, session):
+    header, ids, _ = ranked(client.get("/api/ranking"))
+    table = session.project.store.photos.table()
+    by_path = [number for _, number in sorted(zip(table.paths, table.ids.tolist(), strict=True))]
+    assert ids.tolist() == by_path
+    assert header["sort"] == "path"
+    tag = tag_id(client, "sky")
+    header, ids, values = ranked(client.get(f"/api/lens/{tag}"))
+    assert sorted(ids.tolist()) == sorted(by_path)
+    assert (np.diff(values) <= 0).all()
+    stored = session.project.store.suggestions.load()
+    column = stored.tag_ids.tolist().index(tag)
+    rows = [stored.photo_ids.tolist().index(number) for number in ids.tolist()]
+    np.testing.assert_array_equal(values, stored.scores[rows, column].astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "sort=size",
+        "state=maybe",
+        "tag=x",
+        "tag=0",
+        "tag=1&tag=2",
+        "nobody=1",
+        "stacks=2",
+        "since=tomorrow",
+        "folder=no",
+    ],
+)
+def test_ranking_refuses(client, query):
+    answer = client.get(f"/api/ranking?{query}")
+    assert answer.status_code == 400
+    assert answer.json()["error"]
+
+
+def test_cells(client):
+    ids = ranked(client.get("/api/ranking"))[1].tolist()
+    cells = client.get(f"/api/cells?ids={','.join(map(str, ids))}").json()["cells"]
+    assert [cell["id"] for cell in cells] == ids
+    assert all(len(cell["suggested"]) <= 5 for cell in cells)
+    assert client.get(f"/api/cells?ids={','.join(['1'] * 301)}").status_code == 400
+    assert client.get("/api/cells?ids=999").status_code == 404
+    assert client.get("/api/cells").status_code == 400
+
+
+def test_pictures(client, tmp_path):
+    thumb = client.get("/api/cells?ids=1").json()["cells"][0]["thumb"]
+    for address in (thumb, thumb.replace("thumb", "large")):
+        answer = client.get(address)
+        assert answer.headers["Content-Type"] == "image/webp"
+        assert "immutable" in answer.headers["Cache-Control"]
+        path = tmp_path / "picture"
+        path.write_bytes(answer.content)
+        with Image.open(path) as image:
+            assert image.format == "WEBP"
+            assert max(image.size) <= 1600
+    assert client.get("/thumb/1").headers["Cache-Control"] == "no-store"
+    assert client.get("/thumb/1?v=0000").headers["Cache-Control"] == "no-store"
+
+
+def test_picture_of_a_file_that_is_gone(client, photos):
+    name = client.get("/api/photo/2").json()["path"]
+    (photos / name).unlink()
+    assert client.get("/thumb/2").status_code == 200
+    answer = client.get("/large/2")
+    assert answer.status_code == 404
+    assert name in answer.json()["error"]
+
+
+def test_decide_undo_redo(client, session):
+    tag = client.post("/api/tags", json={"text": "new tag"}).json()
+    assert tag == {"id": tag["id"], "text": "new tag", "created": True}
+    assert client.post("/api/tags", json={"text": " new  tag "}).json() == tag | {"created": False}
+    body = {"photos": [3, 4], "tags": [tag["id"]], "state": 1}
+    done = client.post("/api/decide", json=body).json()
+    assert done["n"] == 2
+    assert done["version"] == session.project.store.decisions.count()
+
+    def has():
+        return ranked(client.get("/api/ranking", params={"tag": tag["id"], "state": "has"}))[1].tolist()
+
+    assert sorted(has()) == [3, 4]
+    assert client.post("/api/decide", json=body).json()["batch"] is None
+    assert client.get("/api/history").json()["can_redo"] is False
+    assert client.post("/api/undo", json={}).json()["batch"] == done["batch"]
+    assert has() == []
+    assert client.get("/api/history").json()["can_redo"] is True
+    assert client.post("/api/redo", json={}).json()["batch"] == done["batch"]
+    assert sorted(has()) == [3, 4]
+    assert client.post("/api/redo", json={}).status_code == 409
+    latest = client.get("/api/history?limit=1").json()["batches"]
+    assert [batch["kind"] for batch in latest] == ["redo"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"photos": []},
+        {"photos": [True]},
+        {"photos": ["1"] * 10_001},
+        {"photos": "1;2"},
+        {"tags": None},
+        {"state": True},
+        {"state": 2},
+        {"state": "1"},
+        {"origin": "imported"},
+        {"who": "somebody"},
+    ],
+)
+def test_decide_refuses(client, session, change):
+    before = session.project.store.decisions.count()
+    body = {"photos": [1], "tags": [1], "state": 1} | change
+    assert client.post("/api/decide", json=body).status_code == 400
+    assert session.project.store.decisions.count() == before
+
+
+def test_decide_about_strangers(client):
+    assert client.post("/api/decide", json={"photos": [999], "tags": [1], "state": 1}).status_code == 404
+    assert client.post("/api/decide", json={"photos": [1], "tags": [999], "state": 1}).status_code == 404
+
+
+def test_tags_change(client):
+    sky, sea = tag_id(client, "sky"), tag_id(client, "sea")
+    assert client.post(f"/api/tags/{sky}", json={"rename": "heaven"}).status_code == 200
+    assert client.post(f"/api/tags/{sky}", json={"alias": "welkin"}).status_code == 200
+    texts = {tag["id"]: tag for tag in client.get("/api/project").json()["tags"]}
+    assert texts[sky]["text"] == "heaven"
+    assert set(texts[sky]["aliases"]) == {"sky", "welkin"}
+    assert client.post(f"/api/tags/{sky}", json={"merge_into": sea}).status_code == 200
+    assert sky not in {tag["id"] for tag in client.get("/api/project").json()["tags"]}
+    assert client.post("/api/decide", json={"photos": [1], "tags": [sky], "state": 1}).status_code == 400
+    assert client.post("/api/undo", json={}).status_code == 200
+    assert sky in {tag["id"] for tag in client.get("/api/project").json()["tags"]}
+    for body in ({}, {"rename": "a", "alias": "b"}, {"rename": 1}, {"parent": "x"}, {"rename": " "}, {"alias": "\x00"}):
+        assert client.post(f"/api/tags/{sky}", json=body).status_code == 400
+    assert client.post("/api/tags", content=b'{"text": "\\ud800"}').status_code == 415
+    headers = {"Content-Type": "application/json"}
+    assert client.post("/api/tags", content=b'{"text": "\\ud800"}', headers=headers).status_code == 400
+
+
+def test_photo_teach_progress(client):
+    tag = tag_id(client, "sky")
+    client.post("/api/decide", json={"photos": [5], "tags": [tag], "state": 0})
+    found = client.get("/api/photo/5").json()
+    mine = next(item for item in found["tags"] if item["id"] == tag)
+    assert (mine["state"], mine["origin"], mine["implied"]) == (0, "human", False)
+    assert found["history"][0]["label"].endswith("-sky")
+    queue = client.get(f"/api/teach?tag={tag}&n=50").json()
+    assert 5 not in queue["ids"]
+    assert queue["reason"]
+    progress = client.get("/api/progress").json()
+    assert progress["n_photos"] == 20
+    assert 0 < progress["n_reviewed"] <= 20
+
+
+def test_write(client, photos):
+    plan = client.get("/api/write/plan").json()
+    assert plan["n"] == len(plan["files"]) > 0
+    assert not list(photos.glob("*.xmp"))
+    job = client.post("/api/jobs", json={"kind": "write"}).json()["job"]
+    wait_for(lambda: client.get("/api/jobs").json()["jobs"][0]["state"] != "running")
+    done = client.get("/api/jobs").json()["jobs"][0]
+    assert (done["id"], done["state"]) == (job["id"], "done")
+    assert len(list(photos.glob("*.xmp"))) == plan["n"]
+    assert client.get("/api/write/plan").json()["n"] == 0
+    assert client.post("/api/undo", json={}).status_code == 200
+    assert not list(photos.glob("*.xmp"))
+
+
+def test_export_goes_to_its_folder(client, tmp_path):
+    for body in ({"kind": "export", "format": "../x"}, {"kind": "export", "target": "x"}, {"kind": "shell"}):
+        assert client.post("/api/jobs", json=body).status_code == 400
+    assert client.post("/api/jobs", json={"kind": "export", "format": "csv"}).status_code == 200
+    wait_for(lambda: client.get("/api/jobs").json()["jobs"][0]["state"] == "done")
+    (file,) = (tmp_path / "exports").iterdir()
+    assert file.suffix == ".csv"
+
+
+def test_why_needs_a_photo_and_a_tag(client):
+    assert client.get("/api/photo/999/why/1").status_code == 404
+    assert client.get("/api/photo/1/why/999").status_code == 404

@@ -1,0 +1,127 @@
+"""Every page in a browser: accessible in both themes, usable on a phone, silent in the console, text stays text."""
+
+import shutil
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tagloom.workflow.project import Project
+from tests.web.browsing import CELL, GRID, active, holds, press, ready, serving, shown, until, visiting_page
+from tests.web.conftest import FLAGS, MARKUP
+
+pytestmark = pytest.mark.medium
+
+READY = {
+    "grid": ("/", f"{GRID} img.ready"),
+    "lens": ("/tag/16", f"[data-testid=lens] {CELL}:focus"),
+    "photo": ("/photo/7", "[data-testid=photo-view] img.large.ready"),
+    "teach": ("/teach", ".teach-card img.large.ready"),
+    "new tag": ("/teach#mode=new", "[data-testid=new-tag-name]:focus"),
+    "examples": ("/teach#mode=new&tag=3", f"{CELL}:focus"),
+    "history": ("/history", "[data-testid=history] .batch"),
+    "write": ("/write", "[data-testid=write]:enabled"),
+}
+OVERLAYS = {"keys": ("/", "?", "[data-testid=help]"), "above": ("/tag/16", "A", "[data-testid=expected-precision]")}
+#: What reaches beyond the window, or scrolls sideways by itself.
+_TOO_WIDE = """() => {
+  const wide = [...document.querySelectorAll("body *")].filter((node) => {
+    const box = node.getBoundingClientRect();
+    if (!box.width || !box.height || node.closest(".hidden, .skip")) return false;
+    const scrolls = ["auto", "scroll"].includes(getComputedStyle(node).overflowX) && node.scrollWidth > node.clientWidth + 1;
+    return scrolls || (node.matches("button, a, input, select, [role=gridcell]") && box.right > innerWidth + 1);
+  });
+  const page = document.scrollingElement;
+  return [page.scrollWidth > innerWidth ? "page" : "", ...wide.map((node) => `${node.tagName}.${node.className}`)]
+    .filter(Boolean);
+}"""
+
+
+@pytest.fixture(scope="module")
+def server(album, tmp_path_factory):
+    photos = shutil.copytree(album, tmp_path_factory.mktemp("pages") / "photos")
+    with serving(photos, flags=FLAGS) as server:
+        yield server
+
+
+def _serious(page):
+    found = Axe().run(page).response["violations"]
+    return [
+        (item["id"], item["impact"], [(node["target"], node.get("failureSummary")) for node in item["nodes"]][:3])
+        for item in found
+        if item["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_axe_finds_nothing_serious(browser, server, theme):
+    with visiting_page(browser, server, color_scheme=theme, reduced_motion="reduce") as visit:
+        page = visit.open()
+        found = {}
+        for name, (path, sign) in READY.items():
+            page.goto(server.base + path)
+            ready(page)
+            page.wait_for_selector(sign)
+            found[name] = _serious(page)
+        for name, (path, key, sign) in OVERLAYS.items():
+            page.goto(server.base + path)
+            ready(page)
+            active(page)
+            press(page, key)
+            page.wait_for_selector(sign)
+            found[name] = _serious(page)
+    assert found == dict.fromkeys(found, [])
+
+
+def test_nothing_is_wider_than_a_phone(browser, server):
+    phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+    with visiting_page(browser, server, **phone) as visit:
+        page = visit.open()
+        found = {}
+        for name, (path, sign) in READY.items():
+            page.goto(server.base + path)
+            ready(page)
+            page.wait_for_selector(sign)
+            found[name] = page.evaluate(_TOO_WIDE)
+    assert found == dict.fromkeys(found, [])
+
+
+def test_two_tabs_see_each_others_decisions(browser, server):
+    with visiting_page(browser, server) as visit:
+        here, there = visit.open("/tag/16"), visit.open("/tag/16")
+        photo = active(here)
+        assert active(there) == photo
+        press(here, "r")
+        there.wait_for_selector(f"{CELL}[data-photo='{photo}'][data-state='no']")
+        before = shown(there)
+        there.wait_for_selector(".new-order:not([hidden])")
+        assert (active(there), shown(there)) == (photo, before)  # nothing moves under the cursor by itself
+        press(there, "u")
+        here.wait_for_selector(f"{CELL}[data-photo='{photo}'][data-state='open']")
+        press(there, ".")
+        until(there, lambda: there.is_hidden(".new-order"), "the new order is shown")
+        assert photo in shown(there)
+
+
+def test_markup_is_text(browser, photos):
+    with Project.open(photos, flags=FLAGS) as project:
+        number = project.store.tags.numbers([MARKUP])[0]
+        (photo,) = project.store.photos.find([f"{MARKUP}.jpg".encode()]).values()
+        project.label([photo], add=[MARKUP], who=MARKUP)
+    with serving(photos, flags=FLAGS) as server, visiting_page(browser, server) as visit:
+        page = visit.open(f"/photo/{photo}")
+        page.wait_for_selector(f".tag-row [href='/tag/{number}']")
+        assert page.inner_text("h1") == f"{MARKUP}.jpg"
+        assert page.inner_text(f".tag-row [href='/tag/{number}']") == MARKUP
+        assert MARKUP in page.title()
+        press(page, "t")
+        page.keyboard.type("<img")
+        assert MARKUP in page.wait_for_selector("[data-testid=tag-option]").inner_text()
+        for path, sign in (
+            (f"/tag/{number}", "[data-testid=lens] h1"),
+            ("/history", "[data-testid=history] .batch"),
+            ("/write", "[data-testid=write-plan] .file"),
+        ):
+            page.goto(server.base + path)
+            ready(page)
+            assert MARKUP in page.wait_for_selector(sign).inner_text()
+        assert holds(page, "document.querySelectorAll('img[src=x]').length === 0")

@@ -1,0 +1,125 @@
+"""The page from a real server: events as they happen, and an end in good order."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import httpx
+import pytest
+
+from tagloom.cli.review import serve_project
+from tagloom.exceptions import StoreError, WriteError
+from tagloom.web.server import serve
+from tagloom.workflow.project import Project
+
+COMMAND = "import typer; from tagloom.cli.review import review; typer.run(review)"
+
+
+@pytest.fixture
+def address(session):
+    """Return the address of a server in a thread."""
+    found, ready, stop = [], threading.Event(), threading.Event()
+
+    def announce(url):
+        found.append(url)
+        ready.set()
+
+    thread = threading.Thread(target=serve, args=(session,), kwargs={"ready": announce, "stop": stop})
+    thread.start()
+    assert ready.wait(20)
+    yield found[0]
+    stop.set()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+@contextlib.contextmanager
+def _enter(address):
+    base = address.partition("/?")[0]
+    with httpx.Client(base_url=base, headers={"Origin": base}, timeout=20) as client:
+        assert client.get(address).status_code == 303
+        yield client
+
+
+def _events(stream):
+    """Yield (id, name, data) of events."""
+    found = {}
+    for line in stream.iter_lines():
+        name, _, value = line.partition(": ")
+        if name:
+            found[name] = value
+        elif "event" in found:
+            yield found["id"], found["event"], found["data"]
+            found = {}
+
+
+def test_events_tell_of_decisions_here_and_elsewhere(address, photos):
+    with _enter(address) as client, client.stream("GET", "/api/events") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        assert "default-src 'none'" in stream.headers["content-security-policy"]
+        events = _events(stream)
+        client.post("/api/decide", json={"photos": [3], "tags": [1], "state": 0}).raise_for_status()
+        first, name, data = next(events)
+        assert (name, '"photos": [3]' in data) == ("decided", True)
+        with Project.open(photos) as other:  # as the command line in another window does
+            other.label([4], add=["from elsewhere"])
+        _, name, data = next(events)
+        assert (name, '"photos": [4]' in data) == ("decided", True)
+        project = client.get("/api/project").json()
+        assert "from elsewhere" in [tag["text"] for tag in project["tags"]]
+        with client.stream("GET", "/api/events", headers={"Last-Event-ID": first}) as again:
+            assert next(_events(again))[2] == data
+        with client.stream("GET", "/api/events", headers={"Last-Event-ID": "another-start"}) as again:
+            assert next(_events(again))[1] == "reset"
+
+
+def test_stop_ends_open_streams(address, session):
+    with _enter(address) as client, client.stream("GET", "/api/events") as stream:
+        session.events.close()
+        assert list(_events(stream)) == []
+
+
+def test_taken_port(session):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(WriteError, match="port"):
+            serve(session, port=taken.getsockname()[1])
+
+
+def test_missing_package_is_told(session, monkeypatch):
+    monkeypatch.delitem(sys.modules, "tagloom.web.server", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(StoreError, match="uvicorn"):
+        serve_project(session.project, port=0, browser=False)
+
+
+def test_only_this_machine(address):
+    assert address.startswith("http://127.0.0.1:")
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_command_ends_and_nothing_is_lost(photos, kind):
+    environment = os.environ | {"TAGLOOM_DESCRIPTORS": "color", "TAGLOOM_METHOD": "ridge", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", COMMAND, str(photos), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as child:
+        try:
+            with _enter(child.stdout.readline().strip()) as client:
+                done = client.post("/api/decide", json={"photos": [3, 4], "tags": [1], "state": 0})
+                assert done.status_code == 200
+                child.send_signal(kind)
+                code = child.wait(60)
+        finally:
+            child.kill()
+        errors = child.stderr.read()
+    assert "Traceback" not in errors
+    assert code == (0 if kind != signal.SIGKILL else -signal.SIGKILL)
+    with Project.open(photos) as project:
+        assert project.check() == []
+        assert project.history(1)[0].id == done.json()["batch"]
+        assert project.store.decisions.count() == done.json()["version"]

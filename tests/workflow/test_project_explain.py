@@ -1,0 +1,150 @@
+"""Explanations and evaluations of a project, on made-up scenes with cheap features."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from tagloom.datasets import write_scenes
+from tagloom.exceptions import InvalidInputError, StoreError
+from tagloom.methods import RegularizedLeastSquares
+from tagloom.workflow.project import Project
+from tagloom.workflow.restored_ridge import common_strength
+
+pytestmark = pytest.mark.medium
+
+LIGHT = {"descriptors": "color,edges", "n_workers": 1, "n_threads": 1, "n_neighbors": 5}
+N_PHOTOS = 40
+
+
+@pytest.fixture(scope="module")
+def extracted(tmp_path_factory):
+    """Return photos with a project that has features and labels, and no model."""
+    folder = tmp_path_factory.mktemp("scenes") / "photos"
+    write_scenes(folder, N_PHOTOS, size=(96, 64), labeled=0.6, random_state=0)
+    with Project.init(folder, flags=LIGHT) as project:
+        project.scan()
+        project.import_keywords(folder / "labels.csv")
+        project.extract()
+    return folder
+
+
+@pytest.fixture
+def photos(extracted, tmp_path):
+    copy = tmp_path / "photos"
+    shutil.copytree(extracted, copy, copy_function=shutil.copy2)
+    with Project.open(copy, flags=LIGHT) as project:
+        project.move_root(copy)
+    return copy
+
+
+def open_unlabelled(project):
+    """Return the photos of which nothing was said."""
+    return sorted({row.photo_id for row in project.suggest(n=0)})
+
+
+def check_sums(found):
+    amounts = sum(one.amount for one in found.photos)
+    assert found.photos_base + amounts + found.photos_other + found.photos_rest == pytest.approx(found.score, abs=1e-9)
+    grouped = sum(one.amount for one in found.groups)
+    assert found.groups_base + grouped + found.groups_rest == pytest.approx(found.score, abs=1e-9)
+    sizes = [abs(one.amount) for one in found.photos]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("method", ["smoothed-ridge", "ridge"])
+def test_ridge_is_explained_from_what_was_stored(photos, method):
+    with Project.open(photos, flags=LIGHT) as project:
+        project.train(method)
+        for photo in open_unlabelled(project)[:4]:
+            for tag in ("sky", "sea"):
+                found = project.explain(photo, tag, n=5)
+                assert (found.photos_exact, found.groups_exact, found.notes) == (True, True, ())
+                assert found.error < 1e-6
+                if found.kind == "score":
+                    assert found.score == pytest.approx(found.value, abs=1e-5)
+                assert len(found.photos) == 5
+                assert {one.name for one in found.groups} >= {"color", "edges"}
+                check_sums(found)
+        everything = project.explain(photo, "sky", n=0)
+        assert (everything.n_other, everything.photos_other) == (0, pytest.approx(0.0))
+        assert len(everything.photos) == N_PHOTOS * 0.6
+        assert json.loads(json.dumps(everything.as_dict()))["photos"][0]["photo"].startswith("scene_")
+
+
+def test_a_label_moves_the_score_as_its_weight_says(photos):
+    with Project.open(photos, flags=LIGHT | {"method": "harmonic"}) as project:
+        project.train()
+        photo = open_unlabelled(project)[0]
+        found = project.explain(photo, "sky")
+        assert found.photos_exact
+        first = found.photos[0]
+        before = project._explainer
+        project.label(first.photo_id, **({"remove": "sky"} if first.has_tag else {"add": "sky"}))
+        project.train()
+        after = project.explain(photo, "sky")
+        assert project._explainer is not before
+        moved = -first.weight if first.has_tag else first.weight
+        assert after.score == pytest.approx(found.score + moved, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["consistency", "neighbors", "laprls", "nova", "sfss"])
+def test_other_methods_say_how_well_they_are_explained(photos, method):
+    with Project.open(photos, flags=LIGHT) as project:
+        project.train(method)
+        found = project.explain(open_unlabelled(project)[0], "sky")
+        check_sums(found)
+        assert found.photos_exact == (method in ("consistency", "neighbors", "laprls"))
+        assert found.groups_exact == (method == "nova")
+        assert any("By photos" in note for note in found.notes) != found.photos_exact
+        assert found.error == max(abs(found.photos_rest), abs(found.groups_rest))
+        if method == "sfss" and found.kind == "probability":
+            assert found.score == pytest.approx(np.log(found.value / (1 - found.value)), rel=1e-5)
+            assert any("log-odds" in note for note in found.notes)
+
+
+def test_what_explanations_share_is_kept_until_something_changes(photos):
+    with Project.open(photos, flags=LIGHT) as project:
+        with pytest.raises(StoreError, match="tagloom train"):
+            project.explain("scene_00001.jpg", "sky")
+        project.train("smoothed-ridge")
+        first, second = open_unlabelled(project)[:2]
+        project.explain(first, "sky")
+        kept = project._explainer
+        project.explain(second, "sea")
+        assert project._explainer is kept
+        project.label(second, add="sky")
+        changed = project.explain(first, "sky")
+        assert project._explainer is not kept
+        assert changed.notes[0].startswith("Labels or photos have changed")
+        assert project.explain(second, "sky").decided is True
+        assert changed.groups_exact  # goes by the stored coefficients alone
+        check_sums(changed)
+        project.label(first, add="something new")
+        with pytest.raises(InvalidInputError, match="does not know the tag 'something new'"):
+            project.explain(first, "something new")
+        with pytest.raises(InvalidInputError, match="n must be at least 0"):
+            project.explain(first, "sky", n=-1)
+        with pytest.raises(InvalidInputError, match="there is no tag 'skyy'"):
+            project.explain(first, "skyy")
+    with (
+        Project.open(photos, flags=LIGHT | {"descriptors": "color"}) as project,
+        pytest.raises(StoreError, match="train again"),
+    ):
+        project.explain(first, "sky")
+
+
+def test_the_penalty_is_told_from_the_coefficients():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 6))
+    Y = (X[:, :3] > 0.2).astype(np.int8)
+    Y[25:] = -1
+    Y[:4, 1] = -1
+    for strength in (0.01, 3.0, 200.0):
+        fitted = RegularizedLeastSquares(strength).fit(X, Y)
+        assert common_strength(X, Y, fitted.coef_) == pytest.approx(strength, rel=1e-8)
+        other = Y.copy()
+        other[:10, 0] = 1 - other[:10, 0]  # one tag has other labels by now
+        assert common_strength(X, other, fitted.coef_) == pytest.approx(strength, rel=1e-8)
+    assert common_strength(X, Y, np.zeros((6, 3))) == 1.0

@@ -1,0 +1,52 @@
+"""Which silence counts as a no."""
+
+import numpy as np
+
+from tagloom.workflow.training_labels import fill_silence, read_labels
+
+
+def test_photos_judged_as_a_whole_stay_as_they_are():
+    Y = np.array([[1, 0], [0, 0], [0, 1], [-1, -1]], dtype=np.int8)
+    filled, named = fill_silence(Y)
+    assert np.array_equal(filled, Y)
+    assert not named.any()
+
+
+def test_a_named_tag_is_absent_where_anything_else_was_said():
+    Y = np.array([[1, 1, -1], [0, -1, -1], [0, -1, -1], [1, -1, 0], [-1, -1, -1]], dtype=np.int8)
+    filled, named = fill_silence(Y)
+    assert named.tolist() == [False, True, False]  # the last tag has no yes: nothing is gained
+    assert filled[:, 1].tolist() == [1, 0, 0, 0, -1]
+    assert np.array_equal(filled[:, [0, 2]], Y[:, [0, 2]])
+
+
+def test_half_of_the_touched_photos_is_judged():
+    Y = np.array([[1, 1], [0, 0], [0, -1], [0, -1]], dtype=np.int8)
+    assert not fill_silence(Y)[1].any()
+    Y[1, 1] = -1
+    assert fill_silence(Y)[1].tolist() == [False, True]
+
+
+def test_rows_are_those_asked_for_in_their_order(made_up):
+    made = made_up(20, 3)
+    made.say([2, 5, 9])
+    order = np.random.default_rng(0).permutation(made.ids)
+    labels = read_labels(made.project.store, order)
+    expected = np.full((20, 3), -1)
+    expected[[2, 5, 9]] = made.truth[[2, 5, 9]]
+    at = np.searchsorted(made.ids, order)
+    assert np.array_equal(labels.said, expected[at])
+    assert labels.n_labeled == 3
+    same = read_labels(made.project.store, made.ids)
+    assert same.column_digests == labels.column_digests
+    made.say([11], [1])
+    changed = read_labels(made.project.store, made.ids).column_digests
+    assert [old == new for old, new in zip(same.column_digests, changed, strict=True)] == [True, False, True]
+
+
+def test_a_photo_without_features_is_left_out(made_up):
+    made = made_up(20, 3)
+    made.say([2, 5, 9])
+    labels = read_labels(made.project.store, made.ids[:6])
+    assert labels.said.shape == (6, 3)
+    assert labels.n_labeled == 2
