@@ -23,6 +23,7 @@ from benchmarks.experiment import (
 )
 from benchmarks.figures import view_path
 from benchmarks.quality import features as quality_features
+from benchmarks.quality import page as quality_page
 from benchmarks.results import digest, read_cells
 from benchmarks.runner import finished
 from benchmarks.speed.report import speed_page
@@ -261,6 +262,8 @@ def pages() -> dict[Path, str]:
     found[DOCS / "speed.md"] = speed_page(SPEED_RESULTS)
     if (QUALITY_RESULTS / "features.json").is_file():
         found[DOCS / "benchmarks" / "features.md"] = quality_features.page(QUALITY_RESULTS)
+    path = DOCS / "benchmarks" / "quality.md"
+    found[path] = quality_page.page(QUALITY_RESULTS, figures_beside(path))
     return found
 
 
