@@ -40,6 +40,13 @@ DRAWINGS = {
     "plot_curves": lambda **more: plotting.plot_curves(
         [1, 2], {"one": ([1, 2], [0.1, 0.1])}, x_name="x", y_name="y", log_x=True, **more
     ),
+    "plot_learning_curve": lambda **more: plotting.plot_learning_curve(
+        [10, 20], [0.2, 0.3], [0.1, 0.2], [0.3, 0.4], forecast=([20, 40], [0.3, 0.4]), **more
+    ),
+    "plot_reliability": lambda **more: plotting.plot_reliability([0.2, 0.8], [0.3, 0.7], [10, 10], **more),
+    "plot_tag_figures": lambda **more: plotting.plot_tag_figures(
+        ["a", "b"], [0.2, 0.8], [0.1, 0.7], [0.3, 0.9], **more
+    ),
 }
 
 
