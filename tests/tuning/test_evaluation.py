@@ -9,7 +9,7 @@ from tagloom.methods import HarmonicPropagation, NeighborTransfer, RegularizedLe
 from tagloom.metrics import average_precision
 from tagloom.tuning._shared_fits import SharedFits
 from tagloom.tuning.evaluation import cross_validate, deal_folds, score_held_out
-from tagloom.tuning.learning_curve import SHARES
+from tagloom.tuning.label_curve import SHARES
 
 
 def make_problem(n=150, n_labelled=60, c=3, seed=0, *, open_entries=True, noise=0.5):

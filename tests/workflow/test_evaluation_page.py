@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tagloom.tuning.group_figures import GroupFigure
-from tagloom.tuning.learning_curve import Forecast
+from tagloom.tuning.label_curve import Forecast
 from tagloom.workflow.evaluation_page import evaluation_fragment
 from tagloom.workflow.project_evaluate import Bin, CurvePoint, Evaluation, TagFigures
 from tagloom.workflow.report import ReportData, ReportPhoto, write_report

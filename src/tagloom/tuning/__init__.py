@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tagloom.tuning.explain import Decomposition, Explanation, ScoreExplainer, explain_score
     from tagloom.tuning.group_figures import GroupFigure, compare_groups
     from tagloom.tuning.group_weights import GroupWeights, choose_group_weights
-    from tagloom.tuning.learning_curve import Forecast, LearningCurve, learning_curve
+    from tagloom.tuning.label_curve import Forecast, LearningCurve, learning_curve
     from tagloom.tuning.positive_unlabeled import (
         DebiasedLabels,
         PositiveUnlabeledAnnotator,
@@ -29,10 +29,10 @@ _HOMES = {
     "DebiasedLabels": "tagloom.tuning.positive_unlabeled",
     "Decomposition": "tagloom.tuning.explain",
     "Explanation": "tagloom.tuning.explain",
-    "Forecast": "tagloom.tuning.learning_curve",
+    "Forecast": "tagloom.tuning.label_curve",
     "GroupFigure": "tagloom.tuning.group_figures",
     "GroupWeights": "tagloom.tuning.group_weights",
-    "LearningCurve": "tagloom.tuning.learning_curve",
+    "LearningCurve": "tagloom.tuning.label_curve",
     "PositiveUnlabeledAnnotator": "tagloom.tuning.positive_unlabeled",
     "ScoreExplainer": "tagloom.tuning.explain",
     "choose_group_weights": "tagloom.tuning.group_weights",
@@ -41,7 +41,7 @@ _HOMES = {
     "debias_labels": "tagloom.tuning.positive_unlabeled",
     "estimate_completeness": "tagloom.tuning.positive_unlabeled",
     "explain_score": "tagloom.tuning.explain",
-    "learning_curve": "tagloom.tuning.learning_curve",
+    "learning_curve": "tagloom.tuning.label_curve",
     "rank_photos": "tagloom.tuning.queries",
     "weak_negatives": "tagloom.tuning.positive_unlabeled",
 }

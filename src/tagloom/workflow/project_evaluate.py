@@ -13,7 +13,7 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.store.project import ProjectStore
 from tagloom.tuning.evaluation import CrossValidation, cross_validate
 from tagloom.tuning.group_figures import GroupFigure, compare_groups
-from tagloom.tuning.learning_curve import Forecast, LearningCurve, learning_curve
+from tagloom.tuning.label_curve import Forecast, LearningCurve, learning_curve
 from tagloom.workflow.learners import Learner, get_learner, prepare
 from tagloom.workflow.project_features import FeatureRows, load_rows
 from tagloom.workflow.project_results import Result
