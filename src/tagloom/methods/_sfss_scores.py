@@ -223,7 +223,6 @@ class ScoreSystem:
 
     def _with(self, unknown: Floats, others: Floats | None = None) -> Scores:
         """Return what belongs to the unknown rows of F, the sum of one or two arrays; the first is taken over."""
-
         if others is not None:
             more = others
 
