@@ -39,6 +39,15 @@ def test_models_swap_in(store):
     assert store.check(checksums=True) == []
 
 
+def test_old_models_go_and_the_active_one_stays(store):
+    first = _save(store, 1.0)
+    others = [_save(store, float(value), activate=False, n_kept=3) for value in range(2, 8)]
+    assert [item.id for item in store.models.all()] == [*others[:-4:-1], first]
+    assert store.models.load()[1]["value"] == 1.0
+    assert len(list((store.folder / "models").iterdir())) == 4
+    assert store.check(checksums=True) == []
+
+
 def test_a_model_that_cannot_be_written_leaves_the_old_one(store):
     first = _save(store, 1.0)
     with pytest.raises(InvalidInputError):

@@ -60,8 +60,9 @@ class Models:
         settings: Mapping[str, Any],
         run: int | None = None,
         activate: bool = True,
+        n_kept: int = 8,
     ) -> int:
-        """Store a model durably and, by default, swap it in.
+        """Store a model durably and, by default, swap it in; drop all but the latest ``n_kept`` and the active one.
 
         Parameters
         ----------
@@ -75,6 +76,8 @@ class Models:
             The run that made it.
         activate : bool, default=True
             Whether it takes the place of the active one, in the same transaction that registers it.
+        n_kept : int, default=8
+            How many of the latest are kept; every saved update of a review adds one.
 
         Returns
         -------
@@ -92,6 +95,15 @@ class Models:
             model = connection.last_insert_rowid()
             if activate:
                 self.activate(model)
+            old = fetch(
+                connection,
+                "SELECT id, file FROM models WHERE active = 0 AND id NOT IN "
+                "(SELECT id FROM models ORDER BY id DESC LIMIT ?)",
+                (max(1, n_kept),),
+            )
+            connection.executemany("DELETE FROM models WHERE id = ?", [(item,) for item, _ in old])
+            for _, file in old:
+                self._database.later(functools.partial(_remove, self._database.folder / MODELS / file))
         return model
 
     def activate(self, model: int) -> None:
