@@ -15,6 +15,7 @@ from tests.conftest import ROOT
 
 PUBLIC = [
     "Annotator",
+    "AutoAnnotator",
     "BoostedAnnotator",
     "CurdsAndWhey",
     "FSNM",

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         TopicMixture,
         TransductiveSVM,
     )
+    from tagloom.tuning.auto import AutoAnnotator
     from tagloom.workflow.project import Project
 
 _HOMES = {
@@ -58,6 +59,7 @@ _HOMES = {
     "SFSS": "tagloom.methods",
     "TKML": "tagloom.methods",
     "Annotator": "tagloom.core.annotator",
+    "AutoAnnotator": "tagloom.tuning.auto",
     "BoostedAnnotator": "tagloom.methods",
     "CurdsAndWhey": "tagloom.methods",
     "FeatureGroups": "tagloom.core.groups",
@@ -95,6 +97,7 @@ __all__ = [
     "SFSS",
     "TKML",
     "Annotator",
+    "AutoAnnotator",
     "BoostedAnnotator",
     "CurdsAndWhey",
     "FeatureGroups",

@@ -30,9 +30,10 @@ from tagloom.methods import (
     TopicMixture,
     TransductiveSVM,
 )
-from tagloom.tuning import CalibratedAnnotator, PositiveUnlabeledAnnotator
+from tagloom.tuning import AutoAnnotator, CalibratedAnnotator, PositiveUnlabeledAnnotator
 
 ANNOTATORS = [
+    AutoAnnotator(),
     BoostedAnnotator(),
     BoostedAnnotator(boost="structured", correlations="training", weights="asymptotic"),
     CalibratedAnnotator(folds=3),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tagloom.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from tagloom.tuning.auto import AutoAnnotator
     from tagloom.tuning.calibration import CalibratedAnnotator
     from tagloom.tuning.evaluation import CrossValidation, cross_validate
     from tagloom.tuning.explain import Decomposition, Explanation, ScoreExplainer, explain_score
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
         weak_negatives,
     )
     from tagloom.tuning.queries import rank_photos
+    from tagloom.tuning.search import LeaderboardRow
+    from tagloom.tuning.stacking import stack_scores
 
 _HOMES = {
+    "AutoAnnotator": "tagloom.tuning.auto",
     "CalibratedAnnotator": "tagloom.tuning.calibration",
     "CrossValidation": "tagloom.tuning.evaluation",
     "DebiasedLabels": "tagloom.tuning.positive_unlabeled",
@@ -32,6 +36,7 @@ _HOMES = {
     "Forecast": "tagloom.tuning.label_curve",
     "GroupFigure": "tagloom.tuning.group_figures",
     "GroupWeights": "tagloom.tuning.group_weights",
+    "LeaderboardRow": "tagloom.tuning.search",
     "LearningCurve": "tagloom.tuning.label_curve",
     "PositiveUnlabeledAnnotator": "tagloom.tuning.positive_unlabeled",
     "ScoreExplainer": "tagloom.tuning.explain",
@@ -43,10 +48,12 @@ _HOMES = {
     "explain_score": "tagloom.tuning.explain",
     "learning_curve": "tagloom.tuning.label_curve",
     "rank_photos": "tagloom.tuning.queries",
+    "stack_scores": "tagloom.tuning.stacking",
     "weak_negatives": "tagloom.tuning.positive_unlabeled",
 }
 
 __all__ = [
+    "AutoAnnotator",
     "CalibratedAnnotator",
     "CrossValidation",
     "DebiasedLabels",
@@ -55,6 +62,7 @@ __all__ = [
     "Forecast",
     "GroupFigure",
     "GroupWeights",
+    "LeaderboardRow",
     "LearningCurve",
     "PositiveUnlabeledAnnotator",
     "ScoreExplainer",
@@ -66,6 +74,7 @@ __all__ = [
     "explain_score",
     "learning_curve",
     "rank_photos",
+    "stack_scores",
     "weak_negatives",
 ]
 

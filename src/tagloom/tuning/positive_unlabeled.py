@@ -14,7 +14,14 @@ from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.methods.baselines.propagation import HarmonicPropagation
 from tagloom.tuning.calibration import CalibratedAnnotator
 
-__all__ = ["DebiasedLabels", "PositiveUnlabeledAnnotator", "debias_labels", "estimate_completeness", "weak_negatives"]
+__all__ = [
+    "DebiasedLabels",
+    "PositiveUnlabeledAnnotator",
+    "debias_labels",
+    "estimate_completeness",
+    "forgotten_share",
+    "weak_negatives",
+]
 
 Floats = NDArray[np.float64]
 
@@ -144,7 +151,7 @@ def debias_labels(
         raise InvalidInputError(f"expected probabilities of the shape of Y, {Y.shape}, got {named.shape}")
     touched = labeled_rows(Y)[:, None] & np.ones(Y.shape[1], dtype=bool)
     absent = touched & (Y == UNKNOWN)
-    forgotten = _forgotten(named, completeness)
+    forgotten = forgotten_share(named, completeness)
     targets = np.where(absent, forgotten, np.where(Y == UNKNOWN, np.nan, Y))
     weights = np.where(absent, 1.0 - forgotten, touched)
     suspected = absent & (forgotten > suspicion)
@@ -152,7 +159,7 @@ def debias_labels(
     return DebiasedLabels(labels, targets, weights, float(completeness), int(suspected.sum()))
 
 
-def _forgotten(named: Floats, completeness: float) -> Floats:
+def forgotten_share(named: Floats, completeness: float) -> Floats:
     """Return the probability that an absent tag is true."""
     odds = named / np.maximum(1.0 - named, np.finfo(np.float64).tiny)
     return np.minimum((1.0 - completeness) / completeness * odds, 1.0)
@@ -248,7 +255,7 @@ class PositiveUnlabeledAnnotator(Annotator):
         named = self.calibrated_.probabilities_
         self.transduction_ = self._log_odds(named)
         absent = labeled_rows(Y)[:, None] & (Y == UNKNOWN)
-        has_it = np.where(absent, _forgotten(named, self.completeness_), self._correct(named))
+        has_it = np.where(absent, forgotten_share(named, self.completeness_), self._correct(named))
         self.probabilities_: Floats = np.where(Y == UNKNOWN, has_it, Y)
         self.thresholds_ = self._log_odds_of_thresholds()
 

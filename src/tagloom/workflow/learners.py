@@ -22,6 +22,7 @@ from tagloom.methods import (
     NeighborTransfer,
     RegularizedLeastSquares,
 )
+from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.visual_words import visual_words
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "SMOOTHING",
     "Learner",
     "all_learners",
+    "as_extracted",
     "get_learner",
     "prepare",
 ]
@@ -43,6 +45,11 @@ SMOOTHING = 0.5  # the figures behind it are in docs/methods.md
 def prepare(X: NDArray[np.float32], groups: FeatureGroups) -> NDArray[Any]:
     """Return features scaled for learning: each group in its own way, weighted, side by side; no label is used."""
     return GroupScaler(groups).fit_transform(X)
+
+
+def as_extracted(X: NDArray[np.float32], groups: FeatureGroups) -> NDArray[Any]:  # noqa: ARG001
+    """Return features as they are, for a learner that scales them itself."""
+    return X
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,12 @@ LEARNERS = {
             "sfss",
             "SFSS: one set of features for all tags, scores spread over the neighbour graph",
             lambda n_neighbors, groups: SFSS(n_neighbors=n_neighbors, tol=1e-4),  # noqa: ARG005
+        ),
+        Learner(
+            "auto",
+            "chooses and combines kernels of the feature groups on your own labels; slower, best with few labels",
+            lambda n_neighbors, groups: AutoAnnotator(groups, n_neighbors=n_neighbors, random_state=0),
+            as_extracted,
         ),
         Learner(
             "nova",

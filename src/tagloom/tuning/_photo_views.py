@@ -1,0 +1,259 @@
+"""What every candidate of the search shares: scaled feature groups, one neighbour graph, features smoothed over it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tagloom.core.groups import FeatureGroups
+from tagloom.features.scaling import GroupScaler
+from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
+
+__all__ = ["NewPhotos", "PhotoViews", "View", "default_views", "joint_weights"]
+
+Values = NDArray[np.floating[Any]]
+
+#: Shares of the network's two groups. On Corel5K training photos half the weight on the embedding was best.
+LEADING_SHARES: Mapping[str, float] = {"deep": 0.5, "semantic": 0.15}
+BALANCED_SHARES: Mapping[str, float] = {"deep": 0.3, "semantic": 0.1}
+#: How all other groups divide the rest, by family: on the same photos these say little that others do not say better.
+WORTHS: Mapping[str, float] = dict.fromkeys(("rgb", "edge_blocks", "wavelet", "cooccurrence", "gabor", "blobs"), 0.2)
+#: Without an embedding each group is also looked at alone, as long as there are few.
+MOST_SINGLE_GROUPS = 6
+#: Without an embedding each group is there twice: as a direction, and with standardised columns under this name.
+STANDARDIZED = " standardised"
+#: Steps of feature smoothing; each leaves s/(1 + s) of the distance to its limit.
+SMOOTHING_STEPS = 8
+#: Numbers up to which features are kept in float64: small problems are exact, large ones half the size.
+DOUBLE_ENTRIES = 2_000_000
+
+
+@dataclass(frozen=True)
+class View:
+    """A named weighting of feature groups; the weights sum to one."""
+
+    name: str
+    weights: Mapping[str, float]
+
+
+def joint_weights(names: Sequence[str], shares: Mapping[str, float] = LEADING_SHARES) -> dict[str, float]:
+    """Return the weight of each group: the given shares, and of what they leave a part by `WORTHS` (1 for others)."""
+    worths = {name: WORTHS.get(name.removesuffix(STANDARDIZED), 1.0) for name in names if name not in shares}
+    rest = (1.0 - sum(shares.values())) / max(sum(worths.values()), 1e-12)
+    weights = {name: shares[name] if name in shares else rest * worths[name] for name in names}
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def default_views(names: Sequence[str]) -> list[View]:
+    """Return the weightings that are tried for groups of these names, the joint one first."""
+    views = [View("joint", joint_weights(names))]
+    network = [name for name in names if name in LEADING_SHARES]
+    others = [name for name in names if name not in LEADING_SHARES]
+    if not network:
+        return views + _views_without_network(others)
+    if others:
+        views.append(View("balanced", joint_weights(names, BALANCED_SHARES)))
+    if len(names) > 1 and "deep" in names:
+        views.append(View("deep", {"deep": 1.0}))
+    if len(network) > 1 and others:
+        views.append(View("deep and semantic", joint_weights(network)))
+    if others:
+        views.append(View("without the network", joint_weights(others)))
+    return views
+
+
+def _views_without_network(names: Sequence[str]) -> list[View]:
+    standardized = [name for name in names if name.endswith(STANDARDIZED)]
+    directions = [name for name in names if name not in standardized]
+    views = []
+    if standardized:
+        views = [View("directions", joint_weights(directions)), View("standardised", joint_weights(standardized))]
+    if 1 < len(directions) <= MOST_SINGLE_GROUPS:
+        both = {name: [one for one in (name, name + STANDARDIZED) if one in names] for name in directions}
+        views += [View(name, joint_weights(members)) for name, members in both.items()]
+    return views
+
+
+@dataclass(frozen=True, eq=False)
+class NewPhotos:
+    """Coordinates of photos never seen, and how they hang on the graph.
+
+    Attributes
+    ----------
+    plain, smooth : ndarray of shape (q, d)
+        Scaled features, and the same smoothed over the neighbours.
+    links : sparse array of shape (q, n)
+        Normalised weights of the nearest training photos.
+    """
+
+    plain: Values
+    smooth: Values
+    links: Any
+
+
+class PhotoViews:
+    """Features of all photos, brought to one scale once, with one graph.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Features as extracted.
+    groups : FeatureGroups or None
+        The column ranges.
+    n_neighbors : int
+        Of the graph.
+    smoothing : float
+        Strength of feature smoothing.
+    n_threads : int or None
+        For the graph.
+
+    Notes
+    -----
+    Each group is scaled as by `GroupScaler`, centred, and divided so that the mean squared distance of two photos is
+    one; a view's squared distance is the weighted sum of its groups'. The graph is that of the joint view. Where no
+    group comes from a network, scaling rows to length one may lose what matters: then each group is there a second
+    time, its columns standardised and its rows left as long as they are.
+
+    Smoothed features are eight steps of ``Q ← (Z + sSQ)/(1 + s)`` towards ``(I + sL)⁻¹Z``, S the normalised weights and
+    L = I - S. A new photo gets one step from its nearest training photos: what it would have as one of them.
+    """
+
+    def __init__(
+        self, X: Values, groups: FeatureGroups | None, *, n_neighbors: int, smoothing: float, n_threads: int | None
+    ) -> None:
+        self._given = FeatureGroups(["features"], [X.shape[1]]) if groups is None else groups
+        self.groups = self._given if any(name in LEADING_SHARES for name in self._given) else _doubled(self._given)
+        self.smoothing = smoothing
+        self.n_neighbors = n_neighbors
+        self._n_threads = n_threads
+        self._scaler = GroupScaler(self._given).fit(X)
+        self._moments = _column_moments(X)
+        self._dtype: Any = np.float64 if X.size <= DOUBLE_ENTRIES else np.float32
+        self._centres: dict[str, NDArray[np.float64]] = {}
+        self._lengths: dict[str, float] = {}
+        self.plain = self._learn_scale(X)
+        weights = joint_weights(self.groups.names)
+        self._roots: Values = np.sqrt([weights[name] for name in self.groups])[self.groups.labels].astype(self._dtype)
+        self._points = self.plain * self._roots
+        self.graph: NeighborGraph = knn_graph(self._points, n_neighbors, n_threads=n_threads)
+        self._inverse_roots = _inverse_roots(self.graph.degrees)
+        self.links = self._normalized(self.graph.weights, self._inverse_roots)
+        self.smooth = self._smooth_features()
+
+    @property
+    def n_photos(self) -> int:
+        """Number of training photos."""
+        return len(self.plain)
+
+    def coordinates(self, smoothed: bool) -> Values:
+        """Return the coordinates of the training photos, smoothed or not."""
+        return self.smooth if smoothed else self.plain
+
+    def laplacian(self) -> Any:
+        """Return I - S; a photo without neighbours has a row of the identity and stays as it is up to a factor."""
+        return sparse.csr_array(sparse.eye_array(self.n_photos) - self.links.astype(np.float64))
+
+    def attach(self, X: Values) -> NewPhotos:
+        """Return coordinates of new photos."""
+        plain = np.empty((len(X), self.groups.n_columns), dtype=self._dtype)
+        for name in self.groups:
+            plain[:, self.groups[name]] = (self._mapped(name, X) - self._centres[name]) / self._lengths[name]
+        count = min(self.n_neighbors, self.n_photos)
+        queries = plain * self._roots
+        _, indices = nearest_neighbors(queries, self._points, count, n_threads=self._n_threads)
+        pointers = np.arange(0, indices.size + 1, count)
+        ones = np.ones(indices.size)
+        binary = sparse.csr_array((ones, indices.ravel(), pointers), shape=(len(X), self.n_photos))
+        links = self._normalized(binary, np.full(len(X), 1.0 / np.sqrt(count)))
+        smooth = (plain + self.smoothing * (links @ self.smooth)) / (1.0 + self.smoothing)
+        return NewPhotos(plain, smooth.astype(self._dtype), links)
+
+    def mean_distance(self, view: View, smoothed: bool) -> float:
+        """Return the mean squared distance of two photos in a view, 1 where all are equal."""
+        total = 0.0
+        for name, weight in view.weights.items():
+            columns = self.coordinates(smoothed)[:, self.groups[name]]
+            centre = columns.mean(axis=0, dtype=np.float64)
+            length = float(np.einsum("ij,ij->", columns, columns, dtype=np.float64)) / len(columns)
+            total += 2.0 * weight * max(length - float(centre @ centre), 0.0)
+        return total if total > np.finfo(np.float32).eps else 1.0
+
+    def distances(self, points: Values, anchors: Values, views: Sequence[View]) -> list[Values]:
+        """Return squared distances (q, m) of rows of coordinates to others, for each view; each group is used once."""
+        found = [np.zeros((len(points), len(anchors)), dtype=self._dtype) for _ in views]
+        for name in self.groups:
+            wanted = [(place, view.weights[name]) for place, view in enumerate(views) if view.weights.get(name)]
+            if not wanted:
+                continue
+            columns = self.groups[name]
+            of_group = _squared_distances(points[:, columns], anchors[:, columns])
+            for place, weight in wanted:
+                found[place] += self._dtype(weight) * of_group
+        return found
+
+    def blocks(self, n: int, n_anchors: int) -> Iterator[slice]:
+        """Yield row ranges so small that a few blocks of distances are no matter."""
+        step = max(64, 4_000_000 // max(n_anchors, 1))
+        for start in range(0, n, step):
+            yield slice(start, min(start + step, n))
+
+    def _learn_scale(self, X: Values) -> Values:
+        scaled = np.empty((len(X), self.groups.n_columns), dtype=self._dtype)
+        for name in self.groups:
+            rows = self._mapped(name, X)
+            self._centres[name] = rows.mean(axis=0, dtype=np.float64)
+            lengths = float(np.square(rows, dtype=np.float64).sum()) / len(rows)
+            spread = 2.0 * (lengths - float(self._centres[name] @ self._centres[name]))
+            # Of photos that are equal in a group nothing is left but rounding.
+            self._lengths[name] = float(np.sqrt(spread)) if spread > 1e-6 else 1.0
+            scaled[:, self.groups[name]] = (rows - self._centres[name]) / self._lengths[name]
+        return scaled
+
+    def _mapped(self, name: str, X: Values) -> Values:
+        """Return a group's rows on a scale of their own."""
+        if name in self._given:
+            return np.asarray(self._scaler.scale_group(name, X[:, self._given[name]]), dtype=self._dtype)
+        columns = self._given[name.removesuffix(STANDARDIZED)]
+        means, deviations = self._moments
+        return np.asarray((X[:, columns] - means[columns]) / deviations[columns], dtype=self._dtype)
+
+    def _normalized(self, weights: Any, roots: Values) -> Any:
+        scaled = sparse.diags_array(roots) @ weights @ sparse.diags_array(self._inverse_roots)
+        return sparse.csr_array(scaled).astype(self._dtype)
+
+    def _smooth_features(self) -> Values:
+        result = self.plain
+        share = self._dtype(self.smoothing / (1.0 + self.smoothing))
+        for _ in range(SMOOTHING_STEPS):
+            spread = self.links @ result
+            spread *= share
+            spread += (1 - share) * self.plain
+            result = spread
+        return result
+
+
+def _doubled(groups: FeatureGroups) -> FeatureGroups:
+    return FeatureGroups([*groups.names, *(name + STANDARDIZED for name in groups)], groups.sizes * 2)
+
+
+def _column_moments(X: Values) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return means and standard deviations of columns; 1 for columns that are constant but for rounding."""
+    means, deviations = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+    constant = deviations <= 10 * np.finfo(X.dtype).eps * np.abs(means)
+    return means, np.where(constant | (deviations == 0.0), 1.0, deviations)
+
+
+def _inverse_roots(degrees: Values) -> Values:
+    return np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
+
+
+def _squared_distances(A: Values, B: Values) -> Values:
+    products = A @ B.T
+    products *= -2.0
+    products += np.einsum("ij,ij->i", A, A)[:, None]
+    products += np.einsum("ij,ij->i", B, B)
+    return np.maximum(products, 0.0, out=products)

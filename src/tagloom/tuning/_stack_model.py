@@ -1,0 +1,189 @@
+"""The chosen combination, solved with all labels: coefficients per member, scores of all photos and of new ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from tagloom.core.labels import LabelMatrix, known_patterns
+from tagloom.tuning._left_out_scores import targets_of
+from tagloom.tuning._photo_views import NewPhotos, PhotoViews, View
+from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate, smooth_columns, spread_labels
+
+__all__ = ["Member", "StackModel"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A candidate, and the factor of its deviations in the combination."""
+
+    candidate: Candidate
+    factor: float
+
+
+class StackModel:
+    """Members solved on the labelled photos; every score is linear in the labels.
+
+    Parameters
+    ----------
+    views : PhotoViews
+        Shared work.
+    weightings : sequence of View
+        Those that members name.
+    members : sequence of Member
+        What is combined.
+
+    Notes
+    -----
+    With priors π, ``F = π + Σ_k w_k A_k K_k (K_k + λ_k I)⁻¹ (Y - π)`` over the photos on which a tag is known; A is the
+    graph's smoothing or the identity. Tags known on the same photos share one factorisation.
+    """
+
+    def __init__(self, views: PhotoViews, weightings: Sequence[View], members: Sequence[Member]) -> None:
+        self.views = views
+        self.members = [member for member in members if member.factor > 0.0]
+        self._weightings = {view.name: view for view in weightings}
+        self._scales = {
+            (one.candidate.view, one.candidate.smoothed): views.mean_distance(
+                self._weightings[one.candidate.view], one.candidate.smoothed
+            )
+            for one in self.members
+            if one.candidate.view != GRAPH
+        }
+
+    def fit(self, Y: LabelMatrix, rows: NDArray[np.intp], priors: Floats) -> Floats:
+        """Solve for the coefficients and return the deviations (n, c) of all training photos from the priors.
+
+        Parameters
+        ----------
+        Y : label matrix of shape (n, c)
+            Labels.
+        rows : array of int
+            The labelled photos to learn from.
+        priors : array of shape (c,)
+            What labels are compared with.
+        """
+        self.rows = rows
+        patterns, pattern_of = known_patterns(Y[rows])
+        targets = targets_of(Y[rows], priors)
+        self.coefficients = [
+            _solve(self._among(member.candidate), member.candidate.ridge, targets, patterns, pattern_of) * member.factor
+            for member in self.members
+        ]
+        return self._deviations_of_all(Y.shape[1])
+
+    def update(self, Y: LabelMatrix, rows: NDArray[np.intp], priors: Floats, tags: NDArray[np.intp]) -> Floats:
+        """Solve some tags anew, leave the others, and return the deviations (n, len(tags)) of all training photos.
+
+        Parameters
+        ----------
+        Y, rows, priors
+            As for `fit`, all tags. Other tags must be unknown on photos that came to ``rows`` or left them.
+        tags : array of int
+            The columns that changed.
+        """
+        old_rows, old_coefficients, old_smoothed = self.rows, self.coefficients, self._smoothed
+        found = self.fit(Y[:, tags], rows, priors[tags])
+        stayed = np.isin(old_rows, rows)
+        places = np.searchsorted(rows, old_rows[stayed])
+        merged = []
+        for before, after in zip(old_coefficients, self.coefficients, strict=True):
+            whole = np.zeros((len(rows), Y.shape[1]))
+            whole[places] = before[stayed]
+            whole[:, tags] = after
+            merged.append(whole)
+        self.coefficients = merged
+        for strength, scores in self._smoothed.items():
+            whole = old_smoothed[strength].copy()
+            whole[:, tags] = scores
+            self._smoothed[strength] = whole
+        return found
+
+    def _among(self, candidate: Candidate) -> Floats:
+        if candidate.view == GRAPH:
+            kernel = GRAPH_SCALE * spread_labels(self.views, self.rows, GRAPH_SMOOTHING)[self.rows]
+        else:
+            anchors = self.views.coordinates(candidate.smoothed)[self.rows]
+            distances = self.views.distances(anchors, anchors, [self._weightings[candidate.view]])[0]
+            np.fill_diagonal(distances, 0.0)
+            kernel = self._kernel(candidate, distances).astype(np.float64)
+        return 0.5 * (kernel + kernel.T)
+
+    def _kernel(self, candidate: Candidate, distances: NDArray[Any]) -> NDArray[Any]:
+        scale = candidate.width / self._scales[candidate.view, candidate.smoothed]
+        return np.exp(distances * distances.dtype.type(-scale))
+
+    def _deviations_of_all(self, n_tags: int) -> Floats:
+        """Return the sum of all members' deviations; keeps those that are smoothed, for new photos."""
+        n = self.views.n_photos
+        plain = np.zeros((n, n_tags))
+        #: Smoothed deviations by strength, of which a new photo takes its neighbours' share.
+        self._smoothed: dict[float, Floats] = {}
+        for smoothed in (True, False):
+            self._add_kernels(self.views.coordinates(smoothed), smoothed, plain, self._smoothed)
+        for strength, scores in self._smoothed.items():
+            self._smoothed[strength] = smooth_columns(self.views, scores, strength)
+        for member, coefficients in zip(self.members, self.coefficients, strict=True):
+            if member.candidate.view == GRAPH:
+                sources = np.zeros((n, n_tags))
+                sources[self.rows] = GRAPH_SCALE * coefficients
+                spread = smooth_columns(self.views, sources, GRAPH_SMOOTHING)
+                self._smoothed[GRAPH_SMOOTHING] = self._smoothed.get(GRAPH_SMOOTHING, 0.0) + spread
+        return plain + sum(self._smoothed.values())
+
+    def _add_kernels(self, points: NDArray[Any], smoothed: bool, plain: Floats, to_smooth: dict[float, Floats]) -> None:
+        """Add kernels times coefficients to ``plain`` or, by strength of score smoothing, to ``to_smooth``."""
+        chosen = [
+            (member.candidate, coefficients)
+            for member, coefficients in zip(self.members, self.coefficients, strict=True)
+            if member.candidate.view != GRAPH and member.candidate.smoothed == smoothed
+        ]
+        if not chosen:
+            return
+        names = sorted({candidate.view for candidate, _ in chosen})
+        anchors = self.views.coordinates(smoothed)[self.rows]
+        for block in self.views.blocks(len(points), len(anchors)):
+            found = self.views.distances(points[block], anchors, [self._weightings[name] for name in names])
+            distances = dict(zip(names, found, strict=True))
+            for candidate, coefficients in chosen:
+                scores = self._kernel(candidate, distances[candidate.view]) @ coefficients
+                strength = candidate.score_smoothing
+                target = plain if not strength else to_smooth.setdefault(strength, np.zeros_like(plain))
+                target[block] += scores
+
+    def deviations(self, new: NewPhotos) -> Floats:
+        """Return the deviations (q, c) of new photos.
+
+        Smoothing a new photo's scores takes one step: ``f = (k + s Σ_j S_j F_j)/(1 + s)`` with its nearest training
+        photos j, whose own scores F stay.
+        """
+        n_tags = self.coefficients[0].shape[1]
+        scores = np.zeros((len(new.plain), n_tags))
+        to_smooth: dict[float, Floats] = {}
+        for smoothed in (True, False):
+            self._add_kernels(new.smooth if smoothed else new.plain, smoothed, scores, to_smooth)
+        for strength, of_training in self._smoothed.items():
+            own = to_smooth.get(strength, 0.0)
+            scores += (own + strength * (new.links @ of_training)) / (1.0 + strength)
+        return scores
+
+
+def _solve(
+    kernel: Floats, ridge: float, targets: Floats, patterns: NDArray[np.bool_], pattern_of: NDArray[np.intp]
+) -> Floats:
+    """Return coefficients (m, c), zero where a tag is unknown."""
+    coefficients = np.zeros_like(targets)
+    for pattern in range(patterns.shape[1]):
+        rows, tags = np.flatnonzero(patterns[:, pattern]), np.flatnonzero(pattern_of == pattern)
+        if not len(rows):
+            continue
+        system = kernel[np.ix_(rows, rows)]
+        system[np.diag_indices(len(rows))] += ridge
+        factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        coefficients[np.ix_(rows, tags)] = linalg.cho_solve(factor, targets[np.ix_(rows, tags)], check_finite=False)
+    return coefficients

@@ -1,0 +1,354 @@
+"""The annotator that chooses for itself: views of features, kernels, smoothing, their combination, probabilities."""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
+
+from tagloom.core.annotator import Annotator, fit_thresholds
+from tagloom.core.groups import FeatureGroups
+from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_absent_means, check_labels, labeled_rows
+from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.seeds import check_generator
+from tagloom.exceptions import InvalidInputError, InvalidLabelsError
+from tagloom.methods._out_of_fold import stable_folds
+from tagloom.tuning._calibration_map import CalibrationMap, fit_map
+from tagloom.tuning._held_out import ScoreScale, scale_of
+from tagloom.tuning._left_out_scores import smoothed_priors
+from tagloom.tuning._photo_views import PhotoViews, View, default_views
+from tagloom.tuning._stack_model import Member, StackModel
+from tagloom.tuning.positive_unlabeled import estimate_completeness, forgotten_share, weak_negatives
+from tagloom.tuning.search import CAUTION, Candidate, LeaderboardRow, Search, Trial
+from tagloom.tuning.stacking import stack_scores
+
+__all__ = ["AutoAnnotator"]
+
+Floats = NDArray[np.float64]
+
+#: Strength of the smoothing of features, as measured on Corel5K training photos.
+FEATURE_SMOOTHING = 2.0
+#: Views that the combination begins with, on smoothed and on plain features; without an embedding the joint one alone.
+SMOOTHED_START, PLAIN_START = ("deep", "joint"), ("joint", "balanced")
+#: Known positives per tag at which smoothed and plain features begin with equal shares; with more, plain ones gain.
+EVEN_POSITIVES = 3.0
+#: How much evidence the beginning is worth, in members added.
+START_COUNT = 4.0
+#: Candidates that enter the combination's choice besides those.
+MOST_CANDIDATES = 10
+#: Share of the budget after which no further candidate is tried: the fit itself comes afterwards.
+SEARCH_SHARE = 0.6
+#: Annotators of the library that a person might expect here.
+NOT_RACED = ("SFSS", "NOVA", "LPSSVM", "TKML", "LaplacianTopicModel", "TagProp", "LapRLS", "GLLR")
+#: Rows described at a time.
+DESCRIBED_ROWS = 4096
+
+
+class AutoAnnotator(Annotator):
+    """Chooses, combines and calibrates on the labels themselves; takes features as they were extracted.
+
+    Kernel ridge regressions over several weightings of the feature groups, with features and scores smoothed over the
+    neighbour graph of all photos or not, are compared by the scores they give labelled photos without their own
+    label. The best few are combined; the same left-out scores make probabilities of the combination's scores.
+
+    Parameters
+    ----------
+    groups : FeatureGroups or None, default=None
+        The column ranges of X; None takes all columns as one group.
+    budget_seconds : float, default=300
+        Past six tenths of it no further candidate is tried; ``left_out_`` names those.
+    absent_means : {"no", "unknown"}, default="no"
+        "unknown": an entry -1 of a photo that has a known one was not named, which is no no. It is learnt from as if it
+        were, then probabilities are corrected by the share of true tags that are named; see
+        `PositiveUnlabeledAnnotator`. "no": every -1 is unknown and nothing is learnt from it.
+    n_neighbors : int, default=15
+        Of the graph.
+    max_search_rows : int, default=1500
+        Labelled photos on which candidates are compared at most.
+    max_rows : int, default=6000
+        Labelled photos that are learnt from at most; drawn at random where there are more.
+    n_threads : int or None, default=None
+        Threads of the graph's search.
+    progress : Progress or None, default=None
+        Told how far the work is.
+    random_state : int, Generator or None, default=None
+        Draws labelled photos where there are too many, and deals folds.
+
+    Attributes
+    ----------
+    probabilities_ : ndarray of shape (n, c)
+        Of the training photos; known entries have what would be said of them without their photo's labels (but for
+        labelled photos beyond ``max_search_rows``).
+    transduction_ : ndarray of shape (n, c)
+        Log-odds; ``decision_function`` returns log-odds too.
+    leaderboard_ : list of LeaderboardRow
+        Candidates, the best first.
+    left_out_ : dict of str to str
+        What was not tried, and why.
+    choice_ : dict
+        The members with their weights, and figures of the combination; plain numbers and words.
+    completeness_ : float
+        Share of true tags that are named; 1 where absence means no.
+    map_ : CalibrationMap
+        From scores to probabilities.
+
+    Notes
+    -----
+    Every member has scores ``π + A K (K + λI)⁻¹ (Y - π)``: π the tag's frequency with one half added to both counts, K
+    a Gaussian kernel, A the smoothing ``(I + sL)⁻¹`` over the graph or the identity. A tag that no labelled photo has
+    is thereby most likely where a photo is unlike all labelled ones. Scores without a photo's own label follow in
+    closed form, so that the search costs one eigendecomposition per kernel. The combination starts from views known to
+    be good and moves only where the gain stands out of its standard error over the tags: with few labels little is
+    chosen, with many much.
+
+    Interrupted during the search, it goes on with the best found so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 5))
+    >>> Y = (X[:, :2] + 0.3 * rng.normal(size=(300, 2)) > 1).astype(np.int8)
+    >>> Y[100:] = -1
+    >>> AutoAnnotator(random_state=0).fit(X, Y).predict_proba(X[:3]).shape
+    (3, 2)
+    """
+
+    _left_out: Floats
+
+    def __init__(
+        self,
+        groups: FeatureGroups | None = None,
+        *,
+        budget_seconds: float = 300.0,
+        absent_means: AbsentMeans = "no",
+        n_neighbors: int = 15,
+        max_search_rows: int = 1500,
+        max_rows: int = 6000,
+        n_threads: int | None = None,
+        progress: Progress | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.groups = groups
+        self.budget_seconds = budget_seconds
+        self.absent_means = absent_means
+        self.n_neighbors = n_neighbors
+        self.max_search_rows = max_search_rows
+        self.max_rows = max_rows
+        self.n_threads = n_threads
+        self.progress = progress
+        self.random_state = random_state
+
+    def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
+        began = time.perf_counter()
+        self._check_parameters(X)
+        self.left_out_: dict[str, str] = dict.fromkeys(NOT_RACED, "not among the candidates")
+        labels = self._labels_to_learn(Y)
+        self._views = PhotoViews(
+            X, self.groups, n_neighbors=self.n_neighbors, smoothing=FEATURE_SMOOTHING, n_threads=self.n_threads
+        )
+        weightings = default_views(self._views.groups.names)
+        rows, self._search_rows = self._choose_rows(labels)
+        search = Search(
+            self._views,
+            weightings,
+            labels,
+            self._search_rows,
+            go_on=lambda: time.perf_counter() - began < SEARCH_SHARE * self.budget_seconds,
+            progress=self.progress or NO_PROGRESS,
+        )
+        found = search.run()
+        self.left_out_ |= found.left_out
+        members, deviations = self._combine(found.trials, labels[self._search_rows], weightings)
+        self._model = StackModel(self._views, weightings, members)
+        self._priors = smoothed_priors(labels)
+        self._scores: Floats = self._model.fit(labels, rows, self._priors) + self._priors
+        self._calibrate(labels, deviations + self._priors, self._folds(X, labels))
+        self._finish(Y, labels)
+
+    def update(self, Y: Any) -> "AutoAnnotator":
+        """Learn from changed labels of the training photos: features, graph, members and calibration stay.
+
+        Only tags whose labels changed are solved again. An entry that was unknown before keeps, as what is said without
+        its label, the score it had.
+
+        Parameters
+        ----------
+        Y : label matrix of shape (n, c)
+            All labels, the same photos and tags as in ``fit``.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        Y = check_labels(Y, n_rows=len(self._labels), n_tags=self.n_tags_)
+        labels, before = self._labels_to_learn(Y), self._labels_to_learn(self._labels)
+        tags = np.flatnonzero((labels != before).any(axis=0))
+        if not len(tags):
+            return self
+        if not (labels != UNKNOWN).any():
+            raise InvalidLabelsError("update needs at least one known label; all entries of Y are -1 (unknown)")
+        rows = self._rows_to_learn(labels)
+        self._priors = smoothed_priors(labels)
+        self._scores[:, tags] = self._model.update(labels, rows, self._priors, tags) + self._priors[tags]
+        self._left_out = np.where(labels == UNKNOWN, self._scores, self._left_out)
+        self._scale = self._scale_of(labels)
+        self._finish(Y, labels)
+        return self
+
+    def _rows_to_learn(self, labels: LabelMatrix) -> NDArray[np.intp]:
+        """Return the labelled photos, those learnt from before first where there are too many."""
+        rows = np.flatnonzero(labeled_rows(labels))
+        if len(rows) <= self.max_rows:
+            return rows
+        kept = np.intersect1d(self._model.rows, rows)
+        added = np.setdiff1d(rows, kept)[: self.max_rows - len(kept)]
+        return np.union1d(kept, added)
+
+    def _check_parameters(self, X: NDArray[Any]) -> None:
+        if self.groups is not None:
+            self.groups.check(X)
+        check_absent_means(self.absent_means)
+        if not self.budget_seconds > 0:
+            raise InvalidInputError(f"budget_seconds must be positive, got {self.budget_seconds!r}")
+        if self.max_search_rows < 2 or self.max_rows < 2:
+            raise InvalidInputError(
+                f"max_search_rows and max_rows must be at least 2, got {self.max_search_rows}, {self.max_rows}"
+            )
+
+    def _labels_to_learn(self, Y: LabelMatrix) -> LabelMatrix:
+        return weak_negatives(Y) if self.absent_means == "unknown" else Y
+
+    def _choose_rows(self, labels: LabelMatrix) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the photos to learn from and those to compare candidates on."""
+        rows = np.flatnonzero(labeled_rows(labels))
+        generator = check_generator(self.random_state)
+        if len(rows) > self.max_rows:
+            self.left_out_[f"{len(rows) - self.max_rows} labelled photos"] = f"max_rows is {self.max_rows}"
+            rows = np.sort(generator.choice(rows, self.max_rows, replace=False))
+        if len(rows) <= self.max_search_rows:
+            return rows, rows
+        return rows, np.sort(generator.choice(rows, self.max_search_rows, replace=False))
+
+    def _combine(self, trials: list[Trial], labels: LabelMatrix, weightings: list[View]) -> tuple[list[Member], Floats]:
+        """Return the members, and the combination's left-out deviations; sets the leaderboard and the choice."""
+        start = _start_counts(trials, weightings, labels)
+        figures = np.nan_to_num(np.array([trial.figure for trial in trials]), nan=-1.0)
+        best = np.argsort(-figures, kind="stable")[:MOST_CANDIDATES]
+        entered = np.union1d(best, np.flatnonzero(start))
+        scaled = [trials[place].deviations / trials[place].spread for place in entered]
+        stack = stack_scores(scaled, labels, start=start[entered].tolist(), caution=CAUTION)
+        weights = np.zeros(len(trials))
+        weights[entered] = stack.weights
+        size = float(sum(weights[place] * trials[place].spread for place in entered))
+        factors = [weight * size / trial.spread for weight, trial in zip(weights, trials, strict=True)]
+        self._describe_choice(trials, weights, figures, stack.score, stack.start_score)
+        members = [Member(trial.candidate, factor) for trial, factor in zip(trials, factors, strict=True)]
+        total = sum(factor * trial.deviations for trial, factor in zip(trials, factors, strict=True) if factor > 0)
+        return members, np.asarray(total)
+
+    def _describe_choice(
+        self, trials: list[Trial], weights: Floats, figures: Floats, score: float, start_score: float
+    ) -> None:
+        order = np.lexsort((-weights, -figures))
+        self.leaderboard_ = [_row(trials[place], float(weights[place])) for place in order]
+        self.choice_: dict[str, Any] = {
+            "members": [
+                trials[place].candidate.as_dict() | {"weight": float(weights[place])}
+                for place in order
+                if weights[place] > 0
+            ],
+            "map": None if np.isnan(score) else score,
+            "map_of_start": None if np.isnan(start_score) else start_score,
+            "feature_smoothing": FEATURE_SMOOTHING,
+            "n_search_rows": len(self._search_rows),
+        }
+
+    def _folds(self, X: NDArray[Any], labels: LabelMatrix) -> NDArray[np.intp]:
+        """Return a fold for each photo that was compared on; only for choosing steps of the calibration."""
+        folds = np.zeros(len(labels), dtype=np.intp)
+        if len(self._search_rows) >= 2:
+            for fold, held_out in enumerate(stable_folds(X, labels, random_state=0)):
+                folds[held_out] = fold
+        return folds[self._search_rows]
+
+    def _calibrate(self, labels: LabelMatrix, left_out: Floats, folds: NDArray[np.intp]) -> None:
+        """Fit the map from scores to probabilities on left-out scores, on one scale with those of all photos."""
+        # Without its only labelled photo an annotator knows nothing.
+        rows = self._search_rows if len(self._search_rows) >= 2 else self._search_rows[:0]
+        left_out, folds = left_out[: len(rows)], folds[: len(rows)]
+        #: Scores of all photos, those of known entries without their photo's labels.
+        self._left_out = self._scores.copy()
+        self._left_out[rows] = np.where(labels[rows] == UNKNOWN, self._scores[rows], left_out)
+        #: Labelled photos that candidates were not compared on: their scores know their labels.
+        self._seen = labeled_rows(labels)
+        self._seen[rows] = False
+        self._scale = self._scale_of(labels)
+        # The scores are by models that knew no more examples than there are among these photos.
+        evidence = np.log1p((labels[rows] == 1).sum(axis=0))
+        described = replace(self._scale, evidence=evidence).describe(left_out)
+        self.map_: CalibrationMap = fit_map(described, labels[rows], folds)
+
+    def _scale_of(self, labels: LabelMatrix) -> ScoreScale:
+        everywhere = scale_of(self._left_out, np.full_like(labels, UNKNOWN))
+        return replace(scale_of(self._scores, labels), centre=everywhere.centre, spread=everywhere.spread)
+
+    def _finish(self, Y: LabelMatrix, labels: LabelMatrix) -> None:
+        """Set what is reported of the training photos."""
+        self._labels = Y.copy()
+        logits = self._logits(self._left_out)
+        named = expit(logits)
+        self.completeness_ = 1.0
+        seen = self._seen[:, None]
+        if self.absent_means == "unknown" and (Y[~self._seen] == 1).any():
+            self.completeness_ = estimate_completeness(np.where(seen, UNKNOWN, Y), named)
+        self.transduction_ = logits - np.log(self.completeness_)
+        unseen = fit_thresholds(self.transduction_, np.where(seen, UNKNOWN, labels))
+        self.thresholds_ = np.where(np.isinf(unseen), fit_thresholds(self.transduction_, labels), unseen)
+        self.probabilities_: Floats = np.minimum(named / self.completeness_, 1.0)
+        if self.absent_means == "unknown":
+            absent = labeled_rows(Y)[:, None] & (Y == UNKNOWN)
+            missed = forgotten_share(named, self.completeness_)
+            self.probabilities_ = np.where(absent, missed, self.probabilities_)
+
+    def _logits(self, scores: Floats) -> Floats:
+        found = np.empty(scores.shape)
+        for start in range(0, len(scores), DESCRIBED_ROWS):
+            block = slice(start, start + DESCRIBED_ROWS)
+            found[block] = self.map_.logits(self._scale.describe(scores[block]))
+        return found
+
+    def _decision_function(self, X: NDArray[Any]) -> Floats:
+        scores = self._model.deviations(self._views.attach(X)) + self._priors
+        return self._logits(scores) - np.log(self.completeness_)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return probabilities of shape (n, c) for photos never seen."""
+        named = expit(self.decision_function(X) + np.log(self.completeness_))
+        return np.minimum(named / self.completeness_, 1.0)
+
+
+def _start_counts(trials: list[Trial], weightings: list[View], labels: LabelMatrix) -> Floats:
+    """Return how often each candidate is in the combination to begin with; only kernels of the usual width are."""
+    per_tag = float((labels == 1).sum()) / labels.shape[1]
+    plain_share = per_tag / (per_tag + EVEN_POSITIVES)
+    names = {view.name for view in weightings}
+    smoothed, plain = ([name for name in start if name in names] for start in (SMOOTHED_START, PLAIN_START))
+    counts = np.zeros(len(trials))
+    for place, trial in enumerate(trials):
+        one = trial.candidate
+        if one.width == Candidate("").width and one.view in (smoothed if one.smoothed else plain):
+            counts[place] = (1.0 - plain_share) / len(smoothed) if one.smoothed else plain_share / len(plain)
+    if not counts.any():
+        counts[0] = 1.0
+    return START_COUNT * counts
+
+
+def _row(trial: Trial, weight: float) -> LeaderboardRow:
+    precisions = trial.precisions
+    error = float(precisions.std(ddof=1) / np.sqrt(len(precisions))) if len(precisions) > 1 else float("nan")
+    return LeaderboardRow(trial.candidate.name, trial.figure, error, weight)

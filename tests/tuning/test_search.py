@@ -1,0 +1,175 @@
+"""The search: its closed forms against refits, and what it leaves out."""
+
+import numpy as np
+import pytest
+
+from tagloom.core.folds import label_budget
+from tagloom.core.groups import FeatureGroups
+from tagloom.tuning._left_out_scores import left_out_deviations, smoothed_priors, targets_of
+from tagloom.tuning._photo_views import PhotoViews, View, default_views, joint_weights
+from tagloom.tuning._stack_model import Member, StackModel
+from tagloom.tuning.search import GRAPH, Candidate, Search, smooth_columns
+
+
+def problem(n=70, seed=0, n_labelled=25):
+    rng = np.random.default_rng(seed)
+    truth = (rng.random((n, 3)) < 0.35).astype(np.int8)
+    X = np.hstack([truth @ rng.standard_normal((3, 6)) + rng.standard_normal((n, 6)), rng.random((n, 4))])
+    Y = label_budget(truth, n_labelled, random_state=seed)
+    return X, Y, FeatureGroups(["deep", "color"], [6, 4])
+
+
+def shared(X, groups):
+    return PhotoViews(X, groups, n_neighbors=5, smoothing=2.0, n_threads=1)
+
+
+CANDIDATES = [
+    Candidate("joint", True, 0.7, 0.1, 0.5),
+    Candidate("joint", False, 2.0, 0.3, 0.0),
+    Candidate("deep", False, 0.2, 0.1, 0.5),
+    Candidate(GRAPH, False, 0.0, 0.1, 0.0),
+]
+
+
+@pytest.mark.parametrize("smoothing", [False, True])
+def test_left_out_deviations_are_those_of_refits(smoothing):
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((12, 3))
+    K = np.exp(-0.3 * ((points[:, None] - points) ** 2).sum(axis=2))
+    B = rng.random((12, 12)) @ K if smoothing else K
+    targets = rng.standard_normal((12, 2))
+    for _, _, found in left_out_deviations(K, [B], targets, [0.2]):
+        for row in range(12):
+            others = np.arange(12) != row
+            alpha = np.linalg.solve(K[np.ix_(others, others)] + 0.2 * np.eye(11), targets[others])
+            np.testing.assert_allclose(found[row], B[row, others] @ alpha, rtol=1e-8, atol=1e-10)
+
+
+def test_left_out_scores_of_the_search_are_those_of_models_fitted_without_the_photo():
+    X, Y, groups = problem()
+    views = shared(X, groups)
+    weightings = default_views(groups.names)
+    rows = np.flatnonzero(Y[:, 0] != -1)
+    priors = smoothed_priors(Y)
+    for trial in Search(views, weightings, Y, rows).run().trials:
+        model = StackModel(views, weightings, [Member(trial.candidate, 1.0)])
+        for place in (0, 7):
+            hidden = Y.copy()
+            hidden[rows[place]] = -1
+            found = model.fit(hidden, np.delete(rows, place), priors)[rows[place]]
+            np.testing.assert_allclose(trial.deviations[place], found, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("candidate", CANDIDATES, ids=lambda one: one.name)
+def test_scores_are_those_of_the_dense_formula(candidate):
+    X, Y, groups = problem()
+    Y[3:6, 1] = -1  # tags known on different photos
+    views = shared(X, groups)
+    weightings = default_views(groups.names)
+    rows = np.flatnonzero((Y != -1).any(axis=1))
+    priors = smoothed_priors(Y)
+    found = StackModel(views, weightings, [Member(candidate, 2.0)]).fit(Y, rows, priors)
+    n = len(X)
+    S = views.links.toarray()
+    spread = np.linalg.inv(np.eye(n) + (candidate.score_smoothing or 20.0) * (np.eye(n) - S))
+    if candidate.view == GRAPH:
+        K, A = 0.5 * 21.0 * spread, np.eye(n)
+    else:
+        weights = {view.name: view.weights for view in weightings}[candidate.view]
+        Z = np.hstack(
+            [
+                np.sqrt(weights.get(name, 0.0)) * part
+                for name, part in groups.split(views.coordinates(candidate.smoothed)).items()
+            ]
+        )
+        D = ((Z[:, None] - Z) ** 2).sum(axis=2)
+        K, A = np.exp(-candidate.width * D / D.mean()), spread if candidate.score_smoothing else np.eye(n)
+    for tag in range(3):
+        known = np.flatnonzero(Y[:, tag] != -1)
+        system = K[np.ix_(known, known)] + candidate.ridge * np.eye(len(known))
+        expected = 2.0 * A @ K[:, known] @ np.linalg.solve(system, Y[known, tag] - priors[tag])
+        np.testing.assert_allclose(found[:, tag], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_groups_have_mean_squared_distance_one_and_views_weight_them():
+    X, _, groups = problem()
+    views = shared(X, groups)
+    for name, part in groups.split(views.plain).items():
+        D = ((part[:, None] - part) ** 2).sum(axis=2)
+        assert D.mean() == pytest.approx(1.0, rel=1e-4)
+        view = View("one", {name: 0.3})
+        np.testing.assert_allclose(views.distances(views.plain, views.plain, [view])[0], 0.3 * D, atol=1e-5)
+        assert views.mean_distance(view, False) == pytest.approx(0.3, rel=1e-4)
+
+
+def test_smoothed_features_approach_the_solution_of_the_linear_system():
+    X, _, groups = problem()
+    views = shared(X, groups)
+    exact = smooth_columns(views, views.plain, 2.0)
+    assert np.abs(views.smooth - exact).max() < 0.05 * np.abs(views.plain).max()
+    assert np.abs(views.plain - exact).max() > 0.2 * np.abs(views.plain).max()
+
+
+def test_a_new_photo_is_attached_by_one_step_from_its_neighbours():
+    X, _, groups = problem()
+    views = shared(X, groups)
+    new = views.attach(X[:4] + 0.01)
+    Z = views.plain * np.sqrt([joint_weights(groups.names)[name] for name in groups])[groups.labels]
+    query = new.plain * np.sqrt([joint_weights(groups.names)[name] for name in groups])[groups.labels]
+    for row in range(4):
+        nearest = np.argsort(((Z - query[row]) ** 2).sum(axis=1))[:5]
+        links = 1.0 / np.sqrt(5 * views.graph.degrees[nearest])
+        expected = (new.plain[row] + 2.0 * links @ views.smooth[nearest]) / 3.0
+        np.testing.assert_allclose(new.smooth[row], expected, atol=1e-6)
+
+
+def test_views_depend_on_which_groups_there_are():
+    assert [view.name for view in default_views(["features"])] == ["joint"]
+    assert [view.name for view in default_views(["color", "edges"])] == ["joint", "color", "edges"]
+    names = [view.name for view in default_views(["deep", "semantic", "color"])]
+    assert names == ["joint", "balanced", "deep", "deep and semantic", "without the network"]
+    for view in default_views(["deep", "semantic", "color", "edges"]):
+        assert sum(view.weights.values()) == pytest.approx(1.0)
+
+
+def test_without_a_network_groups_are_there_as_directions_and_standardised():
+    X, _, _ = problem()
+    groups = FeatureGroups(["color", "edges"], [6, 4])
+    views = shared(X, groups)
+    assert views.groups.names == ("color", "edges", "color standardised", "edges standardised")
+    part = X[:, 6:]
+    expected = (part - part.mean(axis=0)) / part.std(axis=0) / np.sqrt(2.0 * 4)
+    np.testing.assert_allclose(views.plain[:, views.groups["edges standardised"]], expected, atol=1e-6)
+    np.testing.assert_allclose(views.attach(X[:3]).plain, views.plain[:3], atol=1e-6)
+    names = [view.name for view in default_views(views.groups.names)]
+    assert names == ["joint", "directions", "standardised", "color", "edges"]
+
+
+def test_without_time_the_first_candidate_is_tried_and_the_others_are_named():
+    X, Y, groups = problem()
+    rows = np.flatnonzero(Y[:, 0] != -1)
+    found = Search(shared(X, groups), default_views(groups.names), Y, rows, go_on=lambda: False).run()
+    assert [trial.candidate.view for trial in found.trials] == ["joint"]
+    assert set(found.left_out.values()) == {"the time was over"}
+    assert "graph kernel" in found.left_out
+
+
+def test_what_is_clearly_behind_is_dropped_with_its_reason():
+    rng = np.random.default_rng(0)
+    truth = (rng.random((80, 4)) < 0.3).astype(np.int8)
+    X = np.hstack([truth + 0.1 * rng.standard_normal((80, 4)), rng.standard_normal((80, 5))])
+    groups = FeatureGroups(["useful", "noise"], [4, 5])
+    Y = label_budget(truth, 40, random_state=0)
+    rows = np.flatnonzero(Y[:, 0] != -1)
+    views = shared(X, groups)
+    found = Search(views, default_views(views.groups.names), Y, rows).run()
+    assert any(name.startswith("noise") and "clearly behind" in why for name, why in found.left_out.items())
+    of_view = {view: max(trial.figure for trial in found.trials if trial.candidate.view == view) for view in groups}
+    assert of_view["useful"] > of_view["noise"] + 0.3
+
+
+def test_targets_are_deviations_from_priors_that_are_never_zero():
+    Y = np.array([[1, 0], [0, 0], [-1, 0]], dtype=np.int8)
+    priors = smoothed_priors(Y)
+    np.testing.assert_allclose(priors, [1.5 / 3.0, 0.5 / 4.0])
+    np.testing.assert_allclose(targets_of(Y, priors), [[0.5, -0.125], [-0.5, -0.125], [0.0, -0.125]])
