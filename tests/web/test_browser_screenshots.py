@@ -1,0 +1,84 @@
+"""The pictures of ``docs/review.md``: taken by every run, kept in the docs with ``TAGLOOM_SCREENSHOTS=1``."""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tagloom.datasets import write_scenes
+from tagloom.workflow.project import Project
+from tests.conftest import ROOT
+from tests.web.browsing import CELL, GRID, PATIENCE, holds, press, ready, serving, visiting_page
+from tests.web.conftest import FLAGS
+
+pytestmark = pytest.mark.medium
+
+KEPT = os.environ.get("TAGLOOM_SCREENSHOTS") == "1"
+LARGEST = 200_000
+SIZE = {"width": 1200, "height": 750}
+PHONE = {"width": 360, "height": 740}
+SHOTS = {
+    "grid": ("/", f"{GRID} {CELL} .chip", "light", SIZE),
+    "lens": ("/tag/{tag}", f"[data-testid=lens] {CELL} .value", "dark", SIZE),
+    "photo": ("/photo/3", "[data-testid=photo-view] .tag-row", "light", SIZE),
+    "teach": ("/teach#tag={tag}", ".teach-card img.large.ready", "dark", SIZE),
+    "write": ("/write", "[data-testid=write]:enabled", "light", SIZE),
+    "phone": ("/", f"{GRID} {CELL} .chip", "light", PHONE),
+}
+#: Whether every picture in the window has come.
+_COMPLETE = """() => [...document.images].every((image) => {
+  const box = image.getBoundingClientRect();
+  const isSeen = box.width && box.bottom > 0 && box.top < innerHeight && image.getAttribute("src");
+  return !isSeen || (image.complete && image.naturalWidth > 0);
+})"""
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory):
+    """Return a trained project, larger and sharper where its pictures are kept, and a tag that colours tell well."""
+    folder = tmp_path_factory.mktemp("scenes") / "holidays"
+    n, size = (200, (480, 320)) if KEPT else (40, (96, 64))
+    write_scenes(folder, n, size=size, labeled=0.4, random_state=1)
+    with Project.init(folder, flags=FLAGS) as project:
+        project.scan()
+        project.import_keywords(folder / "labels.csv")
+        project.train()
+        return folder, project.store.tags.numbers(["sunset"])[0]
+
+
+def _small(picture: bytes) -> bytes:
+    """Return a screenshot in few colours, and fewer where that is still too much."""
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    for n_colors in (256, 128, 64, 32, 16):
+        file = io.BytesIO()
+        image.quantize(n_colors, dither=Image.Dither.NONE).save(file, format="PNG", optimize=True)
+        if file.tell() <= LARGEST:
+            break
+    return file.getvalue()
+
+
+def test_screenshots(scenes, browser, tmp_path):
+    target = ROOT / "docs" / "images" if KEPT else Path(tmp_path)
+    target.mkdir(exist_ok=True)
+    folder, tag = scenes
+    with serving(folder, flags=FLAGS) as server:
+        for name, (path, sign, theme, size) in SHOTS.items():
+            with visiting_page(browser, server, color_scheme=theme, viewport=size, reduced_motion="reduce") as visit:
+                page = visit.open(path.format(tag=tag))
+                ready(page)
+                page.locator(sign).first.wait_for()
+                holds(page, _COMPLETE)
+                (target / f"review-{name}.png").write_bytes(_small(page.screenshot(timeout=1000 * PATIENCE)))
+        with visiting_page(browser, server, viewport=SIZE, reduced_motion="reduce") as visit:
+            page = visit.open()
+            press(page, "?")
+            page.wait_for_selector("[data-testid=help]")
+            (target / "review-keys.png").write_bytes(_small(page.screenshot(timeout=1000 * PATIENCE)))
+    for name in (*SHOTS, "keys"):
+        made = target / f"review-{name}.png"
+        assert made.stat().st_size <= LARGEST
+        with Image.open(made) as image:
+            assert image.width == SHOTS.get(name, SHOTS["grid"])[3]["width"]
+            assert len(image.convert("RGB").getcolors(1 << 24)) > 8  # a page that failed is blank
