@@ -14,7 +14,8 @@ from tagloom.store.tags import live_tags
 from tagloom.store.undo import find_redoable, find_undoable, take_back
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
     from tagloom.core.labels import LabelMatrix
     from tagloom.store.session import Ids
@@ -154,6 +155,28 @@ class Decisions:
         from tagloom.store.standing import states_digest
 
         return states_digest(self._database)
+
+    def made_since(self, number: int, *, most_in_batch: int) -> "NDArray[np.int64]":
+        """Return what a person said in small steps after a moment.
+
+        Parameters
+        ----------
+        number : int
+            `count` at that moment.
+        most_in_batch : int
+            Actions of more decisions are left out, and so are imports, undo and redo.
+
+        Returns
+        -------
+        ndarray of int64, shape (k, 3)
+            Photo, tag and state (1 or 0), in the order in which they were said.
+        """
+        return self._database.table(
+            "SELECT d.photo, d.tag, d.state FROM decisions AS d JOIN batches AS b ON b.id = d.batch "
+            "WHERE d.id > ? AND d.state >= 0 AND d.origin <> 1 AND b.kind = 'decide' AND b.n <= ? ORDER BY d.id",
+            (number, most_in_batch),
+            n_columns=3,
+        )
 
     def count(self) -> int:
         """Return how many decisions the log holds, those of undo and redo included."""
