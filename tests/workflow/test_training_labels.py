@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tagloom.workflow.training_labels import fill_silence, read_labels
+from tagloom.workflow.training_labels import TrainingLabels, fill_silence, read_labels
 
 
 def test_photos_judged_as_a_whole_stay_as_they_are():
@@ -50,3 +50,22 @@ def test_a_photo_without_features_is_left_out(made_up):
     labels = read_labels(made.project.store, made.ids[:6])
     assert labels.said.shape == (6, 3)
     assert labels.n_labeled == 2
+
+
+def labels_of(said):
+    said = np.asarray(said, dtype=np.int8)
+    Y, named = fill_silence(said)
+    tags = [f"tag {column}" for column in range(said.shape[1])]
+    return TrainingLabels(said, Y, named, np.arange(said.shape[1]), tags, "", 0, tags)
+
+
+def test_silence_may_be_forgetting_only_where_hardly_anything_was_refused():
+    said = np.full((40, 3), -1)
+    said[:, 2] = 1  # every photo is touched, and this tag is judged
+    said[:10, 0] = 1  # named, never refused
+    said[:10, 1], said[10:14, 1] = 1, 0  # gone through from the likeliest down
+    found = labels_of(said)
+    assert found.named.tolist() == [True, True, False]
+    assert found.forgettable.tolist() == [True, False, False]
+    said[14, 0] = 0  # one slip in eleven is no review
+    assert labels_of(said).forgettable.tolist() == [True, False, False]

@@ -144,7 +144,7 @@ def learn(annotator: Annotator, X: Any, labels: TrainingLabels, *, precision: fl
     fitted = wrapper(annotator, method=method, random_state=0).fit(X, labels.Y)
     values = fitted.probabilities_.astype(np.float32)
     completeness = _completeness(labels, fitted.probabilities_)
-    correct_named(values, labels.said, labels.named, labeled_rows(labels.said), completeness)
+    correct_named(values, labels.said, labels.forgettable, labeled_rows(labels.said), completeness)
     limit = common_threshold(values, labels.said == UNKNOWN, precision)
     maps = ProbabilityMap.of(fitted.map_), ProbabilityMap.of(fitted.new_map_)
     calibration = Calibration(*maps, fitted._scale, completeness)
@@ -194,7 +194,7 @@ def correct_named(
 
 
 def _completeness(labels: TrainingLabels, probabilities: NDArray[np.float64]) -> float:
-    named = labels.named
+    named = labels.forgettable
     if int((labels.said[:, named] == 1).sum()) < MIN_NAMED:
         return 1.0
     return estimate_completeness(labels.said[:, named], probabilities[:, named])

@@ -96,7 +96,7 @@ def _values(rows: FeatureRows, arrays: dict[str, NDArray[Any]], info: dict[str, 
         return scores
     calibration = Calibration.load(arrays, info["completeness"])
     values = calibration.new.probabilities(scores, calibration.scale)
-    named = np.isin(info["tag_ids"], info["silence_is_no"])
+    named = np.isin(info["tag_ids"], info.get("forgettable", info["silence_is_no"]))
     values[:, named] = np.minimum(values[:, named] / calibration.completeness, 1.0)
     return values
 

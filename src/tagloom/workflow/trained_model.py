@@ -123,6 +123,7 @@ def save_model(store: ProjectStore, new: NewModel, *, verb: str) -> int:
         "groups": described["groups"],
         "column_digests": labels.column_digests,
         "silence_is_no": labels.tag_ids[labels.named].tolist(),
+        "forgettable": labels.tag_ids[labels.forgettable].tolist(),
         "completeness": None if new.calibration is None else new.calibration.completeness,
     }
     registered = settings | {"n_decisions": labels.n_decisions, "n_photos": len(new.features.photo_ids)}

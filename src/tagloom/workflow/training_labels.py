@@ -12,6 +12,8 @@ from tagloom.store.project import ProjectStore
 
 __all__ = ["TrainingLabels", "check_decided", "fill_silence", "read_labels"]
 
+#: Share of the yeses from which on the noes tell that somebody judges a tag, as in a review, and forgets nothing.
+REFUSED_SHARE = 0.1
 #: A tag of which something was said on a smaller share of the touched photos is named, not judged.
 JUDGED_SHARE = 0.5
 NOTHING_DECIDED = (
@@ -52,6 +54,16 @@ class TrainingLabels:
     digest: str
     n_decisions: int
     column_digests: list[str]
+
+    @property
+    def forgettable(self) -> NDArray[np.bool_]:
+        """Tags whose silence may be forgetting: named, and hardly ever refused.
+
+        Where suggestions are refused, too, a person goes through photos from the likeliest down. What is left is not
+        what was forgotten, and raising its probabilities would be far too good to be true.
+        """
+        refused = (self.said == 0).sum(axis=0) > REFUSED_SHARE * (self.said == 1).sum(axis=0)
+        return self.named & ~refused
 
     @property
     def n_labeled(self) -> int:

@@ -135,7 +135,7 @@ class Start:
         self.scales.update(zip(labels.tag_ids[changed].tolist(), map(tuple, columns), strict=True))
         values = calibration.trained.take(at).probabilities(scores, scale)
         touched = labeled_rows(labels.said)
-        correct_named(values, labels.said[:, changed], labels.named[changed], touched, calibration.completeness)
+        correct_named(values, labels.said[:, changed], labels.forgettable[changed], touched, calibration.completeness)
         return values
 
     def _blended(
