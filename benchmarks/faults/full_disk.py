@@ -198,6 +198,8 @@ def run(n: int = N_LEVELS, verbs: Collection[str] | None = None) -> dict[str, An
 def _levels(case: _Case, scene: Path, n: int) -> dict[str, Any]:
     enough = case.prepare(scene)
     levels = sorted({round(enough * number / (n - 1) / PAGE) * PAGE for number in range(n)})
+    # A verb that needs fewer pages than levels is tried at every page there is, and beyond.
+    levels += [levels[-1] + PAGE * number for number in range(1, n + 1 - len(levels))]
     failed: list[int] = []
     worked: list[int] = []
     problems: list[str] = []

@@ -57,7 +57,12 @@ def test_the_files_fit_each_other():
     assert [len(table.values) for table in tables] == [3, 12, 12, 12]
     assert {method for table in tables for _, method, _ in table.values} <= names
     data = {part.name: part for part in experiment.data}
-    assert all(part.draws == 10 for name, part in data.items() if name != "Corel-5K, one partition")
+    assert {name: part.draws for name, part in data.items()} == {
+        "AwA attributes": 10,
+        "Corel-5K (other data)": 3,
+        "AwA six groups (other data)": 3,
+        "Corel-5K, one partition": 1,
+    }
     for claim in read_claims(experiment.folder):
         assert claim.data in data
         assert {claim.method, *claim.over} <= names
