@@ -88,6 +88,7 @@ def test_examples_in_docstrings_run():
     assert n_run > 10
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")))
 def test_examples_in_the_docs_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

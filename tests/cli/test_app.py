@@ -52,6 +52,7 @@ def test_every_command_explains_itself(command):
     assert "Usage: tagloom" in done.stdout
 
 
+@pytest.mark.medium
 def test_an_error_is_one_line_and_a_traceback_only_on_request(tmp_path):
     arguments = ["annotate", tmp_path / "nowhere", "--labels", "x.csv", "--out", tmp_path / "out"]
     done = _run(*arguments)
@@ -81,6 +82,7 @@ def photos(tmp_path_factory):
     return folder
 
 
+@pytest.mark.medium
 def test_annotate_prints_a_summary_and_reads_settings_in_order(photos, tmp_path):
     out = tmp_path / "out"
     out.mkdir()

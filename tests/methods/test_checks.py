@@ -16,6 +16,7 @@ CASES = [
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("annotator", "check"), CASES)
 def test_every_annotator_keeps_the_contract(annotator, check):
     check(annotator)

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+pytestmark = pytest.mark.medium
+
 MARKUP = "<img src=x onerror=alert(1)>"
 
 

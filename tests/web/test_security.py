@@ -14,6 +14,9 @@ ENDLESS = "/api/events"  # it answers as long as one listens; its refusals are t
 COOKIE = f"tagloom_{PORT}"
 
 
+pytestmark = pytest.mark.medium
+
+
 class _Nothing:
     """Stands for a session where routes are only listed."""
 

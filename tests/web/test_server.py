@@ -16,6 +16,8 @@ from tagloom.exceptions import StoreError, WriteError
 from tagloom.web.server import serve
 from tagloom.workflow.project import Project
 
+pytestmark = pytest.mark.medium
+
 COMMAND = "import typer; from tagloom.cli.review import review; typer.run(review)"
 
 
