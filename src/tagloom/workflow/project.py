@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from tagloom.workflow.project_status import Status
     from tagloom.workflow.project_undo import UndoResult
     from tagloom.workflow.project_write import WriteResult
-    from tagloom.workflow.settings import Settings
 
 __all__ = ["Project"]
 
@@ -67,9 +66,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
     def __init__(self, folder: str | os.PathLike[str], *, flags: Mapping[str, Any] | None = None) -> None:
         self.folder = Path(folder)
-        self.store = ProjectStore(self.folder, make=False)
-        self._flags = dict(flags or {})
-        self._settings: Settings | None = None
+        super().__init__(ProjectStore(self.folder, make=False), flags or {})
         try:
             self.recovered = self._recover()
         except BaseException:
@@ -143,15 +140,6 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
     def root(self) -> Path:
         """The folder of photos."""
         return Path(os.fsdecode(project_root(self.store).path))
-
-    @property
-    def settings(self) -> "Settings":
-        """All settings: flag, environment, ``tagloom.toml`` in the project's folder, the store, default."""
-        if self._settings is None:
-            from tagloom.workflow.project_settings import project_settings
-
-            self._settings = project_settings(self.store, self._flags)
-        return self._settings
 
     @property
     def threshold(self) -> float | None:

@@ -3,33 +3,20 @@
 from typing import TYPE_CHECKING, Any
 
 from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_base import ProjectBase
 from tagloom.workflow.project_names import PhotoName
 
 if TYPE_CHECKING:
     from tagloom.workflow.project_evaluate import Evaluation
     from tagloom.workflow.project_explain import ExplainResult, ProjectExplainer
-    from tagloom.workflow.settings import Settings
 
 __all__ = ["InsightVerbs"]
 
 
-class InsightVerbs:
-    """What a project can tell about its model.
+class InsightVerbs(ProjectBase):
+    """What a project can tell about its model."""
 
-    Attributes
-    ----------
-    store : ProjectStore
-        The project.
-    """
-
-    store: ProjectStore
     _explainer: "ProjectExplainer | None" = None
-
-    @property
-    def settings(self) -> "Settings":
-        """All settings."""
-        raise NotImplementedError
 
     def evaluate(
         self,

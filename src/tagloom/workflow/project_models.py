@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_base import ProjectBase
 from tagloom.workflow.project_names import PhotoName
 
 if TYPE_CHECKING:
@@ -12,26 +12,12 @@ if TYPE_CHECKING:
     from tagloom.workflow.project_suggest import Suggestion
     from tagloom.workflow.project_train import TrainResult
     from tagloom.workflow.project_update import UpdateResult
-    from tagloom.workflow.settings import Settings
 
 __all__ = ["ModelVerbs"]
 
 
-class ModelVerbs:
-    """What a project learns and suggests.
-
-    Attributes
-    ----------
-    store : ProjectStore
-        The project.
-    """
-
-    store: ProjectStore
-
-    @property
-    def settings(self) -> "Settings":
-        """All settings."""
-        raise NotImplementedError
+class ModelVerbs(ProjectBase):
+    """What a project learns and suggests."""
 
     def train(self, method: str | None = None, *, progress: Progress = NO_PROGRESS) -> "TrainResult":
         """Learn from what was said (see `tagloom.workflow.project_train.train`)."""

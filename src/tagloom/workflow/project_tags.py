@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_base import ProjectBase
 from tagloom.workflow.project_names import find_tag_ids
 
 if TYPE_CHECKING:
@@ -11,16 +11,8 @@ if TYPE_CHECKING:
 __all__ = ["TagVerbs"]
 
 
-class TagVerbs:
-    """What a project can do with its tags, named by their text or any other of their names.
-
-    Attributes
-    ----------
-    store : ProjectStore
-        The project.
-    """
-
-    store: ProjectStore
+class TagVerbs(ProjectBase):
+    """What a project can do with its tags, named by their text or any other of their names."""
 
     def tags(self) -> "list[Tag]":
         """Return all tags with their other names and counts."""
