@@ -162,6 +162,11 @@ def active(page):
     return int(holds(page, "document.activeElement?.dataset?.photo"))
 
 
+def cursor_on(page, photo):
+    """Wait until a photo has the focus."""
+    until(page, lambda: active(page) == photo, f"the cursor is on photo {photo}")
+
+
 def at(page, path):
     """Wait until the address has a path."""
     page.wait_for_url(re.compile(rf"^[^/]+//[^/]+{path}(#.*)?$"))

@@ -113,6 +113,24 @@ def test_two_tabs_see_each_others_decisions(browser, server):
         assert photo in shown(there)
 
 
+def test_a_decision_shows_before_the_photo_has_come(browser, server):
+    with visiting_page(browser, server) as visit:
+        page = visit.open()
+        held, released = [], []
+        page.route("**/api/cells*", lambda route: route.continue_() if released else held.append(route))
+        page.goto(server.base + "/tag/16")
+        ready(page)
+        photo = active(page)
+        press(page, "r")
+        page.wait_for_selector(f"{CELL}[data-photo='{photo}'][data-state='no'][aria-label='Loading']")
+        released.append(True)
+        for route in held:
+            route.continue_()
+        page.wait_for_selector(f"{CELL}[data-photo='{photo}'][data-state='no']:not([aria-label='Loading'])")
+        press(page, "u")
+        page.wait_for_selector(f"{CELL}[data-photo='{photo}'][data-state='open']")
+
+
 def test_markup_is_text(browser, photos):
     with Project.open(photos, flags=FLAGS) as project:
         number = project.store.tags.numbers([MARKUP])[0]

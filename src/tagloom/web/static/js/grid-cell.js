@@ -70,7 +70,7 @@ export class CellView {
     this.stack.textContent = others ? String(others + 1) : "";
     this.node.classList.toggle("stacked", others > 0);
     this.node.dataset.state =
-      cell && context.tag !== null ? stateOf(cell, context.tag) : cell?.reviewed ? "reviewed" : "open";
+      context.tag !== null ? stateOfPhoto(this.id, context.tag) : cell?.reviewed ? "reviewed" : "open";
     if (context.tag === null) this.#tags(cell, context.kind);
     else this.#strength(value, context.kind);
     this.node.setAttribute("aria-label", cell ? describe(cell, value, context, others) : "Loading");
@@ -111,9 +111,20 @@ export class CellView {
 }
 
 /** @param {import("./state.js").Cell} cell @param {number} tag @returns {"yes" | "no" | "open"} */
-export function stateOf(cell, tag) {
+function stateOf(cell, tag) {
   if (cell.yes.includes(tag)) return "yes";
   return cell.no.includes(tag) ? "no" : "open";
+}
+
+/**
+ * The state of a photo that may not have come yet: what was decided here shows all the same.
+ * @param {number} id
+ * @param {number} tag
+ * @returns {"yes" | "no" | "open"}
+ */
+export function stateOfPhoto(id, tag) {
+  const cell = store.cells.get(id);
+  return cell ? stateOf(cell, tag) : ({ 1: "yes", 0: "no" }[store.onItsWay(id, tag)] ?? "open");
 }
 
 function describe(cell, value, context, others) {

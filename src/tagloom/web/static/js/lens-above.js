@@ -5,7 +5,7 @@ import { decide } from "./decide.js";
 import { openDialog } from "./dialog.js";
 import { button, h } from "./dom.js";
 import { count, percent, plural, strength } from "./format.js";
-import { stateOf } from "./grid-cell.js";
+import { stateOfPhoto } from "./grid-cell.js";
 import { outbox } from "./outbox.js";
 import { store } from "./state.js";
 import { complain, toast } from "./toast.js";
@@ -22,8 +22,7 @@ export function openAbove(grid, tag) {
   let n = 0;
   let sum = 0;
   for (let index = 0; index <= grid.active && index < grid.ids.length; index += 1) {
-    const cell = store.cells.get(grid.ids[index]);
-    if ((cell && stateOf(cell, tag) !== "open") || !Number.isFinite(grid.values[index])) continue;
+    if (stateOfPhoto(grid.ids[index], tag) !== "open" || !Number.isFinite(grid.values[index])) continue;
     n += 1;
     sum += grid.values[index];
   }

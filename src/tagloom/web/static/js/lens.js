@@ -3,7 +3,7 @@
 import { decide, markPaint } from "./decide.js";
 import { button, h, meter } from "./dom.js";
 import { count, percent } from "./format.js";
-import { stateOf } from "./grid-cell.js";
+import { stateOfPhoto } from "./grid-cell.js";
 import { acceptAbove, openAbove } from "./lens-above.js";
 import { tagMenu } from "./tag-menu.js";
 import { PhotoList } from "./photo-list.js";
@@ -187,8 +187,7 @@ export class LensPage {
   #nextOpen() {
     const { grid } = this.list;
     for (let index = grid.active + 1; index < grid.ids.length; index += 1) {
-      const cell = store.cells.get(grid.ids[index]);
-      if (cell && stateOf(cell, this.tag) !== "open") continue;
+      if (stateOfPhoto(grid.ids[index], this.tag) !== "open") continue;
       grid.moveTo(index);
       return true;
     }

@@ -158,13 +158,19 @@ class Store extends EventTarget {
     this.emit("cells", decision.photos);
   }
 
+  /** @param {number} id @param {number} tag @returns {1 | 0 | -1 | undefined} what was decided and is not confirmed */
+  onItsWay(id, tag) {
+    const about = [...this.#overlays].filter(({ photos, tags }) => photos.includes(id) && tags.includes(tag));
+    return about.at(-1)?.state;
+  }
+
   /** The server has it: answers older than `version` no longer count for these photos. */
   confirm(decision, version) {
     this.#overlays.delete(decision);
     this.version = Math.max(this.version, version);
     for (const id of decision.photos) this.#floor.set(id, version);
-    // A tag that is open again may be suggested again: only the server knows.
-    if (decision.state === -1) this.invalidate(decision.photos);
+    // A tag that is open again may be suggested again, and of a photo that never came only the server knows anything.
+    if (decision.state === -1 || decision.photos.some((id) => !this.cells.has(id))) this.invalidate(decision.photos);
   }
 
   /** The server refused it, or it was taken back: show what the server says. */
