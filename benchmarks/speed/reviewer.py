@@ -27,6 +27,7 @@ from benchmarks.clock import Elapsed, measure
 from benchmarks.errors import BenchmarkError
 from benchmarks.speed.harness import case, out_parser, record
 from tagloom.datasets import Scenes, write_scenes
+from tagloom.store.decisions import Origin
 from tagloom.workflow.project import Project
 from tagloom.workflow.review import ReviewSession
 from tagloom.workflow.review_events import ReviewEvent
@@ -129,8 +130,8 @@ class Reviewer:
         if event is None or (event.name == "learned" and event.data["tags"]):
             self._news.set()
 
-    def _decide(self, photos: Sequence[int], column: int, state: int) -> None:
-        self._session.decide(list(photos), [self._ids[column]], state)
+    def _decide(self, photos: Sequence[int], column: int, state: int, origin: Origin = "suggested") -> None:
+        self._session.decide(list(photos), [self._ids[column]], state, origin=origin)
 
     def _learn(self, seconds: float) -> None:
         """Give the model the time that a person would have taken; it may have nothing to learn, too."""
@@ -141,7 +142,7 @@ class Reviewer:
         self._news.clear()
         for photo in self._session.teach(None, n)["ids"]:
             for column in np.flatnonzero(self._truth[self._row[photo]]).tolist():
-                self._decide([photo], column, 1)
+                self._decide([photo], column, 1, "human")
                 self.tally.add(self._keys[column])
             self.tally.add(2)
         self._learn(PATIENCE)
@@ -149,26 +150,37 @@ class Reviewer:
             raise BenchmarkError("the model has learned nothing from the first photos")
 
     def visit(self, column: int, n_looks: int, precision: float | None) -> None:
-        """Go through the lens of a tag: accept what is nearly certain at once, then look at photo after photo."""
-        photos, values = self._open(column)
-        n_sure = 0
-        if precision is not None and self._session.state.kind == "probability" and len(values):
-            n_sure = int((np.cumsum(values) / np.arange(1, len(values) + 1) >= precision).sum())
-        self._news.clear()
-        if n_sure > RUN:
-            self._decide(photos[:n_sure], column, 1)
-            self.tally.add(2 + n_sure // PER_SCREEN)
-            self.tally.n_unseen += n_sure
-            self.tally.n_unseen_right += int(self._truth[[self._row[photo] for photo in photos[:n_sure]], column].sum())
-            self.tally.expected_right += float(values[:n_sure].sum())
-        else:
-            n_sure = 0
-        n_seen = self._look(photos[n_sure : n_sure + n_looks], column)
-        self.tally.add(2)  # to the lens of the next tag
-        self._learn(SECONDS * (n_seen + 1))
-
-    def _look(self, photos: Sequence[int], column: int) -> int:
+        """Go through the lens of a tag, screen after screen: accept what is nearly certain at once, or look at it."""
         wrong: list[bool] = []
+        while len(wrong) < n_looks and sum(wrong[-RUN:]) < WRONG:
+            photos, values = self._open(column)
+            if not photos:
+                break
+            self._news.clear()
+            if len(wrong) < RUN or not self._accept_unseen(photos, values, column, precision):
+                n_before = len(wrong)
+                self._look(photos[: min(PER_SCREEN, n_looks - n_before)], column, wrong)
+                self._learn(SECONDS * (len(wrong) - n_before))
+        self.tally.add(2)  # to the lens of the next tag
+
+    def _accept_unseen(
+        self, photos: list[int], values: NDArray[np.float32], column: int, precision: float | None
+    ) -> bool:
+        if precision is None or self._session.state.kind != "probability":
+            return False
+        n_sure = int((np.cumsum(values) / np.arange(1, len(values) + 1) >= precision).sum())
+        if n_sure <= RUN:
+            return False
+        self._decide(photos[:n_sure], column, 1)
+        n_screens = 2 + n_sure // PER_SCREEN
+        self.tally.add(n_screens)
+        self.tally.n_unseen += n_sure
+        self.tally.n_unseen_right += int(self._truth[[self._row[photo] for photo in photos[:n_sure]], column].sum())
+        self.tally.expected_right += float(values[:n_sure].sum())
+        self._learn(SECONDS * n_screens)
+        return True
+
+    def _look(self, photos: Sequence[int], column: int, wrong: list[bool]) -> None:
         for photo in photos:
             is_right = bool(self._truth[self._row[photo], column])
             self._decide([photo], column, int(is_right))
@@ -176,7 +188,6 @@ class Reviewer:
             wrong.append(not is_right)
             if sum(wrong[-RUN:]) >= WRONG:
                 break
-        return len(wrong)
 
     def _open(self, column: int) -> tuple[list[int], NDArray[np.float32]]:
         query = PhotoQuery(sort="score", tag=self._ids[column], state="unreviewed")

@@ -7,13 +7,7 @@ from scipy import sparse
 from tagloom.methods import HarmonicPropagation, LaplacianTopicModel
 from tagloom.tuning import CalibratedAnnotator, debias_labels
 from tagloom.workflow.calibrated_learning import Calibration, correct_named, learn, too_few
-from tagloom.workflow.training_labels import TrainingLabels, fill_silence
-
-
-def _labels(said):
-    Y, named = fill_silence(said)
-    tags = [f"tag {number}" for number in range(said.shape[1])]
-    return TrainingLabels(said, Y, named, np.arange(said.shape[1]), tags, "", 0, [""] * said.shape[1])
+from tests.workflow.made_labels import labels_of
 
 
 @pytest.fixture
@@ -28,7 +22,7 @@ def counts():
 def test_an_annotator_of_sparse_counts(counts):
     X, said = counts
     annotator = LaplacianTopicModel(n_topics=5, graph="knn", n_neighbors=5, random_state=0)
-    found = learn(annotator, sparse.csr_array(X), _labels(said), precision=0.9)
+    found = learn(annotator, sparse.csr_array(X), labels_of(said), precision=0.9)
     assert found.kind == "probability"
     assert found.values.shape == said.shape
     assert ((found.values > 0) & (found.values < 1)).all()
@@ -37,7 +31,7 @@ def test_an_annotator_of_sparse_counts(counts):
 def test_an_annotator_with_probabilities_of_its_own_is_fitted_once(counts):
     X, said = counts
     own = CalibratedAnnotator(HarmonicPropagation(5), random_state=1)
-    found = learn(own, X, _labels(said), precision=0.9)
+    found = learn(own, X, labels_of(said), precision=0.9)
     assert (found.kind, found.calibration) == ("probability", None)
     expected = CalibratedAnnotator(HarmonicPropagation(5), random_state=1).fit(X, said)
     np.testing.assert_allclose(found.values, expected.probabilities_, atol=1e-6)
@@ -47,12 +41,12 @@ def test_what_is_too_few_is_said(counts):
     X, said = counts
     few = said.copy()
     few[15:] = -1
-    assert "labelled photos, there are 15" in too_few(_labels(few))
+    assert "labelled photos, there are 15" in too_few(labels_of(few))
     none = np.where(said == 1, 0, said).astype(np.int8)
     none[0, 0] = 1
-    assert "tags given to photos, there are 1" in too_few(_labels(none))
-    assert too_few(_labels(said)) == ""
-    found = learn(HarmonicPropagation(5), X, _labels(few), precision=0.9)
+    assert "tags given to photos, there are 1" in too_few(labels_of(none))
+    assert too_few(labels_of(said)) == ""
+    found = learn(HarmonicPropagation(5), X, labels_of(few), precision=0.9)
     assert (found.kind, found.calibration) == ("score", None)
     expected = HarmonicPropagation(5).fit(X, few)
     np.testing.assert_allclose(found.values, expected.transduction_, atol=1e-6)
@@ -61,7 +55,7 @@ def test_what_is_too_few_is_said(counts):
 
 def test_a_calibration_comes_back_from_its_arrays(counts):
     X, said = counts
-    found = learn(HarmonicPropagation(5), X, _labels(said), precision=0.9).calibration
+    found = learn(HarmonicPropagation(5), X, labels_of(said), precision=0.9).calibration
     again = Calibration.load(found.arrays(), found.completeness)
     scores = np.random.default_rng(0).random((10, 2)).astype(np.float32)
     for one, other in ((found.trained, again.trained), (found.new, again.new)):

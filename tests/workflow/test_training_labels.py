@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tagloom.workflow.training_labels import TrainingLabels, fill_silence, read_labels
+from tagloom.workflow.training_labels import fill_silence, read_labels
+from tests.workflow.made_labels import labels_of
 
 
 def test_photos_judged_as_a_whole_stay_as_they_are():
@@ -52,13 +53,6 @@ def test_a_photo_without_features_is_left_out(made_up):
     assert labels.n_labeled == 2
 
 
-def labels_of(said):
-    said = np.asarray(said, dtype=np.int8)
-    Y, named = fill_silence(said)
-    tags = [f"tag {column}" for column in range(said.shape[1])]
-    return TrainingLabels(said, Y, named, np.arange(said.shape[1]), tags, "", 0, tags)
-
-
 def test_silence_may_be_forgetting_only_where_hardly_anything_was_refused():
     said = np.full((40, 3), -1)
     said[:, 2] = 1  # every photo is touched, and this tag is judged
@@ -69,3 +63,27 @@ def test_silence_may_be_forgetting_only_where_hardly_anything_was_refused():
     assert found.forgettable.tolist() == [True, False, False]
     said[14, 0] = 0  # one slip in eleven is no review
     assert labels_of(said).forgettable.tolist() == [True, False, False]
+    assert labels_of(said, reviewed=[True, False, False]).forgettable.tolist() == [False, False, False]
+
+
+def test_a_photo_of_which_only_suggestions_were_judged_says_nothing_of_other_tags(made_up):
+    made = made_up(40, 3)
+    photos, (first, second, third) = made.ids.tolist(), made.tags.tolist()
+    decisions = made.project.store.decisions
+    decisions.decide(photos[:6], [first] * 6, [1] * 6, origin="human")
+    decisions.decide(photos[:2], [second] * 2, [1] * 2, origin="imported")
+    for photo in photos[10:30]:
+        decisions.decide([photo], [third], [1], origin="suggested")
+    labels = read_labels(made.project.store, made.ids)
+    assert labels.listed.tolist() == [True] * 6 + [False] * 34
+    assert labels.reviewed.tolist() == [False, False, True]
+    assert labels.Y[:, 1].tolist() == [1] * 2 + [0] * 4 + [-1] * 34
+    assert labels.Y[:, 2].tolist() == [0] * 6 + [-1] * 4 + [1] * 20 + [-1] * 10
+    assert labels.evidence(np.array([2]))[:, 0].tolist() == [True] * 6 + [False] * 4 + [True] * 20 + [False] * 10
+
+
+def test_where_nobody_has_listed_tags_all_photos_touched_count(made_up):
+    made = made_up(40, 3)
+    decisions = made.project.store.decisions
+    decisions.decide(made.ids[:6].tolist(), [int(made.tags[0])] * 6, [1, 1, 1, 0, 0, 0], origin="suggested")
+    assert read_labels(made.project.store, made.ids).listed.tolist() == [True] * 6 + [False] * 34

@@ -64,9 +64,13 @@ def scale_of(scores: NDArray[np.floating[Any]], Y: LabelMatrix) -> ScoreScale:
     # Scores that do not vary say nothing: any positive number keeps them at the centre.
     tiny = 1e-9 * (1.0 + np.abs(centre))
     spread = np.where(np.sqrt(variance) > tiny, np.sqrt(variance), 1.0)
-    n_positive, n_known = (Y == 1).sum(axis=0), (~unknown).sum(axis=0)
-    prior = logit((n_positive + 0.5) / (n_known + 1.0))
-    return ScoreScale(centre, spread, prior, np.log1p(n_positive), count)
+    return ScoreScale(centre, spread, known_log_odds(Y), np.log1p((Y == 1).sum(axis=0)), count)
+
+
+def known_log_odds(Y: LabelMatrix) -> Floats:
+    """Return for each tag the log-odds of a yes among the known entries, one half added to both counts."""
+    n_positive, n_known = (Y == 1).sum(axis=0), (Y != UNKNOWN).sum(axis=0)
+    return np.asarray(logit((n_positive + 0.5) / (n_known + 1.0)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning import CalibratedAnnotator, estimate_completeness
+from tagloom.workflow.judged_tags import lower_to_latest
 from tagloom.workflow.probability_map import (
     ProbabilityMap,
     ScoreScale,
@@ -136,19 +137,28 @@ def learn(annotator: Annotator, X: Any, labels: TrainingLabels, *, precision: fl
     if tells_probabilities(annotator):
         own: Any = annotator.fit(X, labels.Y)
         values = own.probabilities_.astype(np.float32)
+        lower_to_latest(values, labels, np.arange(values.shape[1]))
         limit = common_threshold(values, labels.said == UNKNOWN, precision)
         return Numbers(own, values, PROBABILITY, np.full(values.shape[1], limit))
     # Steps would raise just those photos whose tags happen to be named, and completeness with them.
     method: Literal["platt", "auto"] = "platt" if labels.named.any() else "auto"
     wrapper = _SparseCalibrated if sparse.issparse(X) else CalibratedAnnotator
-    fitted = wrapper(annotator, method=method, random_state=0).fit(X, labels.Y)
+    fitted = wrapper(annotator, method=method, random_state=0).fit(X, labels.Y, _sample(labels))
     values = fitted.probabilities_.astype(np.float32)
     completeness = _completeness(labels, fitted.probabilities_)
-    correct_named(values, labels.said, labels.forgettable, labeled_rows(labels.said), completeness)
+    correct_named(values, labels.said, labels.forgettable, labels.listed, completeness)
+    lower_to_latest(values, labels, np.arange(values.shape[1]))
     limit = common_threshold(values, labels.said == UNKNOWN, precision)
     maps = ProbabilityMap.of(fitted.map_), ProbabilityMap.of(fitted.new_map_)
     calibration = Calibration(*maps, fitted._scale, completeness)
     return Numbers(fitted.annotator_, values, PROBABILITY, np.full(values.shape[1], limit), calibration=calibration)
+
+
+def _sample(labels: TrainingLabels) -> LabelMatrix | None:
+    """Return labels that tell how right scores are, None for all: what a review has judged is the top of a ranking."""
+    if not labels.reviewed.any():
+        return None
+    return np.where(labels.listed[:, None], labels.Y, UNKNOWN).astype(np.int8)
 
 
 class _SparseCalibrated(CalibratedAnnotator):
@@ -161,7 +171,7 @@ def correct_named(
     values: NDArray[np.float32],
     said: LabelMatrix,
     named: NDArray[np.bool_],
-    touched: NDArray[np.bool_],
+    listed: NDArray[np.bool_],
     completeness: float,
 ) -> None:
     """Turn probabilities of being named into those of having the tag, in place.
@@ -174,20 +184,20 @@ def correct_named(
         What was decided.
     named : ndarray of bool, shape (c,)
         Tags that were named rather than judged; the others stay as they are.
-    touched : ndarray of bool, shape (n,)
-        Photos of which anything was decided.
+    listed : ndarray of bool, shape (n,)
+        Photos whose tags somebody has listed.
     completeness : float
         Share of the true tags that are named.
 
     Notes
     -----
-    See `tagloom.tuning.PositiveUnlabeledAnnotator`: g/c, and on a touched photo that lacks the tag the probability that
+    See `tagloom.tuning.PositiveUnlabeledAnnotator`: g/c, and on a listed photo that lacks the tag the probability that
     it was forgotten, (1 - c)/c · g/(1 - g).
     """
     if completeness >= 1.0 or not named.any():
         return
     given = values[:, named]
-    absent = touched[:, None] & (said[:, named] == UNKNOWN)
+    absent = listed[:, None] & (said[:, named] == UNKNOWN)
     odds = given / np.maximum(1.0 - given, np.finfo(np.float32).tiny)
     forgotten = (1.0 - completeness) / completeness * odds
     values[:, named] = np.minimum(np.where(absent, forgotten, given / completeness), 1.0)
@@ -197,4 +207,5 @@ def _completeness(labels: TrainingLabels, probabilities: NDArray[np.float64]) ->
     named = labels.forgettable
     if int((labels.said[:, named] == 1).sum()) < MIN_NAMED:
         return 1.0
-    return estimate_completeness(labels.said[:, named], probabilities[:, named])
+    said = np.where(labels.listed[:, None], labels.said, UNKNOWN)[:, named]
+    return estimate_completeness(said, probabilities[:, named])

@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 
 from tagloom.core.labels import LabelMatrix
 from tagloom.tuning._calibration_map import LARGEST_LOGIT, CalibrationMap
-from tagloom.tuning._held_out import ScoreScale, scale_of
+from tagloom.tuning._held_out import ScoreScale, known_log_odds, scale_of
 from tagloom.tuning._isotonic import TagSteps
 
 __all__ = ["ProbabilityMap", "ScoreScale", "common_threshold", "load_scale", "refresh_scale", "scale_arrays"]
@@ -109,7 +109,12 @@ class ProbabilityMap:
 
 
 def refresh_scale(
-    scores: NDArray[np.float32], Y: LabelMatrix, before: ScoreScale, columns: NDArray[np.intp], n_labeled: int
+    scores: NDArray[np.float32],
+    Y: LabelMatrix,
+    before: ScoreScale,
+    columns: NDArray[np.intp],
+    n_labeled: int,
+    sample: LabelMatrix | None = None,
 ) -> ScoreScale:
     """Return the scale of new scores; where hardly an entry is unknown, centre and spread stay as they were.
 
@@ -123,12 +128,15 @@ def refresh_scale(
         For each tag its column there, -1 for a new one.
     n_labeled : int
         Labelled photos.
+    sample : label matrix, optional
+        Labels that tell how frequent tags are. Default: Y.
     """
     now = scale_of(scores, Y)
+    prior = now.prior if sample is None else known_log_odds(sample)
     few = (now.n_reference < n_labeled / 5) & (columns >= 0)
     centre = np.where(few, np.append(before.centre, 0.0)[columns], now.centre)
     spread = np.where(few, np.append(before.spread, 1.0)[columns], now.spread)
-    return ScoreScale(centre, spread, now.prior, now.evidence, now.n_reference)
+    return ScoreScale(centre, spread, prior, now.evidence, now.n_reference)
 
 
 def scale_arrays(scale: ScoreScale) -> dict[str, NDArray[Any]]:

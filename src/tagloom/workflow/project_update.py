@@ -17,7 +17,8 @@ from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.calibrated_learning import too_few
-from tagloom.workflow.outcome_shift import OutcomeShift
+from tagloom.workflow.judged_tags import lower_to_latest, use_looks
+from tagloom.workflow.looks import Looks
 from tagloom.workflow.probability_map import common_threshold
 from tagloom.workflow.project_features import load_rows
 from tagloom.workflow.project_results import Result
@@ -35,8 +36,6 @@ __all__ = ["UPDATE", "UpdateResult", "Updater", "update"]
 UPDATE = "update"
 #: Up to this many labelled photos the penalty and the probabilities are chosen anew whenever there are twice as many.
 SETTLED_PHOTOS = 500
-#: Pairs decided in one action up to which each of them was looked at: "accept all above here" says nothing of a photo.
-MOST_AT_ONCE = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +98,8 @@ class Updater:
     Other models cannot be updated tag by tag: for their changed tags a smoothed ridge on the same features is solved,
     brought to the mean and spread of the model's numbers (log-odds of probabilities), and the mean of the two is taken.
 
-    Probabilities of changed tags are lowered where what was said one by one since tells that they are too high: see
-    `tagloom.workflow.outcome_shift`. That lasts until the updater is closed or everything is fitted anew.
+    Probabilities of tags whose suggestions a person has judged follow what was said one by one: see
+    `tagloom.workflow.judged_tags`.
     """
 
     def __init__(self, store: ProjectStore, settings: Settings, *, graph: NeighborGraph | None = None) -> None:
@@ -123,9 +122,7 @@ class Updater:
         self._coef = dict(self._start.coef)
         self._model = self._start.model
         self._is_saved = True
-        self._n_seen: int | None = None
-        self._outcomes = OutcomeShift()
-        self._plain: dict[int, NDArray[np.float32]] = {}
+        self._looks = Looks()
         self.numbers: UpdatedNumbers = self._start.numbers
 
     @property
@@ -171,8 +168,7 @@ class Updater:
         """
         begin = time.perf_counter()
         with self._mutex, threadpool_limits(self._settings.n_threads):
-            labels = read_labels(self._store, self.photo_ids)
-            self._look_back(labels)
+            labels = read_labels(self._store, self.photo_ids, self._looks)
             changed = self._changed(labels)
             if len(changed) or not np.array_equal(labels.tag_ids, self.tag_ids):
                 if self._is_due(labels):
@@ -256,8 +252,6 @@ class Updater:
         found = learn_ridge(learner, labels, precision=self._settings.precision)
         self._start = self._start.refitted(learner.strength, found.calibration, labels)
         self._n_fitted = labels.n_labeled
-        self._outcomes.clear()
-        self._plain.clear()
         self._keep_coefficients(labels.tag_ids, found.annotator.coef_, found.annotator.intercept_)
         self.numbers = UpdatedNumbers(self.photo_ids, labels.tag_ids, found.values, found.thresholds, found.kind)
 
@@ -266,28 +260,13 @@ class Updater:
         found = learner.solve(labels.Y, changed)
         values = self._start.numbers_of(found.scores, labels, changed)
         if self.kind == PROBABILITY:
-            tags = labels.tag_ids[changed].tolist()
-            self._plain.update(zip(tags, values.T, strict=True))
-            values = self._outcomes.correct(values, tags)
+            if self._start.is_blended:
+                lower_to_latest(values, labels, changed)
+            else:
+                use_looks(values, found.scores, labels, changed, learner.without(labels.Y))
         self._keep_coefficients(labels.tag_ids[changed], found.coef, found.intercept)
         limits = self._thresholds_of(values, labels, changed)
         self.numbers = self.numbers.replaced(labels.tag_ids, changed, values, limits)
-
-    def _look_back(self, labels: TrainingLabels) -> None:
-        """Take down what a person has said since about numbers that were there to be seen."""
-        seen, self._n_seen = self._n_seen, labels.n_decisions
-        if seen is None or self.kind != PROBABILITY:
-            return
-        made = self._store.decisions.made_since(seen, most_in_batch=MOST_AT_ONCE)
-        order = np.argsort(self.photo_ids)
-        at = np.minimum(np.searchsorted(self.photo_ids, made[:, 0], sorter=order), len(order) - 1)
-        rows, columns = order[at], self.numbers.columns_of(made[:, 1])
-        known = (self.photo_ids[rows] == made[:, 0]) & (columns >= 0)
-        for row, column, (_, tag, state) in zip(rows[known], columns[known], made[known].tolist(), strict=True):
-            plain = self._plain.get(tag)
-            value = float(self.values[row, column] if plain is None else plain[row])
-            if np.isfinite(value):
-                self._outcomes.record([tag], [value], [state])
 
     def _thresholds_of(
         self, values: NDArray[np.float32], labels: TrainingLabels, changed: NDArray[np.intp]

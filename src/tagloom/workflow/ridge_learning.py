@@ -7,11 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.annotator import Annotator, fit_thresholds
-from tagloom.core.labels import LabelMatrix, known_patterns, labeled_rows
+from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns, labeled_rows
 from tagloom.graph import NeighborGraph
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.methods.baselines.ridge_update import FixedRidge, GraphSmoother
 from tagloom.workflow.calibrated_learning import Numbers, learn
+from tagloom.workflow.judged_tags import Solver, use_looks
+from tagloom.workflow.probability_map import common_threshold
 from tagloom.workflow.project_suggest import SCORE
 from tagloom.workflow.training_labels import TrainingLabels
 
@@ -74,7 +76,9 @@ class RidgeLearner:
         self.strength = strength
         self._ridge = FixedRidge(self.X, strength)
 
-    def solve(self, Y: LabelMatrix, tags: NDArray[np.intp] | None = None) -> RidgeSolution:
+    def solve(
+        self, Y: LabelMatrix, tags: NDArray[np.intp] | None = None, *, hidden: NDArray[np.bool_] | None = None
+    ) -> RidgeSolution:
         """Solve some tags, by default all.
 
         Parameters
@@ -83,10 +87,16 @@ class RidgeLearner:
             All labels.
         tags : array of int, optional
             Columns to solve.
+        hidden : array of bool, shape (n, k), optional
+            Entries of these columns that are not learnt from.
         """
-        coef, intercept = self._ridge.coefficients(Y, tags)
+        coef, intercept = self._ridge.coefficients(Y, tags, hidden=hidden)
         scores = self._ridge.scores(coef, intercept)
         return RidgeSolution(coef, intercept, scores if self._smoother is None else self._smoother.smooth(scores))
+
+    def without(self, Y: LabelMatrix) -> Solver:
+        """Return what gives scores of columns of Y that were learnt without some entries."""
+        return lambda tags, hidden: self.solve(Y, tags, hidden=hidden).scores
 
     def thresholds(self, Y: LabelMatrix) -> NDArray[np.float64]:
         """Return thresholds of scores: as many photos above as have the tag, by what is said of each without it."""
@@ -135,7 +145,12 @@ def learn_ridge(learner: RidgeLearner, labels: TrainingLabels, *, precision: flo
         Wanted of suggestions above the threshold.
     """
     found = learn(SharedRidge(learner), learner.X, labels, precision=precision)
-    return replace(found, thresholds=learner.thresholds(labels.Y)) if found.kind == SCORE else found
+    if found.kind == SCORE:
+        return replace(found, thresholds=learner.thresholds(labels.Y))
+    values, columns = found.values.copy(), np.arange(len(labels.tags))
+    use_looks(values, np.asarray(found.annotator.transduction_), labels, columns, learner.without(labels.Y))
+    limit = common_threshold(values, labels.said == UNKNOWN, precision)
+    return replace(found, values=values, thresholds=np.full(len(columns), limit))
 
 
 def choose_strength(X: NDArray[Any], Y: LabelMatrix) -> float:

@@ -8,13 +8,15 @@ from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.exceptions import InvalidInputError
+from tagloom.store.log import ORIGINS
 from tagloom.store.project import ProjectStore
+from tagloom.workflow.looks import Looks
 
 __all__ = ["TrainingLabels", "check_decided", "fill_silence", "read_labels"]
 
 #: Share of the yeses from which on the noes tell that somebody judges a tag, as in a review, and forgets nothing.
 REFUSED_SHARE = 0.1
-#: A tag of which something was said on a smaller share of the touched photos is named, not judged.
+#: A tag of which something was said on a smaller share of the listed photos is named, not judged.
 JUDGED_SHARE = 0.5
 NOTHING_DECIDED = (
     "no readable photo has a tag decided yet, so that there is nothing to learn from; bring labels in with "
@@ -34,6 +36,10 @@ class TrainingLabels:
         What is learnt from: see `fill_silence`.
     named : ndarray of bool, shape (c,)
         Tags whose silence counts as a no in Y.
+    listed : ndarray of bool, shape (n,)
+        Photos on which it does: those whose tags somebody has listed.
+    reviewed : ndarray of bool, shape (c,)
+        Tags of which suggestions were judged.
     tag_ids : ndarray of int64
         The columns.
     tags : list of str
@@ -44,26 +50,40 @@ class TrainingLabels:
         How many were made.
     column_digests : list of str
         Of each column of Y: equal where the same is learnt about the same photos.
+    photo_ids : ndarray of int64
+        The rows.
+    looks : Looks
+        What was said photo by photo.
     """
 
     said: LabelMatrix
     Y: LabelMatrix
     named: NDArray[np.bool_]
+    listed: NDArray[np.bool_]
+    reviewed: NDArray[np.bool_]
     tag_ids: NDArray[np.int64]
     tags: list[str]
     digest: str
     n_decisions: int
     column_digests: list[str]
+    photo_ids: NDArray[np.int64]
+    looks: Looks
+
+    def evidence(self, columns: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return which known entries of some columns somebody has looked at: one by one, or in a list of tags."""
+        of_tags = [np.isin(self.photo_ids, self.looks.photos(tag)) for tag in self.tag_ids[columns].tolist()]
+        looked_at = np.stack([self.listed | one for one in of_tags], axis=1) if of_tags else self.listed[:, None]
+        return np.asarray(looked_at & (self.Y[:, columns] != UNKNOWN))
 
     @property
     def forgettable(self) -> NDArray[np.bool_]:
-        """Tags whose silence may be forgetting: named, and hardly ever refused.
+        """Tags whose silence may be forgetting: named, never looked through, and hardly ever refused.
 
         Where suggestions are refused, too, a person goes through photos from the likeliest down. What is left is not
         what was forgotten, and raising its probabilities would be far too good to be true.
         """
         refused = (self.said == 0).sum(axis=0) > REFUSED_SHARE * (self.said == 1).sum(axis=0)
-        return self.named & ~refused
+        return self.named & ~self.reviewed & ~refused
 
     @property
     def n_labeled(self) -> int:
@@ -83,7 +103,7 @@ def check_decided(store: ProjectStore) -> None:
         raise InvalidInputError(NOTHING_DECIDED)
 
 
-def read_labels(store: ProjectStore, photo_ids: NDArray[np.int64]) -> TrainingLabels:
+def read_labels(store: ProjectStore, photo_ids: NDArray[np.int64], looks: Looks | None = None) -> TrainingLabels:
     """Return what was decided about photos.
 
     Parameters
@@ -92,6 +112,8 @@ def read_labels(store: ProjectStore, photo_ids: NDArray[np.int64]) -> TrainingLa
         The project.
     photo_ids : ndarray of int64
         The rows, each once.
+    looks : Looks, optional
+        As far as they were read before; read on here.
 
     Raises
     ------
@@ -100,6 +122,9 @@ def read_labels(store: ProjectStore, photo_ids: NDArray[np.int64]) -> TrainingLa
     """
     with store.transaction():  # decisions of other processes wait, so that matrix, digest and count agree
         ids, tag_ids, found = store.decisions.labels()
+        standing = store.decisions.current()
+        looks = Looks() if looks is None else looks
+        looks.read(store.decisions)
         digest, n_decisions = store.decisions.labels_digest(), store.decisions.count()
         tags = store.tags.texts(tag_ids)
     order = np.argsort(photo_ids)
@@ -111,23 +136,33 @@ def read_labels(store: ProjectStore, photo_ids: NDArray[np.int64]) -> TrainingLa
         raise InvalidInputError(NOTHING_DECIDED)
     kept = (said != UNKNOWN).any(axis=0)  # a tag decided on no readable photo has nothing to learn from
     tags, tag_ids, said = [tag for tag, has in zip(tags, kept, strict=True) if has], tag_ids[kept], said[:, kept]
-    Y, named = fill_silence(said)
-    return TrainingLabels(said, Y, named, tag_ids, tags, digest, n_decisions, _column_digests(photo_ids, Y))
+    is_suggested = standing.origins == ORIGINS.index("suggested")
+    listed = np.isin(photo_ids, standing.photo_ids[~is_suggested])
+    reviewed = np.isin(tag_ids, standing.tag_ids[is_suggested])
+    if not listed.any():
+        listed = labeled_rows(said)
+    Y, named = fill_silence(said, listed)
+    digests = _column_digests(photo_ids, Y)
+    return TrainingLabels(
+        said, Y, named, listed, reviewed, tag_ids, tags, digest, n_decisions, digests, photo_ids, looks
+    )
 
 
-def fill_silence(Y: LabelMatrix) -> tuple[LabelMatrix, NDArray[np.bool_]]:
+def fill_silence(Y: LabelMatrix, listed: NDArray[np.bool_] | None = None) -> tuple[LabelMatrix, NDArray[np.bool_]]:
     """Let silence count as a no for tags that were named rather than judged.
 
     Parameters
     ----------
     Y : label matrix of shape (n, c)
         What was said.
+    listed : array of bool, shape (n,), optional
+        Photos whose tags somebody has listed. Default: those with a known entry.
 
     Returns
     -------
     Y : label matrix of shape (n, c)
-        For tags that some photo has and of which something was said on less than half of the touched photos (those with
-        a known entry), 0 where it was -1 on a touched photo.
+        For tags that some photo has and of which something was said on less than half of the listed photos, 0 where it
+        was -1 on a listed photo.
     named : ndarray of bool, shape (c,)
         Which tags these are.
 
@@ -136,13 +171,15 @@ def fill_silence(Y: LabelMatrix) -> tuple[LabelMatrix, NDArray[np.bool_]]:
     Keywords found in photos, and a new tag given to a few photos, say where a tag is, and next to nothing of where it
     is not. From yeses alone nothing can be learnt, and from a few refused suggestions next to nothing: those are the
     photos most like the tag's own.
+
+    A photo of which only suggestions were judged says nothing of other tags: nobody has looked for those.
     """
-    touched = labeled_rows(Y)
+    listed = labeled_rows(Y) if listed is None else listed
     known = Y != UNKNOWN
-    named = (known.sum(axis=0) < JUDGED_SHARE * touched.sum()) & (Y == 1).any(axis=0)
+    named = (known[listed].sum(axis=0) < JUDGED_SHARE * listed.sum()) & (Y == 1).any(axis=0)
     if not named.any():
         return Y, named
-    return np.where(touched[:, None] & named & ~known, 0, Y).astype(np.int8), named
+    return np.where(listed[:, None] & named & ~known, 0, Y).astype(np.int8), named
 
 
 def _column_digests(photo_ids: NDArray[np.int64], Y: LabelMatrix) -> list[str]:

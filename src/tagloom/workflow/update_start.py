@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from tagloom.core.labels import labeled_rows
+from tagloom.core.labels import UNKNOWN
 from tagloom.exceptions import StoreError
 from tagloom.store.models import Model, StoredSuggestions
 from tagloom.store.project import ProjectStore
@@ -129,13 +129,14 @@ class Start:
     ) -> NDArray[np.float32]:
         at = self.columns.columns_of(labels.tag_ids[changed])
         Y = labels.Y[:, changed]
-        scale = refresh_scale(scores, Y, calibration.scale, at, labels.n_labeled)
+        sample = np.where(labels.listed[:, None] | ~labels.reviewed[changed], Y, UNKNOWN)
+        scale = refresh_scale(scores, Y, calibration.scale, at, labels.n_labeled, sample)
         parts = (scale.centre, scale.spread, scale.prior, scale.evidence, scale.n_reference)
         columns = np.stack(parts).T.tolist()
         self.scales.update(zip(labels.tag_ids[changed].tolist(), map(tuple, columns), strict=True))
         values = calibration.trained.take(at).probabilities(scores, scale)
-        touched = labeled_rows(labels.said)
-        correct_named(values, labels.said[:, changed], labels.forgettable[changed], touched, calibration.completeness)
+        forgettable = labels.forgettable[changed]
+        correct_named(values, labels.said[:, changed], forgettable, labels.listed, calibration.completeness)
         return values
 
     def _blended(

@@ -77,7 +77,9 @@ class FixedRidge:
         self._shift: Floats = X.mean(axis=0, dtype=np.float64)
         self._forget()
 
-    def coefficients(self, Y: LabelMatrix, tags: NDArray[np.intp] | None = None) -> tuple[Floats, Floats]:
+    def coefficients(
+        self, Y: LabelMatrix, tags: NDArray[np.intp] | None = None, *, hidden: NDArray[np.bool_] | None = None
+    ) -> tuple[Floats, Floats]:
         """Return W (d, k) and b (k,) of some tags, by default of all; 0 for a tag that is known nowhere.
 
         Parameters
@@ -86,9 +88,13 @@ class FixedRidge:
             All labels.
         tags : array of int, optional
             Columns to solve.
+        hidden : array of bool, shape (n, k), optional
+            Entries of these columns that are taken for unknown.
         """
         self._take_in(np.flatnonzero(labeled_rows(Y)))
         wanted = Y[self._rows] if tags is None else Y[self._rows][:, tags]
+        if hidden is not None:
+            wanted = np.where(hidden[self._rows], UNKNOWN, wanted).astype(np.int8)
         coef, shifted = np.zeros((self.X.shape[1], wanted.shape[1])), np.zeros(wanted.shape[1])
         if not len(self._rows) or not wanted.shape[1]:
             return coef, shifted

@@ -33,10 +33,19 @@ let wanted = 0;
 
 window.tagloomReady = false;
 
+/** A page of the program; one that could not be read while the server was away is read again the next time. */
+function pageOf(name) {
+  if (!pages.has(name)) {
+    const page = LOADERS[name]();
+    page.catch(() => pages.delete(name));
+    pages.set(name, page);
+  }
+  return pages.get(name);
+}
+
 async function show(place) {
   const turn = (wanted += 1);
-  if (!pages.has(place.page)) pages.set(place.page, LOADERS[place.page]());
-  const page = await pages.get(place.page);
+  const page = await pageOf(place.page);
   if (turn !== wanted) return;
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
   if (current !== page) {
@@ -75,7 +84,7 @@ function startKeys() {
 
 function preload() {
   setTimeout(() => {
-    for (const name of ["lens", "photo"]) if (!pages.has(name)) pages.set(name, LOADERS[name]());
+    for (const name of ["lens", "photo"]) pageOf(name);
   }, PRELOAD_MS);
 }
 

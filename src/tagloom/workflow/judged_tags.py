@@ -1,0 +1,149 @@
+"""Probabilities of tags that a person goes through from the likeliest photo down.
+
+What was judged in a review is no sample: it is the top of a ranking. Probabilities that were learnt on other labels, on
+the scale of other scores, do not hold for what is left below. So a tag that was judged often enough gets a sigmoid of
+its own, fitted to what the model of this moment says of the judged photos while it does not know their labels. That is
+still too good to be true where the photos with the tag are used up. What came of the latest looks says so: nothing that
+is left is likelier than those turned out to be.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.tuning._pooled_platt import fit_pooled
+from tagloom.workflow.training_labels import TrainingLabels
+
+__all__ = ["Solver", "judged_probabilities", "lower_to_latest", "use_looks"]
+
+#: Scores of some columns, learnt without some of their entries (n, k).
+Solver = Callable[[NDArray[np.intp], NDArray[np.bool_]], NDArray[np.float32]]
+Floats = NDArray[np.float64]
+
+#: Photos of each kind, with the tag and without it, from which on a tag has a sigmoid of its own.
+FEWEST = 2
+N_FOLDS = 4
+#: Spread of the sigmoid's level, and mean and spread of its slope per standard deviation of the scores.
+LEVEL_SPREAD, SLOPE, SLOPE_SPREAD = 3.0, 1.5, 1.5
+LEAST_SLOPE = 0.1
+LEAST_SHARE = 1e-3
+#: The latest looks at a tag that count, and how many looks the model's own word is worth beside them.
+LATEST, OWN_WORD = 10, 2.0
+
+
+def use_looks(
+    values: NDArray[np.float32],
+    scores: NDArray[np.float32],
+    labels: TrainingLabels,
+    columns: NDArray[np.intp],
+    solve: Solver,
+) -> None:
+    """Bring probabilities of tags that a person goes through to what the looks say, in place.
+
+    Parameters
+    ----------
+    values, scores : ndarray of float32, shape (n, k)
+        Probabilities of some columns, and the scores they were made of.
+    labels : TrainingLabels
+        What was learnt from.
+    columns : array of int, shape (k,)
+        Which columns of the labels.
+    solve : callable
+        Gives scores of columns that were learnt without some of their entries.
+    """
+    reviewed = np.flatnonzero(labels.reviewed[columns])
+    evidence = labels.evidence(columns[reviewed])
+    Y = labels.Y[:, columns[reviewed]]
+    fewest = np.minimum(((Y == 1) & evidence).sum(axis=0), ((Y == 0) & evidence).sum(axis=0))
+    judged = fewest >= FEWEST
+    places = reviewed[judged]
+    if len(places):
+        values[:, places] = judged_probabilities(
+            solve, labels.Y, columns[places], evidence[:, judged], scores[:, places]
+        )
+    lower_to_latest(values, labels, columns)
+
+
+def judged_probabilities(
+    solve: Solver,
+    Y: LabelMatrix,
+    tags: NDArray[np.intp],
+    evidence: NDArray[np.bool_],
+    scores: NDArray[np.float32],
+) -> NDArray[np.float32]:
+    """Return probabilities of tags that were judged often enough, both ways.
+
+    Parameters
+    ----------
+    solve : callable
+        Asked four times, each time without a fourth of the evidence.
+    Y : label matrix of shape (n, c)
+        All labels.
+    tags : array of int, shape (k,)
+        The tags.
+    evidence : array of bool, shape (n, k)
+        Entries that somebody has looked at.
+    scores : ndarray of float32, shape (n, k)
+        What the model that knows all labels says.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, k)
+        Those of the evidence are what is said without its label.
+    """
+    known = evidence & (Y[:, tags] != UNKNOWN)
+    folds = _deal(scores, known)
+    held_out = np.zeros(scores.shape)
+    for fold in range(N_FOLDS):
+        hidden = folds == fold
+        held_out[hidden] = solve(tags, hidden)[hidden]
+    found = np.empty(scores.shape, dtype=np.float32)
+    said = np.where(known, held_out, scores)
+    for column, tag in enumerate(tags.tolist()):
+        rows = known[:, column]
+        level, slope = _sigmoid(held_out[rows, column], Y[rows, tag].astype(np.float64))
+        found[:, column] = expit(level + slope * said[:, column])
+    return found
+
+
+def _deal(scores: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return a fold for each entry, -1 where there is no evidence: neighbours in the ranking are in different ones."""
+    folds = np.full(scores.shape, -1, dtype=np.intp)
+    for column in range(scores.shape[1]):
+        rows = np.flatnonzero(known[:, column])
+        rows = rows[np.argsort(scores[rows, column], kind="stable")]
+        folds[rows, column] = np.arange(len(rows)) % N_FOLDS
+    return folds
+
+
+def _sigmoid(scores: Floats, labels: Floats) -> tuple[float, float]:
+    """Return level and slope of log-odds, linear in the scores."""
+    centre, spread = float(scores.mean()), float(scores.std())
+    spread = spread if spread > 0.0 else 1.0
+    features = np.column_stack([np.ones_like(scores), (scores - centre) / spread])
+    share = float(np.clip(labels.mean(), LEAST_SHARE, 1.0 - LEAST_SHARE))
+    means, deviations = np.array([float(logit(share)), SLOPE]), np.array([LEVEL_SPREAD, SLOPE_SPREAD])
+    (level, slope), _ = fit_pooled(features, labels, means, deviations)
+    slope = max(float(slope), LEAST_SLOPE)
+    return float(level) - slope * centre / spread, slope / spread
+
+
+def lower_to_latest(values: NDArray[np.float32], labels: TrainingLabels, columns: NDArray[np.intp]) -> None:
+    """Lower probabilities, in place, to what came of the latest looks at their tag; the order of photos stays the same.
+
+    Parameters
+    ----------
+    values : ndarray of float32, shape (n, k)
+        Probabilities of some columns.
+    labels : TrainingLabels
+        Whose looks count.
+    columns : array of int, shape (k,)
+        Which columns of the labels.
+    """
+    for place, tag in enumerate(labels.tag_ids[columns].tolist()):
+        latest = labels.looks.outcomes(tag)[-LATEST:]
+        given = values[:, place]
+        values[:, place] = np.fmin(given, (OWN_WORD * given + sum(latest)) / (OWN_WORD + len(latest)))

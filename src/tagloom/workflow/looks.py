@@ -1,0 +1,44 @@
+"""What a person has said looking at one photo after the other: the only labels that tell how right suggestions are."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.store.decisions import Decisions
+
+__all__ = ["Looks"]
+
+#: Pairs decided in one action up to which each of them was looked at: "accept all above here" says nothing of a photo.
+MOST_AT_ONCE = 10
+
+
+class Looks:
+    """For each tag the photos that somebody looked at, and what was said of them, the latest last."""
+
+    def __init__(self) -> None:
+        self._n_read = 0
+        self._of_tag: dict[int, dict[int, int]] = {}
+
+    def read(self, decisions: Decisions) -> NDArray[np.int64]:
+        """Take in what was said since the last time.
+
+        Returns
+        -------
+        ndarray of int64, shape (k, 3)
+            Photo, tag and state (1 or 0) of each new look.
+        """
+        n_read = decisions.count()
+        made = decisions.made_since(self._n_read, most_in_batch=MOST_AT_ONCE)
+        self._n_read = n_read
+        for photo, tag, state in made.tolist():
+            of_tag = self._of_tag.setdefault(tag, {})
+            of_tag.pop(photo, None)  # what was said last comes last
+            of_tag[photo] = state
+        return made
+
+    def outcomes(self, tag: int) -> list[int]:
+        """Return what was said of a tag look by look, 1 or 0, the latest last."""
+        return list(self._of_tag.get(tag, {}).values())
+
+    def photos(self, tag: int) -> NDArray[np.int64]:
+        """Return the photos that were looked at for a tag."""
+        return np.fromiter(self._of_tag.get(tag, {}), dtype=np.int64)
