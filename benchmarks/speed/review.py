@@ -273,7 +273,7 @@ def learning_case(n: int, n_labeled: int, c: int, n_steps: int, threads: int) ->
             with measure() as elapsed:
                 for photo in scene.ids[n_labeled : n_labeled + n_steps].tolist():
                     begin = time.perf_counter()
-                    session.decide([photo], [int(scene.tags[0])], 1)
+                    session.decide([photo], [int(scene.tags[0])], 1, origin="suggested")
                     if not news.acquire(timeout=PATIENCE):
                         raise BenchmarkError("nothing was learned from a decision")
                     found.append(1000 * (time.perf_counter() - begin))
