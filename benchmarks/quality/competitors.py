@@ -84,7 +84,7 @@ class RBFMachine:
     """scikit-learn's SVC with a Gaussian kernel, tag by tag on one kernel."""
 
     widths = (0.25, 1.0, 4.0)
-    weights = (1.0, 10.0)
+    weights = (1.0, 10.0, 100.0)
 
     def points(self, problem: Problem) -> list[Point]:  # noqa: ARG002
         """Return C and gamma; the latter in units of one over the mean squared distance of labelled photos."""

@@ -45,8 +45,8 @@ _SUPERVISED = (
     Method(
         "logistic",
         "logistic regression",
-        Linear("logistic", (1.0, 10.0, 100.0, 1000.0)),
-        about="C 1, 10, 100, 1000; scikit-learn's objective, all tags in one L-BFGS on the labelled photos' kernel",
+        Linear("logistic", (1.0, 10.0, 100.0, 1000.0, 10000.0)),
+        about="C 1 to 10000; scikit-learn's objective, all tags in one L-BFGS on the labelled photos' kernel",
     ),
     Method(
         "linear_svm",
@@ -58,7 +58,7 @@ _SUPERVISED = (
         "rbf_svm",
         "RBF SVM",
         RBFMachine(),
-        about="C 1, 10; gamma 1/4, 1, 4 over the mean squared distance; SVC on one kernel for all tags",
+        about="C 1, 10, 100; gamma 1/4, 1, 4 over the mean squared distance; SVC on one kernel for all tags",
     ),
     Method(
         "knn",
@@ -70,7 +70,7 @@ _SUPERVISED = (
         about="k 5, 15, 40; equal weights or by rank; drawn to the tag's frequency",
     ),
 )
-_TRANSFER_GRID = [{"metric": metric, "n_neighbors": k} for metric in ("l1", "euclidean") for k in (3, 5, 10)]
+_TRANSFER_GRID = [{"metric": metric, "n_neighbors": k} for metric in ("l1", "euclidean") for k in (3, 5, 10, 20, 40)]
 
 COMPETITORS: dict[str, Method] = {
     method.name: method
@@ -80,7 +80,7 @@ COMPETITORS: dict[str, Method] = {
             "jec",
             "JEC",
             OfClass("JEC", _TRANSFER_GRID, by_group=True),
-            about="k 3, 5, 10; l1 or Euclidean; one distance per group",
+            about="k 3, 5, 10, 20, 40; l1 or Euclidean; one distance per group",
         ),
         Method(
             "tagprop",
@@ -90,17 +90,17 @@ COMPETITORS: dict[str, Method] = {
                 [
                     {"metric": "euclidean", "weights": w, "n_neighbors": k}
                     for w in ("distance", "rank")
-                    for k in (20, 100)
+                    for k in (20, 100, 200)
                 ],
                 by_group=True,
             ),
-            about="K 20, 100; weights by distance or rank, with sigmoids; Euclidean, one distance per group",
+            about="K 20, 100, 200; weights by distance or rank, with sigmoids; Euclidean, one distance per group",
         ),
         Method(
             "label_spreading",
             "LabelSpreading",
             LabelSpread(),
-            about="k 7, 15, 30; alpha 0.2, 0.5, 0.8, 0.9; its neighbour graph, not the dense Gaussian kernel",
+            about="k 7, 15, 30, 60; alpha 0.2, 0.5, 0.8, 0.9; its neighbour graph, not the dense Gaussian kernel",
         ),
         Method(
             "self_training",

@@ -24,7 +24,7 @@ class LabelSpread:
     sequence of products with the graph serves all values of alpha.
     """
 
-    neighbors = (7, 15, 30)
+    neighbors = (7, 15, 30, 60)
     alphas = (0.2, 0.5, 0.8, 0.9)
 
     def points(self, problem: Problem) -> list[Point]:  # noqa: ARG002

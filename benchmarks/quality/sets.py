@@ -21,7 +21,8 @@ from tagloom.core.groups import FeatureGroups
 Rows = NDArray[np.intp]
 SEED = 2026
 FRACTIONS = (0.01, 0.02, 0.05, 0.1, 0.25)
-PHOTO_GROUPS = ("deep", "semantic", "color", "moments", "edges")
+#: The default groups, and of the other classical ones those that say most beside them on Corel5K's training photos.
+PHOTO_GROUPS = ("deep", "semantic", "color", "moments", "edges", "correlogram", "wavelet", "gist", "words")
 #: New photos at most; and the rows of Corel16k that are seen in one draw.
 MOST_NEW, COREL16K_SEEN = 1000, 4000
 COREL16K_SUBSETS = 5
@@ -117,16 +118,17 @@ def _load_coco_free(_draw: int) -> Dataset:
 
 @lru_cache(maxsize=1)
 def _photos(name: str) -> Dataset:
-    """Return a collection of photos with the default feature groups, as extracted."""
+    """Return a collection of photos with deep and classical groups, as extracted; words are those of seen photos."""
     from tagloom import datasets
 
     folder = data_folder(name)
     loaded = getattr(datasets, f"load_{name}")(folder)
     names = [Path(path).relative_to(folder).as_posix().encode() for path in loaded.paths]
-    X, groups = learned_features(name, folder, names, names, PHOTO_GROUPS)
     test = None
     if "test" in loaded.splits:
-        test = np.isin(np.arange(len(X)), loaded.splits["test"])
+        test = np.isin(np.arange(len(names)), loaded.splits["test"])
+    seen = names if test is None else [one for one, is_new in zip(names, test, strict=True) if not is_new]
+    X, groups = learned_features(name, folder, names, seen, PHOTO_GROUPS)
     return Dataset(X, loaded.Y, groups, test, loaded.tags.names)
 
 
