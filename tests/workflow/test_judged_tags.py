@@ -3,19 +3,20 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import beta
 
 from tagloom.workflow.judged_tags import judged_probabilities, lower_to_latest, use_looks
 from tests.workflow.made_labels import labels_of
 
 
 class Said:
-    """Looks made of a list of outcomes per tag."""
+    """Looks made of pairs of photo and outcome per tag."""
 
-    def __init__(self, outcomes, photos=None):
-        self._outcomes, self._photos = outcomes, photos or {}
+    def __init__(self, suggested, photos=None):
+        self._suggested, self._photos = suggested, photos or {}
 
-    def outcomes(self, tag):
-        return self._outcomes.get(tag, [])
+    def suggested(self, tag):
+        return self._suggested.get(tag, [])
 
     def photos(self, tag):
         return np.asarray(self._photos.get(tag, []), dtype=np.int64)
@@ -58,14 +59,41 @@ def test_every_judged_photo_is_scored_without_its_label():
     assert np.allclose(found, honest)
 
 
-def test_nothing_is_likelier_than_the_latest_looks_were():
-    labels = labels_of(np.full((3, 3), -1), looks=Said({0: [1] * 50 + [0] * 8 + [1] * 2, 1: [0, 1]}))
-    values = np.array([[0.99, 0.5, 0.99], [0.5, 0.25, 0.5], [0.01, 0.0, 0.1]], dtype=np.float32)
-    given = values.copy()
+def test_what_came_of_the_latest_looks_lowers_the_rest():
+    early, late = [(photo, 1) for photo in range(50)], [(50 + place, int(place > 7)) for place in range(10)]
+    labels = labels_of(np.full((100, 3), -1), looks=Said({0: early + late, 1: [(3, 1)]}))
+    given = np.random.default_rng(0).uniform(size=(100, 3)).astype(np.float32)
+    given[50:60, 0], given[3, 1] = 0.9, 0.7
+    values = given.copy()
     lower_to_latest(values, labels, np.arange(3))
+    assert values[:, 0] == pytest.approx(given[:, 0] * (2 + 2) / (9 + 2))  # nine were expected, two came
+    assert np.array_equal(values[:, 1:], given[:, 1:])  # never raised
+
+
+def test_numbers_that_know_their_labels_are_held_to_the_latest_looks():
+    labels = labels_of(np.full((3, 2), -1), looks=Said({0: [(0, 0)] * 8 + [(1, 1)] * 2, 1: [(0, 0), (1, 1)]}))
+    given = np.array([[0.99, 0.5], [0.5, 0.25], [0.01, 0.0]], dtype=np.float32)
+    values = given.copy()
+    lower_to_latest(values, labels, np.arange(2), np.zeros(2, dtype=bool))
     assert values[:, 0] == pytest.approx(np.minimum(given[:, 0], (2 * given[:, 0] + 2) / 12))
     assert values[:, 1] == pytest.approx(np.minimum(given[:, 1], (2 * given[:, 1] + 1) / 4))
-    assert np.array_equal(values[:, 2], given[:, 2])
+
+
+def test_no_more_photos_are_expected_than_listed_ones_make_plausible():
+    n, n_listed = 500, 20
+    said = np.full((n, 2), -1, dtype=np.int8)
+    said[:n_listed] = 0
+    said[:3] = 1
+    said[n_listed : n_listed + 40] = 1  # all above here
+    labels = labels_of(said, listed=np.arange(n) < n_listed, reviewed=[True, False], looks=Said({}))
+    values = np.random.default_rng(0).uniform(0.8, 0.99, size=(n, 2)).astype(np.float32)
+    given = values.copy()
+    scores = np.zeros((n, 2), dtype=np.float32)  # they tell nothing
+    use_looks(values, scores, labels, np.arange(2), lambda tags, hidden: scores[:, tags])
+    is_open = said[:, 0] == -1
+    share = beta(4, 17).ppf(0.9)  # three of twenty
+    assert values[is_open, 0].sum() + 43 <= share * n * 1.001
+    assert np.array_equal(values[:, 1], given[:, 1])
 
 
 def test_only_tags_whose_suggestions_were_judged_get_a_sigmoid_of_their_own():

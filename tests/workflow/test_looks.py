@@ -10,13 +10,16 @@ def test_the_latest_look_comes_last(made_up):
     looks = Looks()
     decisions.decide([photos[0]], [tag], [1], origin="suggested")
     decisions.decide([photos[1]], [tag], [0], origin="suggested")
-    assert looks.read(decisions).tolist() == [[photos[0], tag, 1], [photos[1], tag, 0]]
-    assert looks.outcomes(tag) == [1, 0]
-    decisions.decide([photos[0]], [tag], [0], origin="human")
-    assert looks.read(decisions).tolist() == [[photos[0], tag, 0]]
+    looks.read(decisions)
+    assert looks.suggested(tag) == [(photos[0], 1), (photos[1], 0)]
+    decisions.decide([photos[0]], [tag], [0], origin="suggested")
+    looks.read(decisions)
+    assert looks.suggested(tag) == [(photos[1], 0), (photos[0], 0)]
     assert looks.photos(tag).tolist() == [photos[1], photos[0]]
-    assert looks.outcomes(tag) == [0, 0]
-    assert len(looks.read(decisions)) == 0
+    decisions.decide([photos[1]], [tag], [1], origin="human")  # looked at, and not as a suggestion
+    looks.read(decisions)
+    assert looks.suggested(tag) == [(photos[0], 0)]
+    assert looks.photos(tag).tolist() == [photos[0], photos[1]]
 
 
 def test_what_nobody_looked_at_is_no_look(made_up):
@@ -27,6 +30,6 @@ def test_what_nobody_looked_at_is_no_look(made_up):
     decisions.decide(many, [tag] * len(many), [1] * len(many), origin="suggested")  # all above here
     decisions.decide([photos[20]], [tag], [1], origin="imported")
     looks = Looks()
-    assert len(looks.read(decisions)) == 0
-    assert looks.outcomes(tag) == []
+    looks.read(decisions)
+    assert looks.suggested(tag) == []
     assert looks.photos(tag).tolist() == []

@@ -168,14 +168,14 @@ class Decisions:
 
         Returns
         -------
-        ndarray of int64, shape (k, 3)
-            Photo, tag and state (1 or 0), in the order in which they were said.
+        ndarray of int64, shape (k, 4)
+            Photo, tag, state (1 or 0) and origin (its number in `ORIGINS`), in the order in which they were said.
         """
         return self._database.table(
-            "SELECT d.photo, d.tag, d.state FROM decisions AS d JOIN batches AS b ON b.id = d.batch "
+            "SELECT d.photo, d.tag, d.state, d.origin FROM decisions AS d JOIN batches AS b ON b.id = d.batch "
             "WHERE d.id > ? AND d.state >= 0 AND d.origin <> 1 AND b.kind = 'decide' AND b.n <= ? ORDER BY d.id",
             (number, most_in_batch),
-            n_columns=3,
+            n_columns=4,
         )
 
     def count(self) -> int:

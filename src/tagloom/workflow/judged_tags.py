@@ -3,15 +3,15 @@
 What was judged in a review is no sample: it is the top of a ranking. Probabilities that were learnt on other labels, on
 the scale of other scores, do not hold for what is left below. So a tag that was judged often enough gets a sigmoid of
 its own, fitted to what the model of this moment says of the judged photos while it does not know their labels. That is
-still too good to be true where the photos with the tag are used up. What came of the latest looks says so: nothing that
-is left is likelier than those turned out to be.
+still too good to be true where the photos with the tag are used up. What came of the latest looks says so, and lowers
+what is said of the rest.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import betaincinv, expit, logit
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning._pooled_platt import fit_pooled
@@ -30,7 +30,11 @@ N_FOLDS = 4
 LEVEL_SPREAD, SLOPE, SLOPE_SPREAD = 3.0, 1.5, 1.5
 LEAST_SLOPE = 0.1
 LEAST_SHARE = 1e-3
-#: The latest looks at a tag that count, and how many looks the model's own word is worth beside them.
+#: Listed photos from which on they tell how frequent a tag may be, and with which certainty.
+FEWEST_LISTED, PLAUSIBLE = 10, 0.9
+#: Share of the open photos that may have a tag in any case, and steps of a search.
+LEAST_LEFT, HALVINGS = 0.05, 25
+#: The latest judged suggestions of a tag that count, and how many of them the model's own word is worth.
 LATEST, OWN_WORD = 10, 2.0
 
 
@@ -40,6 +44,8 @@ def use_looks(
     labels: TrainingLabels,
     columns: NDArray[np.intp],
     solve: Solver,
+    *,
+    is_held_out: bool = False,
 ) -> None:
     """Bring probabilities of tags that a person goes through to what the looks say, in place.
 
@@ -53,6 +59,8 @@ def use_looks(
         Which columns of the labels.
     solve : callable
         Gives scores of columns that were learnt without some of their entries.
+    is_held_out : bool, default=False
+        Whether the given probabilities of decided photos are what is said without their labels.
     """
     reviewed = np.flatnonzero(labels.reviewed[columns])
     evidence = labels.evidence(columns[reviewed])
@@ -64,7 +72,9 @@ def use_looks(
         values[:, places] = judged_probabilities(
             solve, labels.Y, columns[places], evidence[:, judged], scores[:, places]
         )
-    lower_to_latest(values, labels, columns)
+    for place in reviewed.tolist():
+        _lower_to_share(values[:, place], labels, int(columns[place]))
+    lower_to_latest(values, labels, columns, np.isin(np.arange(len(columns)), places) | is_held_out)
 
 
 def judged_probabilities(
@@ -131,8 +141,37 @@ def _sigmoid(scores: Floats, labels: Floats) -> tuple[float, float]:
     return float(level) - slope * centre / spread, slope / spread
 
 
-def lower_to_latest(values: NDArray[np.float32], labels: TrainingLabels, columns: NDArray[np.intp]) -> None:
-    """Lower probabilities, in place, to what came of the latest looks at their tag; the order of photos stays the same.
+def _lower_to_share(values: NDArray[np.float32], labels: TrainingLabels, column: int) -> None:
+    """Lower a tag's probabilities, in place, so that no more photos are expected to have it than is plausible.
+
+    Where the scores tell nothing, a sigmoid gives every photo the share of yes among the judged ones, which is that of
+    the top of a ranking. Photos whose tags were listed are a fairer sample.
+    """
+    listed = labels.Y[labels.listed, column]
+    n_yes, n_no = int((listed == 1).sum()), int((listed == 0).sum())
+    is_open = labels.said[:, column] == UNKNOWN
+    if n_yes + n_no < FEWEST_LISTED or not is_open.any():
+        return
+    share = float(betaincinv(n_yes + 1.0, max(n_no, 0.5), PLAUSIBLE))
+    n_left = share * len(values) - int((labels.said[:, column] == 1).sum())
+    most = max(n_left / int(is_open.sum()), LEAST_LEFT)
+    if float(values[is_open].mean()) <= most:
+        return
+    odds = logit(np.clip(values.astype(np.float64), LEAST_SHARE, 1.0 - LEAST_SHARE))
+    low, high = -2.0 * float(logit(1.0 - LEAST_SHARE)) - 10.0, 0.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if float(expit(odds[is_open] + middle).mean()) > most else (middle, high)
+    values[:] = np.minimum(values, expit(odds + low))
+
+
+def lower_to_latest(
+    values: NDArray[np.float32],
+    labels: TrainingLabels,
+    columns: NDArray[np.intp],
+    is_honest: NDArray[np.bool_] | None = None,
+) -> None:
+    """Lower probabilities, in place, by what came of the latest suggestions of their tag; the order of photos stays.
 
     Parameters
     ----------
@@ -142,8 +181,16 @@ def lower_to_latest(values: NDArray[np.float32], labels: TrainingLabels, columns
         Whose looks count.
     columns : array of int, shape (k,)
         Which columns of the labels.
+    is_honest : array of bool, shape (k,), optional
+        Columns whose probabilities of decided photos are what is said without their labels. These are lowered in the
+        ratio of what came to what was expected. In others nothing is much likelier than the latest were. Default: all.
     """
     for place, tag in enumerate(labels.tag_ids[columns].tolist()):
-        latest = labels.looks.outcomes(tag)[-LATEST:]
+        latest = labels.looks.suggested(tag)[-LATEST:]
         given = values[:, place]
-        values[:, place] = np.fmin(given, (OWN_WORD * given + sum(latest)) / (OWN_WORD + len(latest)))
+        came = sum(state for _, state in latest)
+        if is_honest is None or is_honest[place]:
+            expected = float(given[np.isin(labels.photo_ids, [photo for photo, _ in latest])].sum())
+            values[:, place] = given * min(1.0, (OWN_WORD + came) / (OWN_WORD + expected))
+        else:
+            values[:, place] = np.fmin(given, (OWN_WORD * given + came) / (OWN_WORD + len(latest)))

@@ -4,11 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.store.decisions import Decisions
+from tagloom.store.log import ORIGINS
 
 __all__ = ["Looks"]
 
 #: Pairs decided in one action up to which each of them was looked at: "accept all above here" says nothing of a photo.
 MOST_AT_ONCE = 10
+SUGGESTED = ORIGINS.index("suggested")
 
 
 class Looks:
@@ -16,28 +18,21 @@ class Looks:
 
     def __init__(self) -> None:
         self._n_read = 0
-        self._of_tag: dict[int, dict[int, int]] = {}
+        self._of_tag: dict[int, dict[int, tuple[int, bool]]] = {}
 
-    def read(self, decisions: Decisions) -> NDArray[np.int64]:
-        """Take in what was said since the last time.
-
-        Returns
-        -------
-        ndarray of int64, shape (k, 3)
-            Photo, tag and state (1 or 0) of each new look.
-        """
+    def read(self, decisions: Decisions) -> None:
+        """Take in what was said since the last time."""
         n_read = decisions.count()
         made = decisions.made_since(self._n_read, most_in_batch=MOST_AT_ONCE)
         self._n_read = n_read
-        for photo, tag, state in made.tolist():
+        for photo, tag, state, origin in made.tolist():
             of_tag = self._of_tag.setdefault(tag, {})
             of_tag.pop(photo, None)  # what was said last comes last
-            of_tag[photo] = state
-        return made
+            of_tag[photo] = state, origin == SUGGESTED
 
-    def outcomes(self, tag: int) -> list[int]:
-        """Return what was said of a tag look by look, 1 or 0, the latest last."""
-        return list(self._of_tag.get(tag, {}).values())
+    def suggested(self, tag: int) -> list[tuple[int, int]]:
+        """Return photos that a tag was suggested for and what was said of them, 1 or 0, the latest last."""
+        return [(photo, state) for photo, (state, is_suggested) in self._of_tag.get(tag, {}).items() if is_suggested]
 
     def photos(self, tag: int) -> NDArray[np.int64]:
         """Return the photos that were looked at for a tag."""

@@ -261,7 +261,7 @@ class Updater:
         values = self._start.numbers_of(found.scores, labels, changed)
         if self.kind == PROBABILITY:
             if self._start.is_blended:
-                lower_to_latest(values, labels, changed)
+                lower_to_latest(values, labels, changed, np.zeros(len(changed), dtype=bool))
             else:
                 use_looks(values, found.scores, labels, changed, learner.without(labels.Y))
         self._keep_coefficients(labels.tag_ids[changed], found.coef, found.intercept)

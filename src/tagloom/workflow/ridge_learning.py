@@ -148,7 +148,8 @@ def learn_ridge(learner: RidgeLearner, labels: TrainingLabels, *, precision: flo
     if found.kind == SCORE:
         return replace(found, thresholds=learner.thresholds(labels.Y))
     values, columns = found.values.copy(), np.arange(len(labels.tags))
-    use_looks(values, np.asarray(found.annotator.transduction_), labels, columns, learner.without(labels.Y))
+    scores = np.asarray(found.annotator.transduction_)
+    use_looks(values, scores, labels, columns, learner.without(labels.Y), is_held_out=True)
     limit = common_threshold(values, labels.said == UNKNOWN, precision)
     return replace(found, values=values, thresholds=np.full(len(columns), limit))
 
