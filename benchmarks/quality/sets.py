@@ -21,7 +21,7 @@ from tagloom.core.groups import FeatureGroups
 Rows = NDArray[np.intp]
 SEED = 2026
 FRACTIONS = (0.01, 0.02, 0.05, 0.1, 0.25)
-#: The default groups, and of the other classical ones those that say most beside them on Corel5K's training photos.
+#: The default groups, and four other classical ones.
 PHOTO_GROUPS = ("deep", "semantic", "color", "moments", "edges", "correlogram", "wavelet", "gist", "words")
 #: New photos at most; and the rows of Corel16k that are seen in one draw.
 MOST_NEW, COREL16K_SEEN = 1000, 4000

@@ -16,7 +16,7 @@ class Said:
         self._suggested, self._photos = suggested, photos or {}
 
     def suggested(self, tag):
-        return self._suggested.get(tag, [])
+        return np.array(self._suggested.get(tag, []), dtype=np.int64).reshape(-1, 2)
 
     def photos(self, tag):
         return np.asarray(self._photos.get(tag, []), dtype=np.int64)
@@ -59,9 +59,18 @@ def test_every_judged_photo_is_scored_without_its_label():
     assert np.allclose(found, honest)
 
 
+def said_of(n, suggested):
+    """Return labels in which just these suggestions were judged."""
+    said = np.full((n, 1 + max(suggested)), -1, dtype=np.int8)
+    for tag, pairs in suggested.items():
+        for photo, state in pairs:
+            said[photo, tag] = state
+    return labels_of(said, looks=Said(suggested))
+
+
 def test_what_came_of_the_latest_looks_lowers_the_rest():
     early, late = [(photo, 1) for photo in range(50)], [(50 + place, int(place > 7)) for place in range(10)]
-    labels = labels_of(np.full((100, 3), -1), looks=Said({0: early + late, 1: [(3, 1)]}))
+    labels = said_of(100, {0: early + late, 1: [(3, 1)], 2: []})
     given = np.random.default_rng(0).uniform(size=(100, 3)).astype(np.float32)
     given[50:60, 0], given[3, 1] = 0.9, 0.7
     values = given.copy()
@@ -70,9 +79,18 @@ def test_what_came_of_the_latest_looks_lowers_the_rest():
     assert np.array_equal(values[:, 1:], given[:, 1:])  # never raised
 
 
+def test_a_look_that_was_taken_back_counts_no_more():
+    labels = said_of(30, {0: [(photo, 0) for photo in range(10)]})
+    labels.said[:10] = -1
+    labels.said[10:20] = 0  # judged otherwise
+    values = np.full((30, 1), 0.9, dtype=np.float32)
+    lower_to_latest(values, labels, np.arange(1))
+    assert np.all(values == np.float32(0.9))
+
+
 def test_numbers_that_know_their_labels_are_held_to_the_latest_looks():
-    labels = labels_of(np.full((3, 2), -1), looks=Said({0: [(0, 0)] * 8 + [(1, 1)] * 2, 1: [(0, 0), (1, 1)]}))
-    given = np.array([[0.99, 0.5], [0.5, 0.25], [0.01, 0.0]], dtype=np.float32)
+    labels = said_of(20, {0: [(at, int(at > 7)) for at in range(10)], 1: [(0, 0), (1, 1)]})
+    given = np.random.default_rng(0).uniform(size=(20, 2)).astype(np.float32)
     values = given.copy()
     lower_to_latest(values, labels, np.arange(2), np.zeros(2, dtype=bool))
     assert values[:, 0] == pytest.approx(np.minimum(given[:, 0], (2 * given[:, 0] + 2) / 12))

@@ -11,14 +11,14 @@ def test_the_latest_look_comes_last(made_up):
     decisions.decide([photos[0]], [tag], [1], origin="suggested")
     decisions.decide([photos[1]], [tag], [0], origin="suggested")
     looks.read(decisions)
-    assert looks.suggested(tag) == [(photos[0], 1), (photos[1], 0)]
+    assert looks.suggested(tag).tolist() == [[photos[0], 1], [photos[1], 0]]
     decisions.decide([photos[0]], [tag], [0], origin="suggested")
     looks.read(decisions)
-    assert looks.suggested(tag) == [(photos[1], 0), (photos[0], 0)]
+    assert looks.suggested(tag).tolist() == [[photos[1], 0], [photos[0], 0]]
     assert looks.photos(tag).tolist() == [photos[1], photos[0]]
     decisions.decide([photos[1]], [tag], [1], origin="human")  # looked at, and not as a suggestion
     looks.read(decisions)
-    assert looks.suggested(tag) == [(photos[0], 0)]
+    assert looks.suggested(tag).tolist() == [[photos[0], 0]]
     assert looks.photos(tag).tolist() == [photos[0], photos[1]]
 
 
@@ -31,5 +31,5 @@ def test_what_nobody_looked_at_is_no_look(made_up):
     decisions.decide([photos[20]], [tag], [1], origin="imported")
     looks = Looks()
     looks.read(decisions)
-    assert looks.suggested(tag) == []
+    assert looks.suggested(tag).tolist() == []
     assert looks.photos(tag).tolist() == []

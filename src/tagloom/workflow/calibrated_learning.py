@@ -1,5 +1,6 @@
 """Fitting an annotator so that its numbers are probabilities, where there are labels enough to tell."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -111,7 +112,14 @@ def too_few(labels: TrainingLabels) -> str:
     return ""
 
 
-def learn(annotator: Annotator, X: Any, labels: TrainingLabels, *, precision: float) -> Numbers:
+def learn(
+    annotator: Annotator,
+    X: Any,
+    labels: TrainingLabels,
+    *,
+    precision: float,
+    settle: Callable[[NDArray[np.float32], Annotator], None] | None = None,
+) -> Numbers:
     """Fit an annotator, and five times more with a fifth of the labelled photos hidden where that is worth it.
 
     Parameters
@@ -124,6 +132,9 @@ def learn(annotator: Annotator, X: Any, labels: TrainingLabels, *, precision: fl
         What to learn from.
     precision : float
         Share of right ones that is wanted among the suggestions above the threshold.
+    settle : callable, optional
+        Gets the probabilities, to be changed in place by what was said photo by photo, and the annotator. Default:
+        they are lowered by what came of the latest looks.
 
     Notes
     -----
@@ -147,7 +158,10 @@ def learn(annotator: Annotator, X: Any, labels: TrainingLabels, *, precision: fl
     values = fitted.probabilities_.astype(np.float32)
     completeness = _completeness(labels, fitted.probabilities_)
     correct_named(values, labels.said, labels.forgettable, labels.listed, completeness)
-    lower_to_latest(values, labels, np.arange(values.shape[1]))
+    if settle is None:
+        lower_to_latest(values, labels, np.arange(values.shape[1]))
+    else:
+        settle(values, fitted.annotator_)
     limit = common_threshold(values, labels.said == UNKNOWN, precision)
     maps = ProbabilityMap.of(fitted.map_), ProbabilityMap.of(fitted.new_map_)
     calibration = Calibration(*maps, fitted._scale, completeness)

@@ -158,7 +158,7 @@ def _lower_to_share(values: NDArray[np.float32], labels: TrainingLabels, column:
     if float(values[is_open].mean()) <= most:
         return
     odds = logit(np.clip(values.astype(np.float64), LEAST_SHARE, 1.0 - LEAST_SHARE))
-    low, high = -2.0 * float(logit(1.0 - LEAST_SHARE)) - 10.0, 0.0
+    low, high = -30.0, 0.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if float(expit(odds[is_open] + middle).mean()) > most else (middle, high)
@@ -185,12 +185,22 @@ def lower_to_latest(
         Columns whose probabilities of decided photos are what is said without their labels. These are lowered in the
         ratio of what came to what was expected. In others nothing is much likelier than the latest were. Default: all.
     """
-    for place, tag in enumerate(labels.tag_ids[columns].tolist()):
-        latest = labels.looks.suggested(tag)[-LATEST:]
+    for place, column in enumerate(columns.tolist()):
+        latest = _standing(labels, column)[-LATEST:]
+        if not len(latest):
+            continue
         given = values[:, place]
-        came = sum(state for _, state in latest)
+        came = int(latest[:, 1].sum())
         if is_honest is None or is_honest[place]:
-            expected = float(given[np.isin(labels.photo_ids, [photo for photo, _ in latest])].sum())
+            expected = float(given[np.isin(labels.photo_ids, latest[:, 0])].sum())
             values[:, place] = given * min(1.0, (OWN_WORD + came) / (OWN_WORD + expected))
         else:
             values[:, place] = np.fmin(given, (OWN_WORD * given + came) / (OWN_WORD + len(latest)))
+
+
+def _standing(labels: TrainingLabels, column: int) -> NDArray[np.int64]:
+    """Return the judged suggestions of a tag that still hold: what was taken back counts no more."""
+    looks = labels.looks.suggested(int(labels.tag_ids[column]))
+    said = labels.said[:, column]
+    yes, no = (np.isin(looks[:, 0], labels.photo_ids[said == state]) for state in (1, 0))
+    return looks[np.where(looks[:, 1] == 1, yes, no)]

@@ -30,9 +30,11 @@ class Looks:
             of_tag.pop(photo, None)  # what was said last comes last
             of_tag[photo] = state, origin == SUGGESTED
 
-    def suggested(self, tag: int) -> list[tuple[int, int]]:
-        """Return photos that a tag was suggested for and what was said of them, 1 or 0, the latest last."""
-        return [(photo, state) for photo, (state, is_suggested) in self._of_tag.get(tag, {}).items() if is_suggested]
+    def suggested(self, tag: int) -> NDArray[np.int64]:
+        """Return photos that a tag was suggested for and what was said of them, 1 or 0, shape (k, 2), latest last."""
+        said = self._of_tag.get(tag, {}).items()
+        pairs = [(photo, state) for photo, (state, is_suggested) in said if is_suggested]
+        return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
     def photos(self, tag: int) -> NDArray[np.int64]:
         """Return the photos that were looked at for a tag."""

@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.annotator import Annotator, fit_thresholds
-from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns, labeled_rows
+from tagloom.core.labels import LabelMatrix, known_patterns, labeled_rows
 from tagloom.graph import NeighborGraph
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.methods.baselines.ridge_update import FixedRidge, GraphSmoother
 from tagloom.workflow.calibrated_learning import Numbers, learn
 from tagloom.workflow.judged_tags import Solver, use_looks
-from tagloom.workflow.probability_map import common_threshold
 from tagloom.workflow.project_suggest import SCORE
 from tagloom.workflow.training_labels import TrainingLabels
 
@@ -144,14 +143,13 @@ def learn_ridge(learner: RidgeLearner, labels: TrainingLabels, *, precision: flo
     precision : float
         Wanted of suggestions above the threshold.
     """
-    found = learn(SharedRidge(learner), learner.X, labels, precision=precision)
-    if found.kind == SCORE:
-        return replace(found, thresholds=learner.thresholds(labels.Y))
-    values, columns = found.values.copy(), np.arange(len(labels.tags))
-    scores = np.asarray(found.annotator.transduction_)
-    use_looks(values, scores, labels, columns, learner.without(labels.Y), is_held_out=True)
-    limit = common_threshold(values, labels.said == UNKNOWN, precision)
-    return replace(found, values=values, thresholds=np.full(len(columns), limit))
+
+    def settle(values: NDArray[np.float32], annotator: Annotator) -> None:
+        scores, columns = np.asarray(annotator.transduction_), np.arange(len(labels.tags))
+        use_looks(values, scores, labels, columns, learner.without(labels.Y), is_held_out=True)
+
+    found = learn(SharedRidge(learner), learner.X, labels, precision=precision, settle=settle)
+    return replace(found, thresholds=learner.thresholds(labels.Y)) if found.kind == SCORE else found
 
 
 def choose_strength(X: NDArray[Any], Y: LabelMatrix) -> float:
