@@ -1,5 +1,6 @@
 """Datasets by name: each loader returns features, true labels and what a split may need to know of them."""
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from tagloom.core.photos import Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "benchmarks" / ".cache"
+#: Of the name of a cached file; longer ones are shortened.
+MOST_LETTERS = 200
 #: Size of the vocabulary of "words", as in NUS-WIDE.
 N_WORDS = 500
 
@@ -92,7 +95,12 @@ def data_folder(name: str) -> Path:
 
 def cached_features(key: str, compute: Callable[[], dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     """Return arrays from ``benchmarks/.cache/KEY.npz``, computing them once."""
-    path = CACHE / f"{key}.npz"
+    name = (
+        key
+        if len(key) <= MOST_LETTERS
+        else f"{key[: MOST_LETTERS // 2]}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    )
+    path = CACHE / f"{name}.npz"
     if not path.is_file():
         arrays = compute()
         CACHE.mkdir(parents=True, exist_ok=True)

@@ -26,6 +26,13 @@ def test_features_are_computed_once(tmp_path, monkeypatch):
     assert np.array_equal(first["X"], second["X"])
 
 
+def test_features_of_many_groups_have_a_file_name_that_is_not_too_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "CACHE", tmp_path / "cache")
+    keys = ["group-" * 50 + end for end in "ab"]
+    found = [datasets.cached_features(key, lambda key=key: {"key": np.array(key)})["key"].item() for key in keys * 2]
+    assert found == keys * 2
+
+
 def test_missing_data_says_where_to_put_it(tmp_path, monkeypatch):
     monkeypatch.setenv("TAGLOOM_DATA", str(tmp_path))
     with pytest.raises(DataMissingError, match="TAGLOOM_DATA"):
