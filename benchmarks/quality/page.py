@@ -21,6 +21,7 @@ from benchmarks.quality.analysis import (
 from benchmarks.quality.claims import JUDGED_AT, LEAST_ORACLE, OURS, claims
 from benchmarks.quality.methods import COMPETITORS, DEEP_ALONE, METHODS
 from benchmarks.quality.positive import METHODS as POSITIVE
+from benchmarks.quality.problem import MANY_ENTRIES
 from benchmarks.quality.sets import SETS
 from benchmarks.results import digest, read_cells
 
@@ -108,7 +109,8 @@ def _protocol() -> list[str]:
         *_table(["set", "what", "labelled", "draws"], rows),
         "Labelled is a share of the photos seen, where that is at least max(20, tags / 5) photos; they are drawn",
         "at random, the same for every method. Competitors choose among their points by MAP in five folds of the",
-        "labelled photos (`LabeledKFold`, the same folds for all) over the tags with two positives, and are fitted",
+        "labelled photos (`LabeledKFold`, the same folds for all) over the tags with two positives (in two of the five",
+        f"where more than {MANY_ENTRIES:,} entries are known: Corel5K and Corel16k at 10 and 25 %), and are fitted",
         "once more with all labels; no competitor is cut short by a budget. All see the same features, scaled by",
         "`GroupScaler` with its default weights; `auto` gets them as extracted.",
         "",

@@ -19,6 +19,8 @@ from tagloom.metrics import mean_average_precision
 Floats = NDArray[np.float64]
 Point = dict[str, Any]
 N_FOLDS = 5
+#: With more known entries than this, points are compared on the first two folds only, to bound the time.
+MANY_ENTRIES, FEW_FOLDS = 60_000, 2
 #: Columns of `Problem.components`.
 N_COMPONENTS = 256
 
@@ -89,7 +91,7 @@ class Problem:
 
 
 class Competitor(Protocol):
-    """A way to tag photos, with points to choose from; with ``n_folds`` it looks at fewer folds than `N_FOLDS`."""
+    """A way to tag photos, with points to choose from; with ``n_folds`` it looks at fewer folds than the others."""
 
     def points(self, problem: Problem) -> list[Point]:
         """Return what may be chosen."""
@@ -129,7 +131,8 @@ def choose(competitor: Competitor, problem: Problem) -> Chosen:
         return Chosen(points[0], None)
     tags = problem.scored_tags
     totals, n_scored = np.zeros(len(points)), 0
-    for train, held_out in problem.folds[: getattr(competitor, "n_folds", N_FOLDS)]:
+    n_folds = FEW_FOLDS if problem.Y.size > MANY_ENTRIES else N_FOLDS
+    for train, held_out in problem.folds[: min(n_folds, getattr(competitor, "n_folds", N_FOLDS))]:
         truth = problem.Y[np.ix_(held_out, tags)]
         targets = problem.draw.labeled[held_out]
         found = competitor.scores(problem, train, problem.Y[np.ix_(train, tags)], targets, points)
