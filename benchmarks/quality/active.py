@@ -14,11 +14,13 @@ from tagloom.metrics import mean_average_precision
 from tagloom.workflow.learners import SMOOTHING
 
 N_SEEDS = 20
-STRATEGIES = ("random", "uncertainty", "change", "cover", "rare", "mixed")
+STRATEGIES = ("random", "uncertainty", "change", "cover", "rare", "mixed", "representative")
 #: Photos at most, a third of them kept for scoring; photos to start with and per step at least; steps.
 N_PHOTOS, LEAST_BATCH, N_STEPS = 2400, 20, 8
 #: Strategies that look at probabilities.
 WITH_PROBABILITIES = ("uncertainty", "change", "rare", "mixed")
+#: Strategies that look at features; the others are given the neighbour graph.
+WITH_FEATURES = ("representative",)
 N_FOLDS = 3
 
 
@@ -37,7 +39,7 @@ def figures(problem: Problem, strategy: str, draw: int) -> dict[str, float]:
     """Return MAP on the photos kept for scoring, by number of labels."""
     photos, scored = _photos(problem, draw)
     X, truth = problem.components[photos], problem.truth[photos]
-    graph = _graph(problem.seed, draw, X.tobytes(), X.shape)
+    seen = X if strategy in WITH_FEATURES else _graph(problem.seed, draw, X.tobytes(), X.shape)
     generator = np.random.default_rng(seed_of("active", problem.seed, draw))
     pool = np.flatnonzero(~scored)
     size = batch_size(len(pool))
@@ -49,7 +51,7 @@ def figures(problem: Problem, strategy: str, draw: int) -> dict[str, float]:
         scores, probabilities = _learn(X, Y, strategy in WITH_PROBABILITIES and step < N_STEPS)
         found[f"map/{len(labeled):04d}"] = mean_average_precision(truth[scored], scores[scored])
         if step < N_STEPS:
-            asked = _ask(probabilities, Y, graph, size, strategy, scored, seed_of("ask", problem.seed, draw, step))
+            asked = _ask(probabilities, Y, seen, size, strategy, scored, seed_of("ask", problem.seed, draw, step))
             labeled = np.append(labeled, asked)
     return found
 
@@ -85,7 +87,7 @@ def _learn(X: Floats, Y: NDArray[np.int8], with_probabilities: bool) -> tuple[Fl
 def _ask(
     probabilities: Floats,
     Y: NDArray[np.int8],
-    graph: Any,
+    photos: Any,
     size: int,
     strategy: Any,
     scored: NDArray[np.bool_],
@@ -94,4 +96,4 @@ def _ask(
     from tagloom.tuning import rank_photos
 
     candidates = ~scored & (Y == UNKNOWN).all(axis=1)
-    return rank_photos(probabilities, Y, graph, size, strategy=strategy, candidates=candidates, random_state=seed)
+    return rank_photos(probabilities, Y, photos, size, strategy=strategy, candidates=candidates, random_state=seed)

@@ -106,15 +106,15 @@ def test_strategies_start_alike_and_never_ask_for_photos_kept_for_scoring(folder
     asked = {}
     original = active._ask
 
-    def spy(probabilities, Y, graph, size, strategy, scored, seed):
-        found = original(probabilities, Y, graph, size, strategy, scored, seed)
+    def spy(probabilities, Y, photos, size, strategy, scored, seed):
+        found = original(probabilities, Y, photos, size, strategy, scored, seed)
         asked.setdefault(strategy, []).append((np.flatnonzero((Y != -1).any(axis=1)), found))
         assert not scored[found].any()
         return found
 
     monkeypatch.setattr(active, "_ask", spy)
     problem = cells.open_problem(Cell("active", "toy", 0.1, 0, "random"))
-    for strategy in ("random", "cover", "mixed"):
+    for strategy in ("random", "cover", "mixed", "representative"):
         found = active.figures(problem, strategy, 0)
         assert list(found) == ["map/0020", "map/0040", "map/0060"]
     starts = [calls[0][0] for calls in asked.values()]

@@ -4,9 +4,10 @@ from scipy import sparse
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
+from tagloom.tuning import _representatives
 from tagloom.tuning.queries import rank_photos
 
-STRATEGIES = ("random", "uncertainty", "change", "cover", "rare", "mixed")
+STRATEGIES = ("random", "uncertainty", "change", "cover", "rare", "mixed", "representative")
 
 
 def _problem(n=80, c=6, seed=0, n_labelled=15):
@@ -120,6 +121,88 @@ def test_equal_photos_are_drawn_at_random():
         assert len(first) > 5
 
 
+def _far(X, labelled):
+    """Return how far the photos are from the nearest labelled one, summed; directions from the mean photo."""
+    moved = X - X.mean(axis=0)
+    total = 0.0
+    for row in moved:
+        to = [
+            np.linalg.norm(row / np.linalg.norm(row) - moved[other] / np.linalg.norm(moved[other]))
+            for other in labelled
+        ]
+        total += min([2.0, *to])
+    return total
+
+
+@pytest.mark.parametrize("n_labelled", [0, 5])
+@pytest.mark.parametrize("together", [1, 16])
+def test_each_representative_brings_all_photos_nearest_to_a_labelled_one(n_labelled, together, monkeypatch):
+    monkeypatch.setattr(_representatives, "TOGETHER", together)
+    X, P, Y = _problem(n=30, n_labelled=n_labelled)
+    found = rank_photos(P, Y, X, 8)
+    chosen = list(range(n_labelled))
+    for photo in found:
+        far = {other: _far(X, [*chosen, other]) for other in range(30) if other not in chosen}
+        assert far[photo] == pytest.approx(min(far.values()), rel=1e-5)
+        chosen.append(photo)
+
+
+def test_representatives_do_not_depend_on_where_and_how_large_features_are():
+    X, P, Y = _problem()
+    found = rank_photos(P, Y, X, 10, random_state=0)
+    for other in (1e20 * X, 1e-200 * X, X + 3.0, X.astype(np.float32)):
+        np.testing.assert_array_equal(rank_photos(P, Y, other, 10, random_state=0), found)
+
+
+def _clusters(rng, sizes):
+    """Return features and one tag for each cluster; photos in random order."""
+    which = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    return rng.normal(size=(len(sizes), 20))[which] + 0.3 * rng.normal(size=(len(which), 20)), which
+
+
+def test_representatives_find_rare_kinds_of_photos_that_random_misses():
+    shares = {"representative": [], "random": []}
+    for seed in range(5):
+        X, which = _clusters(np.random.default_rng(seed), [200, 100, 50, 25, *[8] * 16])
+        Y = np.full((len(X), 20), -1, dtype=np.int8)
+        Y[:5] = which[:5, None] == np.arange(20)
+        for strategy, found in shares.items():
+            asked = rank_photos(np.full(Y.shape, 0.5), Y, X, 25, strategy=strategy, random_state=seed)
+            found.append(len(set(which[asked]) | set(which[:5])) / 20)
+    assert min(shares["representative"]) >= 0.9
+    assert max(shares["random"]) < min(shares["representative"])
+
+
+def test_of_very_many_photos_a_sample_is_represented(monkeypatch):
+    X, which = _clusters(np.random.default_rng(0), [60] * 10)
+    P, Y = np.full((600, 1), 0.5), np.full((600, 1), -1, dtype=np.int8)
+    monkeypatch.setattr(_representatives, "N_TARGETS", 100)
+    monkeypatch.setattr(_representatives, "SHORT_LIST", 120)
+    monkeypatch.setattr(_representatives, "BLOCK_ROWS", 7)
+    sizes = []
+    original = _representatives._Distances.of
+
+    def spy(self, rows):
+        found = original(self, rows)
+        sizes.append(found.shape)
+        return found
+
+    monkeypatch.setattr(_representatives._Distances, "of", spy)
+    found = rank_photos(P, Y, X, 10, random_state=0)
+    assert len(set(which[found])) == 10
+    np.testing.assert_array_equal(found, rank_photos(P, Y, X, 10, random_state=0))
+    assert max(rows for rows, _ in sizes) <= 17
+    assert {targets for _, targets in sizes} == {100}
+    # Still every photo can be ranked.
+    assert sorted(rank_photos(P, Y, X, 600, random_state=0)) == list(range(600))
+
+
+def test_photos_that_are_all_alike_are_drawn_at_random():
+    P, Y, X = np.full((50, 3), 0.3), np.full((50, 3), -1, dtype=np.int8), np.ones((50, 4))
+    firsts = {tuple(rank_photos(P, Y, X, 2, random_state=seed)) for seed in range(10)}
+    assert len(firsts) > 5
+
+
 def test_graphs_without_edges_and_weights_of_ones_own_are_taken():
     X, P, Y = _problem(n=20, n_labelled=3)
     lonely = sparse.csr_array((20, 20))
@@ -137,8 +220,16 @@ def test_wrong_input_is_named():
         rank_photos(P, Y, X, strategy="best")
     with pytest.raises(InvalidInputError, match="needs the neighbour graph or the features"):
         rank_photos(P, Y, strategy="mixed")
-    with pytest.raises(InvalidInputError, match="80 photos"):
-        rank_photos(P, Y, X[1:], strategy="cover")
+    for strategy in ("cover", "representative"):
+        with pytest.raises(InvalidInputError, match="80 photos"):
+            rank_photos(P, Y, X[1:], strategy=strategy)
+    with pytest.raises(InvalidInputError, match=r"needs the features.*got None"):
+        rank_photos(P, Y)
+    for graph in (knn_graph(X), knn_graph(X).weights):
+        with pytest.raises(InvalidInputError, match=r"needs the features.*got a graph"):
+            rank_photos(P, Y, graph)
+    with pytest.raises(InvalidInputError, match="finite"):
+        rank_photos(P, Y, np.full_like(X, np.nan))
     with pytest.raises(InvalidInputError, match="shape of Y"):
         rank_photos(P[1:], Y, X)
     for wrong in (np.full_like(P, np.nan), 2 * P):

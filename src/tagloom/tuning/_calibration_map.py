@@ -1,6 +1,6 @@
 """From described scores to probabilities: the pooled sigmoid, each tag's own, and steps where they help."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +25,12 @@ PRIOR_DEVIATIONS = np.array([0.5, 0.5, 0.2, 0.5])
 ON_ITS_OWN = (3.0, 1.0)
 #: Log-odds are cut here: no photo is surer than this.
 LARGEST_LOGIT = 15.0
+#: Log-odds above which the map may bend, and the spread of the bend's prior around 0. Sigmoids are fitted to the many
+#: entries that are unlikely; the few that are most likely decide what can be accepted unseen.
+BEND_FROM, BEND_SPREAD = 1.0, 0.2
+#: A bend leaves at least this slope.
+LEAST_SLOPE = 0.2
+MAX_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +45,15 @@ class CalibrationMap:
         Each tag's own.
     steps : TagSteps
         Isotonic regression of the tags that have one.
+    bend : float
+        By how much the slope changes where log-odds are above 1.
     """
 
     coefficients: Floats
     covariance: Floats
     tags: TagSigmoids
     steps: TagSteps
+    bend: float = 0.0
 
     def probabilities(self, features: Floats) -> Floats:
         """Return probabilities (n, c) of described scores (n, c, q), strictly between 0 and 1."""
@@ -57,6 +66,8 @@ class CalibrationMap:
             mixed = self.steps.mix_into(found)
             for tag in self.steps.knots:
                 found[:, tag] = logit(mixed[:, tag])
+        if self.bend:
+            found += self.bend * np.maximum(found - BEND_FROM, 0.0)
         return np.clip(found, -LARGEST_LOGIT, LARGEST_LOGIT)
 
     def deviations(self, features: Floats) -> Floats:
@@ -70,7 +81,13 @@ class CalibrationMap:
 
 
 def fit_map(
-    features: Floats, Y: LabelMatrix, folds: NDArray[np.intp], *, method: Method = "auto", pooling: Pooling = "partial"
+    features: Floats,
+    Y: LabelMatrix,
+    folds: NDArray[np.intp],
+    *,
+    method: Method = "auto",
+    pooling: Pooling = "partial",
+    bend: bool = False,
 ) -> CalibrationMap:
     """Fit the maps to held-out entries.
 
@@ -84,6 +101,8 @@ def fit_map(
         Which photos were held out together.
     method, pooling
         See `CalibratedAnnotator`.
+    bend : bool, default=False
+        Whether likely entries get a slope of their own.
     """
     known, positive = Y != UNKNOWN, Y == 1
     labels = positive.astype(np.float64)
@@ -94,7 +113,26 @@ def fit_map(
     if method != "platt" and len(Y):
         options: dict[str, Any] = {"compare": method == "auto"}
         steps = choose_steps(own.logits(eta), positive, known, folds, **options)
-    return CalibrationMap(coefficients, covariance, own, steps)
+    found = CalibrationMap(coefficients, covariance, own, steps)
+    if not bend:
+        return found
+    return replace(found, bend=_fit_bend(found.logits(features)[known], labels[known]))
+
+
+def _fit_bend(eta: Floats, labels: Floats) -> float:
+    """Return the most probable change of slope above `BEND_FROM`, by Newton's method in one variable."""
+    likely = eta > BEND_FROM
+    eta, above, labels = eta[likely], eta[likely] - BEND_FROM, labels[likely]
+    bend = 0.0
+    for _ in range(MAX_STEPS):
+        p = expit(eta + bend * above)
+        gradient = float(above @ (p - labels)) + bend / BEND_SPREAD**2
+        curvature = float(np.square(above) @ (p * (1.0 - p))) + 1.0 / BEND_SPREAD**2
+        step = float(np.clip(gradient / curvature, -0.5, 0.5))
+        bend -= step
+        if abs(step) < 1e-9:
+            break
+    return max(bend, LEAST_SLOPE - 1.0)
 
 
 def _fit_own(eta: Floats, positive: NDArray[np.bool_], known: NDArray[np.bool_], pooling: Pooling) -> TagSigmoids:

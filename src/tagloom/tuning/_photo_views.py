@@ -27,6 +27,8 @@ MOST_SINGLE_GROUPS = 6
 STANDARDIZED = " standardised"
 #: Steps of feature smoothing; each leaves s/(1 + s) of the distance to its limit.
 SMOOTHING_STEPS = 8
+#: Rows that are added at a time: no copy of all features for it.
+SMOOTHED_ROWS = 4096
 #: Numbers up to which features are kept in float64: small problems are exact, large ones half the size.
 DOUBLE_ENTRIES = 2_000_000
 
@@ -138,8 +140,7 @@ class PhotoViews:
         self.plain = self._learn_scale(X)
         weights = joint_weights(self.groups.names)
         self._roots: Values = np.sqrt([weights[name] for name in self.groups])[self.groups.labels].astype(self._dtype)
-        self._points = self.plain * self._roots
-        self.graph: NeighborGraph = knn_graph(self._points, n_neighbors, n_threads=n_threads)
+        self.graph: NeighborGraph = knn_graph(self.plain * self._roots, n_neighbors, n_threads=n_threads)
         self._inverse_roots = _inverse_roots(self.graph.degrees)
         self.links = self._normalized(self.graph.weights, self._inverse_roots)
         self.smooth = self._smooth_features()
@@ -163,8 +164,9 @@ class PhotoViews:
         for name in self.groups:
             plain[:, self.groups[name]] = (self._mapped(name, X) - self._centres[name]) / self._lengths[name]
         count = min(self.n_neighbors, self.n_photos)
-        queries = plain * self._roots
-        _, indices = nearest_neighbors(queries, self._points, count, n_threads=self._n_threads)
+        # Weighted features of the training photos are made again: kept, they would be a third copy.
+        points = self.plain * self._roots
+        _, indices = nearest_neighbors(plain * self._roots, points, count, n_threads=self._n_threads)
         pointers = np.arange(0, indices.size + 1, count)
         ones = np.ones(indices.size)
         binary = sparse.csr_array((ones, indices.ravel(), pointers), shape=(len(X), self.n_photos))
@@ -231,7 +233,9 @@ class PhotoViews:
         for _ in range(SMOOTHING_STEPS):
             spread = self.links @ result
             spread *= share
-            spread += (1 - share) * self.plain
+            for start in range(0, len(spread), SMOOTHED_ROWS):
+                block = slice(start, start + SMOOTHED_ROWS)
+                spread[block] += (1 - share) * self.plain[block]
             result = spread
         return result
 

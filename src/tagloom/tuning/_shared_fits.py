@@ -14,6 +14,8 @@ from tagloom.graph import knn_graph
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.solvers import block_cg
 from tagloom.tuning._held_out import with_shared_graph
+from tagloom.tuning._photo_views import PhotoViews
+from tagloom.tuning.auto import AutoAnnotator
 
 __all__ = ["SharedFits"]
 
@@ -33,7 +35,8 @@ class SharedFits:
     Notes
     -----
     Smoothed ridge regression would build its neighbour graph in every fit: it is fitted without smoothing, and its
-    scores are smoothed over one graph. Graph propagation is given its graph.
+    scores are smoothed over one graph. Graph propagation is given its graph, `AutoAnnotator` its scaled and smoothed
+    features; it chooses anew for all labels.
     """
 
     def __init__(self, annotator: Annotator, X: Any) -> None:
@@ -46,13 +49,20 @@ class SharedFits:
             self._annotator: Annotator = clone(annotator).set_params(smoothing=0.0)
         else:
             self._annotator = with_shared_graph(annotator, X)
+        self._views: PhotoViews | None = None
+        if isinstance(annotator, AutoAnnotator):
+            copy = clone(annotator)
+            self._views = copy._make_views(copy._check_X(X, reset=True))
 
     def fit(self, Y: LabelMatrix) -> tuple[Floats, Floats]:
         """Return the scores of all photos and the thresholds of an annotator fitted with these labels."""
         with warnings.catch_warnings():
             # A person is warned of what all labels lack when a model is trained; a part of them lacks more.
             warnings.simplefilter("ignore")
-            fitted = clone(self._annotator).fit(self._X, Y)
+            fresh = clone(self._annotator)
+            if self._views is not None:
+                fresh._shared = self._views
+            fitted = fresh.fit(self._X, Y)
             scores = np.asarray(fitted.transduction_, dtype=np.float64)
             if self._smoother is not None:
                 scores = np.asarray(block_cg(self._smoother, scores, x0=scores, tol=1e-8).x, dtype=np.float64)

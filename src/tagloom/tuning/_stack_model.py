@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from tagloom.core.labels import LabelMatrix, known_patterns
-from tagloom.tuning._left_out_scores import targets_of
+from tagloom.core.labels import known_patterns
+from tagloom.tuning._left_out_scores import left_out_deviations, targets_of
 from tagloom.tuning._photo_views import NewPhotos, PhotoViews, View
 from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate, smooth_columns, spread_labels
 
@@ -56,13 +56,13 @@ class StackModel:
             if one.candidate.view != GRAPH
         }
 
-    def fit(self, Y: LabelMatrix, rows: NDArray[np.intp], priors: Floats) -> Floats:
+    def fit(self, Y: NDArray[Any], rows: NDArray[np.intp], priors: Floats) -> Floats:
         """Solve for the coefficients and return the deviations (n, c) of all training photos from the priors.
 
         Parameters
         ----------
         Y : label matrix of shape (n, c)
-            Labels.
+            Labels; soft ones may lie between 0 and 1.
         rows : array of int
             The labelled photos to learn from.
         priors : array of shape (c,)
@@ -72,12 +72,13 @@ class StackModel:
         patterns, pattern_of = known_patterns(Y[rows])
         targets = targets_of(Y[rows], priors)
         self.coefficients = [
-            _solve(self._among(member.candidate), member.candidate.ridge, targets, patterns, pattern_of) * member.factor
+            _solve(self._among(member.candidate, rows), member.candidate.ridge, targets, patterns, pattern_of)
+            * member.factor
             for member in self.members
         ]
         return self._deviations_of_all(Y.shape[1])
 
-    def update(self, Y: LabelMatrix, rows: NDArray[np.intp], priors: Floats, tags: NDArray[np.intp]) -> Floats:
+    def update(self, Y: NDArray[Any], rows: NDArray[np.intp], priors: Floats, tags: NDArray[np.intp]) -> Floats:
         """Solve some tags anew, leave the others, and return the deviations (n, len(tags)) of all training photos.
 
         Parameters
@@ -104,11 +105,42 @@ class StackModel:
             self._smoothed[strength] = whole
         return found
 
-    def _among(self, candidate: Candidate) -> Floats:
+    def left_out_operator(self, rows: NDArray[np.intp]) -> Floats:
+        """Return M of shape (m, m) such that ``M @ targets`` are the deviations of photos, each without its own target.
+
+        Parameters
+        ----------
+        rows : array of int
+            The labelled photos, all tags known on all of them.
+        """
+        unit = np.eye(len(rows))
+        total = np.zeros_like(unit)
+        reached: dict[float, Floats] = {}
+        for member in self.members:
+            candidate, strength = member.candidate, member.candidate.score_smoothing
+            among = influence = self._among(candidate, rows)
+            if strength:
+                if strength not in reached:
+                    reached[strength] = spread_labels(self.views, rows, strength)
+                influence = self._smoothed_influence(candidate, rows, reached[strength])
+            for *_, found in left_out_deviations(among, [influence], unit, [candidate.ridge]):
+                total += member.factor * found
+        return total
+
+    def _smoothed_influence(self, candidate: Candidate, rows: NDArray[np.intp], reached: Floats) -> Floats:
+        """Return what coefficients bring to the smoothed scores of the labelled photos."""
+        points = self.views.coordinates(candidate.smoothed)
+        found = np.zeros((len(rows), len(rows)))
+        for block in self.views.blocks(len(points), len(rows)):
+            distances = self.views.distances(points[block], points[rows], [self._weightings[candidate.view]])[0]
+            found += reached[block].T @ self._kernel(candidate, distances)
+        return found
+
+    def _among(self, candidate: Candidate, rows: NDArray[np.intp]) -> Floats:
         if candidate.view == GRAPH:
-            kernel = GRAPH_SCALE * spread_labels(self.views, self.rows, GRAPH_SMOOTHING)[self.rows]
+            kernel = GRAPH_SCALE * spread_labels(self.views, rows, GRAPH_SMOOTHING)[rows]
         else:
-            anchors = self.views.coordinates(candidate.smoothed)[self.rows]
+            anchors = self.views.coordinates(candidate.smoothed)[rows]
             distances = self.views.distances(anchors, anchors, [self._weightings[candidate.view]])[0]
             np.fill_diagonal(distances, 0.0)
             kernel = self._kernel(candidate, distances).astype(np.float64)

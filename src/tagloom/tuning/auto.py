@@ -1,8 +1,9 @@
 """The annotator that chooses for itself: views of features, kernels, smoothing, their combination, probabilities."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +17,16 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.methods._out_of_fold import stable_folds
-from tagloom.tuning._calibration_map import CalibrationMap, fit_map
+from tagloom.tuning._accepting import Accepting
+from tagloom.tuning._calibration_map import CalibrationMap, Method, fit_map
+from tagloom.tuning._combination import combine
 from tagloom.tuning._held_out import ScoreScale, scale_of
-from tagloom.tuning._left_out_scores import smoothed_priors
-from tagloom.tuning._photo_views import PhotoViews, View, default_views
-from tagloom.tuning._stack_model import Member, StackModel
+from tagloom.tuning._pattern_left_out import pattern_left_out
+from tagloom.tuning._photo_views import PhotoViews, default_views
+from tagloom.tuning._soft_labels import LEAST_COMPLETENESS, change_targets, soft_priors, soften
+from tagloom.tuning._stack_model import StackModel
 from tagloom.tuning.positive_unlabeled import estimate_completeness, forgotten_share, weak_negatives
-from tagloom.tuning.search import CAUTION, Candidate, LeaderboardRow, Search, Trial
-from tagloom.tuning.stacking import stack_scores
+from tagloom.tuning.search import Search
 
 __all__ = ["AutoAnnotator"]
 
@@ -31,14 +34,6 @@ Floats = NDArray[np.float64]
 
 #: Strength of the smoothing of features, as measured on Corel5K training photos.
 FEATURE_SMOOTHING = 2.0
-#: Views that the combination begins with, on smoothed and on plain features; without an embedding the joint one alone.
-SMOOTHED_START, PLAIN_START = ("deep", "joint"), ("joint", "balanced")
-#: Known positives per tag at which smoothed and plain features begin with equal shares; with more, plain ones gain.
-EVEN_POSITIVES = 3.0
-#: How much evidence the beginning is worth, in members added.
-START_COUNT = 4.0
-#: Candidates that enter the combination's choice besides those.
-MOST_CANDIDATES = 10
 #: Share of the budget after which no further candidate is tried: the fit itself comes afterwards.
 SEARCH_SHARE = 0.6
 #: Annotators of the library that a person might expect here.
@@ -47,7 +42,7 @@ NOT_RACED = ("SFSS", "NOVA", "LPSSVM", "TKML", "LaplacianTopicModel", "TagProp",
 DESCRIBED_ROWS = 4096
 
 
-class AutoAnnotator(Annotator):
+class AutoAnnotator(Accepting, Annotator):
     """Chooses, combines and calibrates on the labels themselves; takes features as they were extracted.
 
     Kernel ridge regressions over several weightings of the feature groups, with features and scores smoothed over the
@@ -61,15 +56,17 @@ class AutoAnnotator(Annotator):
     budget_seconds : float, default=300
         Past six tenths of it no further candidate is tried; ``left_out_`` names those.
     absent_means : {"no", "unknown"}, default="no"
-        "unknown": an entry -1 of a photo that has a known one was not named, which is no no. It is learnt from as if it
-        were, then probabilities are corrected by the share of true tags that are named; see
-        `PositiveUnlabeledAnnotator`. "no": every -1 is unknown and nothing is learnt from it.
+        "unknown": an entry -1 of a photo that has a known one was not named, which is no no. It is learnt from as the
+        share of a yes that its left-out score gives it, and probabilities are corrected by the share of true tags that
+        are named; see `PositiveUnlabeledAnnotator`. "no": every -1 is unknown and nothing is learnt from it.
     n_neighbors : int, default=15
         Of the graph.
     max_search_rows : int, default=1500
         Labelled photos on which candidates are compared at most.
     max_rows : int, default=6000
         Labelled photos that are learnt from at most; drawn at random where there are more.
+    calibration : {"auto", "platt", "isotonic"}, default="auto"
+        ``method`` of `CalibratedAnnotator`.
     n_threads : int or None, default=None
         Threads of the graph's search.
     progress : Progress or None, default=None
@@ -91,9 +88,11 @@ class AutoAnnotator(Annotator):
     choice_ : dict
         The members with their weights, and figures of the combination; plain numbers and words.
     completeness_ : float
-        Share of true tags that are named; 1 where absence means no.
+        Share of true tags that are named, never taken for less than a half; 1 where absence means no.
     map_ : CalibrationMap
         From scores to probabilities.
+    seen_ : ndarray of bool, shape (n,)
+        Labelled photos that candidates were not compared on: what is said of them knows their labels.
 
     Notes
     -----
@@ -118,6 +117,8 @@ class AutoAnnotator(Annotator):
     """
 
     _left_out: Floats
+    #: Made of the same features before; never part of a clone.
+    _shared: PhotoViews | None = None
 
     def __init__(
         self,
@@ -128,6 +129,7 @@ class AutoAnnotator(Annotator):
         n_neighbors: int = 15,
         max_search_rows: int = 1500,
         max_rows: int = 6000,
+        calibration: Method = "auto",
         n_threads: int | None = None,
         progress: Progress | None = None,
         random_state: Any = None,
@@ -138,18 +140,41 @@ class AutoAnnotator(Annotator):
         self.n_neighbors = n_neighbors
         self.max_search_rows = max_search_rows
         self.max_rows = max_rows
+        self.calibration = calibration
         self.n_threads = n_threads
         self.progress = progress
         self.random_state = random_state
+
+    def fit(self, X: Any, Y: Any, against: Any = None) -> "AutoAnnotator":
+        """Choose, learn, and calibrate on other labels than those it learns from, where they are given.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features of all photos, as extracted.
+        Y : label matrix of shape (n, c)
+            What is learnt from.
+        against : label matrix of shape (n, c), optional
+            Labels of the photos labelled in Y that the probabilities shall predict, such as those of a sample. Default:
+            Y itself.
+
+        Returns
+        -------
+        self
+        """
+        self._against = against
+        try:
+            super().fit(X, Y)
+        finally:
+            del self._against
+        return self
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
         began = time.perf_counter()
         self._check_parameters(X)
         self.left_out_: dict[str, str] = dict.fromkeys(NOT_RACED, "not among the candidates")
         labels = self._labels_to_learn(Y)
-        self._views = PhotoViews(
-            X, self.groups, n_neighbors=self.n_neighbors, smoothing=FEATURE_SMOOTHING, n_threads=self.n_threads
-        )
+        self._views = self._make_views(X) if self._shared is None else self._shared
         weightings = default_views(self._views.groups.names)
         rows, self._search_rows = self._choose_rows(labels)
         search = Search(
@@ -162,12 +187,40 @@ class AutoAnnotator(Annotator):
         )
         found = search.run()
         self.left_out_ |= found.left_out
-        members, deviations = self._combine(found.trials, labels[self._search_rows], weightings)
+        combined = combine(found.trials, labels[self._search_rows], weightings)
+        members, self.leaderboard_, self.choice_ = combined.members, combined.leaderboard, combined.choice
+        self.choice_ |= {"feature_smoothing": FEATURE_SMOOTHING, "n_search_rows": len(self._search_rows)}
+        deviations, n_left = pattern_left_out(
+            search,
+            weightings,
+            members,
+            combined.deviations,
+            go_on=lambda: time.perf_counter() - began < self.budget_seconds,
+        )
+        if n_left:
+            self.left_out_[f"exact left-out scores of {n_left} tags"] = "the time was over"
         self._model = StackModel(self._views, weightings, members)
-        self._priors = smoothed_priors(labels)
-        self._scores: Floats = self._model.fit(labels, rows, self._priors) + self._priors
+        doubted = self.absent_means == "unknown"
+        self._learn(labels, labels, self._search_rows if doubted else rows, deviations)
         self._calibrate(labels, deviations + self._priors, self._folds(X, labels))
+        if doubted:
+            self._forgotten, targets, deviations = soften(self._model, Y, self._search_rows, self._left_out)
+            self._learn(labels, targets, rows, deviations)
         self._finish(Y, labels)
+
+    def _learn(self, labels: LabelMatrix, targets: NDArray[Any], rows: NDArray[np.intp], deviations: Floats) -> None:
+        """Solve with the targets; deviations are those of photos that were compared on, without their own label."""
+        self._targets, self._priors = targets.copy(), soft_priors(targets)
+        self._scores: Floats = self._model.fit(targets, rows, self._priors) + self._priors
+        #: Scores of all photos, those of known entries without their photo's labels.
+        self._left_out = self._scores.copy()
+        # Without its only labelled photo an annotator knows nothing.
+        if len(deviations) >= 2:
+            known = labels[self._search_rows] != UNKNOWN
+            self._left_out[self._search_rows] = np.where(
+                known, deviations + self._priors, self._scores[self._search_rows]
+            )
+        self._scale = self._scale_of(labels)
 
     def update(self, Y: Any) -> "AutoAnnotator":
         """Learn from changed labels of the training photos: features, graph, members and calibration stay.
@@ -186,19 +239,26 @@ class AutoAnnotator(Annotator):
         """
         check_is_fitted(self)
         Y = check_labels(Y, n_rows=len(self._labels), n_tags=self.n_tags_)
-        labels, before = self._labels_to_learn(Y), self._labels_to_learn(self._labels)
-        tags = np.flatnonzero((labels != before).any(axis=0))
+        labels = targets = self._labels_to_learn(Y)
+        if self.absent_means == "unknown":
+            targets = change_targets(Y, self._labels, self._targets, self._left_out, self._forgotten)
+        tags = np.flatnonzero((targets != self._targets).any(axis=0))
         if not len(tags):
             return self
         if not (labels != UNKNOWN).any():
             raise InvalidLabelsError("update needs at least one known label; all entries of Y are -1 (unknown)")
         rows = self._rows_to_learn(labels)
-        self._priors = smoothed_priors(labels)
-        self._scores[:, tags] = self._model.update(labels, rows, self._priors, tags) + self._priors[tags]
+        self._targets, self._priors = targets.copy(), soft_priors(targets)
+        self._scores[:, tags] = self._model.update(targets, rows, self._priors, tags) + self._priors[tags]
         self._left_out = np.where(labels == UNKNOWN, self._scores, self._left_out)
         self._scale = self._scale_of(labels)
         self._finish(Y, labels)
         return self
+
+    def _make_views(self, X: NDArray[Any]) -> PhotoViews:
+        return PhotoViews(
+            X, self.groups, n_neighbors=self.n_neighbors, smoothing=FEATURE_SMOOTHING, n_threads=self.n_threads
+        )
 
     def _rows_to_learn(self, labels: LabelMatrix) -> NDArray[np.intp]:
         """Return the labelled photos, those learnt from before first where there are too many."""
@@ -213,6 +273,10 @@ class AutoAnnotator(Annotator):
         if self.groups is not None:
             self.groups.check(X)
         check_absent_means(self.absent_means)
+        if self.calibration not in get_args(Method):
+            raise InvalidInputError(
+                f"calibration must be one of {', '.join(get_args(Method))}, got {self.calibration!r}"
+            )
         if not self.budget_seconds > 0:
             raise InvalidInputError(f"budget_seconds must be positive, got {self.budget_seconds!r}")
         if self.max_search_rows < 2 or self.max_rows < 2:
@@ -234,40 +298,6 @@ class AutoAnnotator(Annotator):
             return rows, rows
         return rows, np.sort(generator.choice(rows, self.max_search_rows, replace=False))
 
-    def _combine(self, trials: list[Trial], labels: LabelMatrix, weightings: list[View]) -> tuple[list[Member], Floats]:
-        """Return the members, and the combination's left-out deviations; sets the leaderboard and the choice."""
-        start = _start_counts(trials, weightings, labels)
-        figures = np.nan_to_num(np.array([trial.figure for trial in trials]), nan=-1.0)
-        best = np.argsort(-figures, kind="stable")[:MOST_CANDIDATES]
-        entered = np.union1d(best, np.flatnonzero(start))
-        scaled = [trials[place].deviations / trials[place].spread for place in entered]
-        stack = stack_scores(scaled, labels, start=start[entered].tolist(), caution=CAUTION)
-        weights = np.zeros(len(trials))
-        weights[entered] = stack.weights
-        size = float(sum(weights[place] * trials[place].spread for place in entered))
-        factors = [weight * size / trial.spread for weight, trial in zip(weights, trials, strict=True)]
-        self._describe_choice(trials, weights, figures, stack.score, stack.start_score)
-        members = [Member(trial.candidate, factor) for trial, factor in zip(trials, factors, strict=True)]
-        total = sum(factor * trial.deviations for trial, factor in zip(trials, factors, strict=True) if factor > 0)
-        return members, np.asarray(total)
-
-    def _describe_choice(
-        self, trials: list[Trial], weights: Floats, figures: Floats, score: float, start_score: float
-    ) -> None:
-        order = np.lexsort((-weights, -figures))
-        self.leaderboard_ = [_row(trials[place], float(weights[place])) for place in order]
-        self.choice_: dict[str, Any] = {
-            "members": [
-                trials[place].candidate.as_dict() | {"weight": float(weights[place])}
-                for place in order
-                if weights[place] > 0
-            ],
-            "map": None if np.isnan(score) else score,
-            "map_of_start": None if np.isnan(start_score) else start_score,
-            "feature_smoothing": FEATURE_SMOOTHING,
-            "n_search_rows": len(self._search_rows),
-        }
-
     def _folds(self, X: NDArray[Any], labels: LabelMatrix) -> NDArray[np.intp]:
         """Return a fold for each photo that was compared on; only for choosing steps of the calibration."""
         folds = np.zeros(len(labels), dtype=np.intp)
@@ -278,20 +308,17 @@ class AutoAnnotator(Annotator):
 
     def _calibrate(self, labels: LabelMatrix, left_out: Floats, folds: NDArray[np.intp]) -> None:
         """Fit the map from scores to probabilities on left-out scores, on one scale with those of all photos."""
-        # Without its only labelled photo an annotator knows nothing.
         rows = self._search_rows if len(self._search_rows) >= 2 else self._search_rows[:0]
         left_out, folds = left_out[: len(rows)], folds[: len(rows)]
-        #: Scores of all photos, those of known entries without their photo's labels.
-        self._left_out = self._scores.copy()
-        self._left_out[rows] = np.where(labels[rows] == UNKNOWN, self._scores[rows], left_out)
-        #: Labelled photos that candidates were not compared on: their scores know their labels.
-        self._seen = labeled_rows(labels)
-        self._seen[rows] = False
-        self._scale = self._scale_of(labels)
+        self.seen_ = labeled_rows(labels)
+        self.seen_[rows] = False
         # The scores are by models that knew no more examples than there are among these photos.
         evidence = np.log1p((labels[rows] == 1).sum(axis=0))
         described = replace(self._scale, evidence=evidence).describe(left_out)
-        self.map_: CalibrationMap = fit_map(described, labels[rows], folds)
+        target = (
+            labels if self._against is None else check_labels(self._against, n_rows=len(labels), n_tags=self.n_tags_)
+        )
+        self.map_: CalibrationMap = fit_map(described, target[rows], folds, method=self.calibration, bend=True)
 
     def _scale_of(self, labels: LabelMatrix) -> ScoreScale:
         everywhere = scale_of(self._left_out, np.full_like(labels, UNKNOWN))
@@ -303,9 +330,10 @@ class AutoAnnotator(Annotator):
         logits = self._logits(self._left_out)
         named = expit(logits)
         self.completeness_ = 1.0
-        seen = self._seen[:, None]
-        if self.absent_means == "unknown" and (Y[~self._seen] == 1).any():
-            self.completeness_ = estimate_completeness(np.where(seen, UNKNOWN, Y), named)
+        seen = self.seen_[:, None]
+        if self.absent_means == "unknown" and (Y[~self.seen_] == 1).any():
+            found = estimate_completeness(np.where(seen, UNKNOWN, Y), named)
+            self.completeness_ = max(found, LEAST_COMPLETENESS)
         self.transduction_ = logits - np.log(self.completeness_)
         unseen = fit_thresholds(self.transduction_, np.where(seen, UNKNOWN, labels))
         self.thresholds_ = np.where(np.isinf(unseen), fit_thresholds(self.transduction_, labels), unseen)
@@ -316,11 +344,23 @@ class AutoAnnotator(Annotator):
             self.probabilities_ = np.where(absent, missed, self.probabilities_)
 
     def _logits(self, scores: Floats) -> Floats:
+        return self._mapped(self.map_.logits, scores)
+
+    def _log_odds_deviations(self) -> Floats:
+        return self._mapped(self.map_.deviations, self._left_out)
+
+    def _mapped(self, function: Callable[[Floats], Floats], scores: Floats) -> Floats:
         found = np.empty(scores.shape)
         for start in range(0, len(scores), DESCRIBED_ROWS):
             block = slice(start, start + DESCRIBED_ROWS)
-            found[block] = self.map_.logits(self._scale.describe(scores[block]))
+            found[block] = function(self._scale.describe(scores[block]))
         return found
+
+    @property
+    def scores_(self) -> Floats:
+        """Scores (n, c) before calibration, shares in kind; those of known entries without their photo's labels."""
+        check_is_fitted(self)
+        return self._left_out
 
     def _decision_function(self, X: NDArray[Any]) -> Floats:
         scores = self._model.deviations(self._views.attach(X)) + self._priors
@@ -330,25 +370,3 @@ class AutoAnnotator(Annotator):
         """Return probabilities of shape (n, c) for photos never seen."""
         named = expit(self.decision_function(X) + np.log(self.completeness_))
         return np.minimum(named / self.completeness_, 1.0)
-
-
-def _start_counts(trials: list[Trial], weightings: list[View], labels: LabelMatrix) -> Floats:
-    """Return how often each candidate is in the combination to begin with; only kernels of the usual width are."""
-    per_tag = float((labels == 1).sum()) / labels.shape[1]
-    plain_share = per_tag / (per_tag + EVEN_POSITIVES)
-    names = {view.name for view in weightings}
-    smoothed, plain = ([name for name in start if name in names] for start in (SMOOTHED_START, PLAIN_START))
-    counts = np.zeros(len(trials))
-    for place, trial in enumerate(trials):
-        one = trial.candidate
-        if one.width == Candidate("").width and one.view in (smoothed if one.smoothed else plain):
-            counts[place] = (1.0 - plain_share) / len(smoothed) if one.smoothed else plain_share / len(plain)
-    if not counts.any():
-        counts[0] = 1.0
-    return START_COUNT * counts
-
-
-def _row(trial: Trial, weight: float) -> LeaderboardRow:
-    precisions = trial.precisions
-    error = float(precisions.std(ddof=1) / np.sqrt(len(precisions))) if len(precisions) > 1 else float("nan")
-    return LeaderboardRow(trial.candidate.name, trial.figure, error, weight)

@@ -1,17 +1,17 @@
 """Probabilities that mean what they say, for any annotator."""
 
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.baselines.propagation import HarmonicPropagation
+from tagloom.tuning._accepting import Accepting
 from tagloom.tuning._calibration_map import CalibrationMap, Method, Pooling, fit_map
 from tagloom.tuning._held_out import HeldOut, collect_held_out, scale_of, with_shared_graph
 
@@ -20,7 +20,7 @@ __all__ = ["CalibratedAnnotator"]
 Floats = NDArray[np.float64]
 
 
-class CalibratedAnnotator(Annotator):
+class CalibratedAnnotator(Accepting, Annotator):
     """Any annotator, with probabilities learnt from its scores of labelled photos whose labels it has not seen.
 
     Parameters
@@ -171,84 +171,5 @@ class CalibratedAnnotator(Annotator):
         """Return probabilities of shape (n, c) for photos never seen, strictly between 0 and 1."""
         return expit(self.decision_function(X))
 
-    def thresholds_for(
-        self, precision: float = 0.95, *, over: Literal["all", "tag"] = "all", caution: float = 0.0
-    ) -> Floats:
-        """Return for each tag the probability above which suggestions are right with a wanted precision.
-
-        Parameters
-        ----------
-        precision : float, default=0.95
-            Wanted share of right ones among the accepted suggestions.
-        over : {"all", "tag"}, default="all"
-            Whether that is the share over all accepted suggestions together, or of each tag: fewer are accepted then.
-        caution : float, default=0.0
-            Standard deviations by which log-odds are lowered first, for what the examples leave open: tags with few
-            examples have to be surer.
-
-        Returns
-        -------
-        ndarray of shape (c,)
-            Accept ``probabilities_ > thresholds``; +inf where no photo can be accepted.
-
-        Notes
-        -----
-        Entries that are unknown (all entries for a tag known everywhere) are taken from the most probable one down as
-        long as their mean probability is at least the wanted precision.
-        """
-        check_is_fitted(self)
-        if not 0.0 < precision < 1.0:
-            raise InvalidInputError(f"precision must lie between 0 and 1, got {precision!r}")
-        if over not in ("all", "tag"):
-            raise InvalidInputError(f"over must be 'all' or 'tag', got {over!r}")
-        if not 0.0 <= caution < np.inf:
-            raise InvalidInputError(f"caution must be a finite number of at least 0, got {caution!r}")
-        open_entries = self._open_entries()
-        cautious = np.where(open_entries, expit(self.transduction_ - caution * self._deviations), -np.inf)
-        limits = _limits(cautious.reshape(-1, 1) if over == "all" else cautious, precision)
-        accepted = cautious >= limits
-        return _cuts(np.where(open_entries, self.probabilities_, np.nan), accepted)
-
-    def expected_counts(self) -> Floats:
-        """Return how many of the training photos have each tag: the known ones and the sum of probabilities."""
-        check_is_fitted(self)
-        expected = np.where(self._labels == UNKNOWN, self.probabilities_, self._labels)
-        return np.asarray(expected.sum(axis=0), dtype=np.float64)
-
-    def expected_precision_above(self, thresholds: ArrayLike) -> Floats:
-        """Return for each tag the mean probability of its photos above a threshold, NaN where there is none.
-
-        Parameters
-        ----------
-        thresholds : float or array of shape (c,)
-            Probabilities. Photos whose entry is unknown are counted, all photos for a tag known everywhere.
-        """
-        check_is_fitted(self)
-        limits = np.asarray(thresholds, dtype=np.float64)
-        if limits.shape not in ((), (self.n_tags_,)):
-            raise InvalidInputError(f"expected one threshold or one per tag ({self.n_tags_}), got {limits.shape}")
-        above = self._open_entries() & (self.probabilities_ > limits)
-        count = above.sum(axis=0)
-        total = np.where(above, self.probabilities_, 0.0).sum(axis=0)
-        return np.divide(total, count, out=np.full(self.n_tags_, np.nan), where=count > 0)
-
-    def _open_entries(self) -> NDArray[np.bool_]:
-        unknown = self._labels == UNKNOWN
-        return unknown | ~unknown.any(axis=0)
-
-
-def _limits(cautious: Floats, precision: float) -> Floats:
-    """Return for each column the smallest value whose larger ones have at least a mean; +inf where there is none."""
-    ranked = -np.sort(-cautious, axis=0)
-    means = np.cumsum(ranked, axis=0) / np.arange(1, len(ranked) + 1)[:, None]
-    good = means >= precision
-    last = len(good) - 1 - np.argmax(good[::-1], axis=0)
-    found = np.take_along_axis(ranked, last[None, :], axis=0)[0]
-    return np.where(good.any(axis=0), found, np.inf)
-
-
-def _cuts(probabilities: Floats, accepted: NDArray[np.bool_]) -> Floats:
-    """Return for each column a number above all refused probabilities; midway to the accepted ones above it."""
-    refused = np.where(accepted | np.isnan(probabilities), 0.0, probabilities).max(axis=0)
-    above = np.where(accepted & (probabilities > refused), probabilities, np.inf).min(axis=0)
-    return np.where(np.isfinite(above), 0.5 * (refused + above), np.inf)
+    def _log_odds_deviations(self) -> Floats:
+        return self._deviations

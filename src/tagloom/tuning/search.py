@@ -25,7 +25,8 @@ __all__ = ["Candidate", "LeaderboardRow", "Search", "SearchResult", "Trial", "sm
 
 Floats = NDArray[np.float64]
 
-WIDTHS = (0.7, 0.2, 2.0)
+#: The usual width first, then a narrower kernel; one of the last two is tried on the side that is better.
+WIDTHS = (0.7, 2.0, 5.0, 0.2)
 PENALTIES = (0.1, 0.03, 0.3)
 SCORE_SMOOTHINGS = (0.5, 0.0)
 GRAPH = "graph"
@@ -34,7 +35,7 @@ GRAPH_SMOOTHING = 20.0
 GRAPH_SCALE = 0.5 * (1.0 + GRAPH_SMOOTHING)
 #: A setting replaces the usual one where its gain is more than this many standard errors.
 CAUTION = 1.0
-#: Further kernels of a view are tried unless the first is behind the best by more than this share.
+#: A third kernel of a view is tried unless the first two are behind the best by more than this share.
 CLEARLY_BEHIND = 0.05
 
 
@@ -190,18 +191,22 @@ class Search:
         return SearchResult(trials, left_out)
 
     def _try_view(self, view: View, smoothed: bool, title: str, left_out: dict[str, str]) -> list[Trial]:
-        distances = self._distances(view, smoothed)
+        distances = self.distances(view, smoothed)
         trials: list[Trial] = []
-        for width in WIDTHS:
+        for width in WIDTHS[:2]:
             if trials and not self._go_on():
                 left_out[f"{title}, width {width:g}"] = "the time was over"
-                continue
-            if trials and trials[0].figure < (1.0 - CLEARLY_BEHIND) * self._best:
-                left_out[f"{title}, width {width:g}"] = (
-                    f"with the usual width clearly behind: {trials[0].figure:.3f} against {self._best:.3f}"
-                )
-                continue
+                return trials
             trials.append(self._try_kernel(Candidate(view.name, smoothed, width), np.exp(-width * distances)))
+        # Further in the direction that is better.
+        further = WIDTHS[2] if trials[1].figure > trials[0].figure else WIDTHS[3]
+        best = max(trial.figure for trial in trials)
+        if best < (1.0 - CLEARLY_BEHIND) * self._best:
+            left_out[f"{title}, width {further:g}"] = f"clearly behind: {best:.3f} against {self._best:.3f}"
+        elif not self._go_on():
+            left_out[f"{title}, width {further:g}"] = "the time was over"
+        else:
+            trials.append(self._try_kernel(Candidate(view.name, smoothed, further), np.exp(-further * distances)))
         return trials
 
     def _try_graph(self, left_out: dict[str, str]) -> list[Trial]:
@@ -215,8 +220,7 @@ class Search:
         self, candidate: Candidate, kernel: NDArray[Any], smoothings: Sequence[float] = SCORE_SMOOTHINGS
     ) -> Trial:
         """Return the trial of the best penalty and score smoothing; the usual ones unless others stand out."""
-        among = kernel[self.rows]
-        among = 0.5 * (among + among.T)
+        among = self._among(kernel)
         influences = [self._smoothed_influence(kernel) if strength else among for strength in smoothings]
         options = [replace(candidate, penalty=one) for one in PENALTIES]
         best: Trial | None = None
@@ -235,7 +239,17 @@ class Search:
             return np.empty(0)
         return average_precision(self.labels[:, self._ranked], scores[:, self._ranked])
 
-    def _distances(self, view: View, smoothed: bool) -> NDArray[Any]:
+    def influences(self, kernel: NDArray[Any], score_smoothing: float) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return a kernel (n, m) among the labelled photos, and what coefficients bring to their scores."""
+        among = self._among(kernel)
+        return among, self._smoothed_influence(kernel) if score_smoothing else among
+
+    def _among(self, kernel: NDArray[Any]) -> NDArray[Any]:
+        among = kernel[self.rows]
+        return np.asarray(0.5 * (among + among.T))
+
+    def distances(self, view: View, smoothed: bool) -> NDArray[Any]:
+        """Return squared distances (n, m) of all photos to the labelled ones in a view, 1 on average."""
         coordinates = self.views.coordinates(smoothed)
         found = self.views.distances(coordinates, coordinates[self.rows], [view])[0]
         found /= found.dtype.type(self.views.mean_distance(view, smoothed))

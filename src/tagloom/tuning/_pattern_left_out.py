@@ -1,0 +1,104 @@
+"""Left-out scores of a combination where tags are known on different photos, as after a review of some tags.
+
+The search takes an unknown entry of a labelled photo for one that equals its tag's frequency, which is quick and good
+enough to compare candidates by. Where many labelled photos know few tags, those scores are drawn to the frequency, and
+probabilities that are learnt from them are too large elsewhere. Here every tag is learnt on the photos it is known on.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from tagloom.core.labels import known_patterns
+from tagloom.tuning._photo_views import View
+from tagloom.tuning._stack_model import Member
+from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate, Search, spread_labels
+
+__all__ = ["pattern_left_out"]
+
+Floats = NDArray[np.float64]
+
+
+def pattern_left_out(
+    search: Search,
+    weightings: Sequence[View],
+    members: Sequence[Member],
+    approximate: Floats,
+    *,
+    go_on: Callable[[], bool] = lambda: True,
+) -> tuple[Floats, int]:
+    """Return the combination's deviations of each photo without its own label, exact for known entries.
+
+    Parameters
+    ----------
+    search : Search
+        Kernels, labels and labelled photos.
+    weightings : sequence of View
+        Those that members name.
+    members : sequence of Member
+        What is combined.
+    approximate : array of shape (m, c)
+        Deviations with unknown entries taken for the frequency; right where all tags are known on all photos.
+    go_on : callable, optional
+        Asked before each group of tags known on the same photos; False leaves the rest as they are.
+
+    Returns
+    -------
+    deviations : ndarray of shape (m, c)
+        Unknown entries as they were.
+    n_left : int
+        Tags for which there was no time.
+    """
+    patterns, pattern_of = known_patterns(search.labels)
+    if patterns.all():
+        return approximate, 0
+    parts = list(_kernels(search, {view.name: view for view in weightings}, [one for one in members if one.factor > 0]))
+    found, n_left = approximate.copy(), 0
+    for pattern in range(patterns.shape[1]):
+        rows, tags = np.flatnonzero(patterns[:, pattern]), np.flatnonzero(pattern_of == pattern)
+        if not go_on():
+            n_left += len(tags)
+        elif len(rows):
+            square, entries = np.ix_(rows, rows), np.ix_(rows, tags)
+            found[entries] = sum(
+                factor * _left_out(kernel[square], influence[square], search.targets[entries], ridge)
+                for kernel, influence, ridge, factor in parts
+            )
+    return found, n_left
+
+
+def _kernels(
+    search: Search, weightings: dict[str, View], members: list[Member]
+) -> Iterator[tuple[NDArray[Any], NDArray[Any], float, float]]:
+    """Yield each member's kernel among the labelled photos, what coefficients bring to scores, penalty and factor."""
+
+    def place(member: Member) -> tuple[str, bool]:
+        return member.candidate.view, member.candidate.smoothed
+
+    for (name, smoothed), group in groupby(sorted(members, key=place), key=place):
+        if name == GRAPH:
+            common = GRAPH_SCALE * spread_labels(search.views, search.rows, GRAPH_SMOOTHING)
+        else:
+            common = search.distances(weightings[name], smoothed)
+        for member in group:
+            one: Candidate = member.candidate
+            kernel = common if name == GRAPH else np.exp(-one.width * common)
+            among, smooth = search.influences(kernel, one.score_smoothing)
+            yield among, smooth, one.ridge, member.factor
+
+
+def _left_out(kernel: NDArray[Any], influence: NDArray[Any], targets: Floats, ridge: float) -> Floats:
+    """Return deviations of each photo without its own label; see `left_out_deviations`."""
+    system = np.array(kernel, dtype=np.float64)
+    system[np.diag_indices(len(system))] += ridge
+    factor = linalg.cholesky(system, lower=True, overwrite_a=True, check_finite=False)
+    # The diagonal of G = (K + λI)⁻¹ = HᵀH takes all of H, the inverse of the triangle.
+    half = linalg.solve_triangular(factor, np.eye(len(factor)), lower=True, overwrite_b=True, check_finite=False)
+    coefficients = half.T @ (half @ targets)
+    influence = np.asarray(influence, dtype=np.float64)
+    own = np.einsum("ij,ji->i", influence @ half.T, half) / np.einsum("ji,ji->i", half, half)
+    return np.asarray(influence @ coefficients - own[:, None] * coefficients)

@@ -1,0 +1,110 @@
+"""Targets for labels of which some were forgotten: an absent tag is learnt from as the share of a yes it may be."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.tuning._left_out_scores import PRIOR_COUNT, smoothed_priors
+from tagloom.tuning._stack_model import StackModel
+from tagloom.tuning.positive_unlabeled import estimate_completeness, weak_negatives
+
+__all__ = ["LEAST_COMPLETENESS", "change_targets", "forgotten_per_named", "soft_priors", "soften"]
+
+Floats = NDArray[np.float64]
+#: Targets of shape (n, c): within 0 and 1, -1 where nothing is learnt from.
+Targets = NDArray[Any]
+
+#: Forgotten tags are never taken for more than the named ones: with more the gain in ranking is lost again.
+MOST_FORGOTTEN = 1.0
+#: The same said of completeness: its estimate is too low where a model is never certain, at worst by far.
+LEAST_COMPLETENESS = 1.0 / (1.0 + MOST_FORGOTTEN)
+
+
+def absent_entries(Y: LabelMatrix) -> NDArray[np.bool_]:
+    """Return the unknown entries of photos that have a known one."""
+    return labeled_rows(Y)[:, None] & (Y == UNKNOWN)
+
+
+def soft_priors(targets: Targets) -> Floats:
+    """Return for each tag how often it is to be expected; of labels the same as `smoothed_priors`."""
+    known = targets != UNKNOWN
+    total = np.where(known, targets, 0).sum(axis=0, dtype=np.float64)
+    return np.asarray((total + PRIOR_COUNT) / (known.sum(axis=0) + 2.0 * PRIOR_COUNT))
+
+
+def forgotten_per_named(Y: LabelMatrix, left_out: Floats) -> float:
+    """Return how many true tags were forgotten for each that is named, ``(1 - c)/c``, at most 1.
+
+    Parameters
+    ----------
+    Y : label matrix of shape (m, c)
+        1 where named, 0 where denied, -1 elsewhere.
+    left_out : array of shape (m, c)
+        Scores of being named by a model that has not seen the entry.
+    """
+    if not (Y == 1).any():
+        return 0.0
+    completeness = estimate_completeness(Y, left_out)
+    return min((1.0 - completeness) / completeness, MOST_FORGOTTEN)
+
+
+def soften(
+    model: StackModel, Y: LabelMatrix, rows: NDArray[np.intp], left_out: Floats
+) -> tuple[float, Targets, Floats]:
+    """Return forgotten tags per named one, the targets (n, c), and left-out deviations (m, c) of a solution with them.
+
+    Parameters
+    ----------
+    model : StackModel
+        The combination.
+    Y : label matrix of shape (n, c)
+        1 where named, 0 where denied, -1 elsewhere.
+    rows : array of int
+        The labelled photos that left-out deviations are of.
+    left_out : array of shape (n, c)
+        Scores of the combination solved on ``rows`` with absence as no, those of ``rows`` without their own label.
+
+    Notes
+    -----
+    With g the left-out score, an estimate of the chance of being named, an absent tag has the target ``a·g``, cut at 0
+    and 1; a is what `forgotten_per_named` returns. ``M(T - π)`` being the left-out deviations, those of the new targets
+    ``T'`` are ``M(T' - π')``, but the target of photo k has ``a M_ki (T_i - π)`` from the label of photo i. What thus
+    comes back to photo i, ``a Σ_k M_ik M_ki (T_i - π)`` over the k where the tag is absent and not cut, is taken off.
+    """
+    labels = weak_negatives(Y)
+    priors = smoothed_priors(labels)
+    named = left_out[rows]
+    share = forgotten_per_named(Y[rows], named)
+    targets = _mixed(Y, share * left_out)
+    operator = model.left_out_operator(rows)
+    slopes = np.where(absent_entries(Y)[rows] & (named > 0.0) & (share * named < 1.0), share, 0.0)
+    own = ((operator * operator.T) @ slopes) * (labels[rows] - priors)
+    return share, targets, operator @ (targets[rows] - soft_priors(targets)) - own
+
+
+def change_targets(Y: LabelMatrix, before: LabelMatrix, targets: Targets, left_out: Floats, share: float) -> Targets:
+    """Return the targets after labels changed; an entry that was absent before and still is keeps its own.
+
+    Parameters
+    ----------
+    Y, before : label matrix of shape (n, c)
+        Labels now and before.
+    targets : array of shape (n, c)
+        Those of ``before``.
+    left_out : array of shape (n, c)
+        Scores of a solution with ``targets``, known entries without their photo's labels.
+    share : float
+        Forgotten tags per named one.
+
+    Notes
+    -----
+    A solution with soft targets has scores of having the tag, ``1 + a`` times those of being named.
+    """
+    fresh = _mixed(Y, share / (1.0 + share) * left_out)
+    return np.where(absent_entries(Y) & absent_entries(before), targets, fresh)
+
+
+def _mixed(Y: LabelMatrix, forgotten: Floats) -> Targets:
+    return np.where(absent_entries(Y), np.clip(forgotten, 0.0, 1.0), Y).astype(np.float32)

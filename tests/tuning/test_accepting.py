@@ -1,0 +1,85 @@
+"""The bend of likely entries, and what an annotator's probabilities let one accept."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+
+from tagloom.core.labels import UNKNOWN
+from tagloom.exceptions import InvalidInputError
+from tagloom.tuning._calibration_map import BEND_FROM, BEND_SPREAD, LEAST_SLOPE, _fit_bend, fit_map
+from tagloom.tuning.auto import AutoAnnotator
+
+
+def drawn(slope, n=4000, seed=0):
+    """Return log-odds and labels whose true log-odds have another slope above the bend."""
+    rng = np.random.default_rng(seed)
+    eta = rng.normal(0.0, 2.0, n)
+    true = eta + slope * np.maximum(eta - BEND_FROM, 0.0)
+    return eta, (rng.random(n) < expit(true)).astype(float)
+
+
+@pytest.mark.parametrize("slope", [-0.6, 0.0, 0.5])
+def test_the_bend_is_the_most_probable_one(slope):
+    eta, labels = drawn(slope)
+
+    def loss(bend):
+        logits = eta + bend * np.maximum(eta - BEND_FROM, 0.0)
+        return (np.logaddexp(0.0, logits) - labels * logits).sum() + 0.5 * (bend / BEND_SPREAD) ** 2
+
+    found = _fit_bend(eta, labels)
+    assert found == pytest.approx(minimize_scalar(loss, bounds=(-0.8, 3.0), method="bounded").x, abs=1e-4)
+    assert abs(found - slope) < 0.25
+
+
+def test_nothing_likely_gives_no_bend_and_a_bend_never_turns_a_ranking_round():
+    assert _fit_bend(np.linspace(-3.0, 0.9, 50), np.zeros(50)) == 0.0
+    eta = np.linspace(1.5, 40.0, 5000)
+    bend = _fit_bend(eta, np.zeros(5000))
+    assert bend == pytest.approx(LEAST_SLOPE - 1.0)
+
+
+def test_a_map_with_a_bend_ranks_like_the_one_without():
+    rng = np.random.default_rng(1)
+    Y = (rng.random((200, 4)) < 0.3).astype(np.int8)
+    score = Y + rng.normal(0.0, 0.4, Y.shape)
+    features = np.stack([np.ones_like(score), score, np.full_like(score, -0.8), score * 2.0], axis=-1)
+    folds = rng.integers(5, size=200)
+    plain, bent = (fit_map(features, Y, folds, method="platt", bend=bend) for bend in (False, True))
+    assert plain.bend == 0.0
+    assert bent.bend != 0.0
+    one, other = plain.logits(features), bent.logits(features)
+    np.testing.assert_array_equal(np.argsort(one, axis=0), np.argsort(other, axis=0))
+    np.testing.assert_array_equal(one[one < BEND_FROM], other[one < BEND_FROM])
+
+
+@pytest.fixture(scope="module")
+def annotator():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    truth = (X[:, :3] + 0.3 * rng.normal(size=(300, 3)) > 0.8).astype(np.int8)
+    Y = truth.copy()
+    Y[120:] = UNKNOWN
+    return AutoAnnotator(random_state=0).fit(X, Y), truth
+
+
+def test_auto_accepts_the_most_probable_entries_whose_mean_is_the_wanted_precision(annotator):
+    model, truth = annotator
+    limits = model.thresholds_for(0.9)
+    unknown = model.probabilities_[120:]
+    accepted = unknown > limits
+    ranked = np.sort(unknown, axis=None)[::-1]
+    means = np.cumsum(ranked) / np.arange(1, ranked.size + 1)
+    assert accepted.sum() == np.flatnonzero(means >= 0.9)[-1] + 1
+    assert truth[120:][accepted].mean() > 0.75
+    cautious = model.thresholds_for(0.9, caution=2.0)
+    assert (unknown > cautious).sum() < accepted.sum()
+    np.testing.assert_allclose(model.expected_counts(), truth[:120].sum(axis=0) + unknown.sum(axis=0))
+    with pytest.raises(InvalidInputError, match="precision"):
+        model.thresholds_for(1.5)
+
+
+def test_auto_has_its_scores_from_before_calibration(annotator):
+    model, _ = annotator
+    order = np.argsort(model.scores_[120:], axis=0)
+    np.testing.assert_array_equal(order, np.argsort(model.probabilities_[120:], axis=0))

@@ -1,0 +1,212 @@
+"""The annotator that chooses for itself, where an absent tag is no no."""
+
+import numpy as np
+import pytest
+
+from tagloom.core.groups import FeatureGroups
+from tagloom.metrics import mean_average_precision
+from tagloom.tuning._left_out_scores import smoothed_priors
+from tagloom.tuning._soft_labels import forgotten_per_named, soft_priors, soften
+from tagloom.tuning.auto import AutoAnnotator
+from tagloom.tuning.positive_unlabeled import weak_negatives
+from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING
+
+
+def half_named(n=240, c=5, n_labelled=50, seed=0, noise=1.2):
+    """Photos of one to three tags; half of those of the labelled photos are named."""
+    rng = np.random.default_rng(seed)
+    truth = np.zeros((n, c), dtype=np.int8)
+    for _ in range(3):
+        truth[np.arange(n), rng.integers(c, size=n)] = 1
+    X = truth @ rng.standard_normal((c, 8)) + noise * rng.standard_normal((n, 8))
+    X = np.hstack([X, X[:, :4] + rng.standard_normal((n, 4))])
+    Y = np.full((n, c), -1, dtype=np.int8)
+    Y[:n_labelled][(truth[:n_labelled] == 1) & (rng.random((n_labelled, c)) < 0.5)] = 1
+    return X, truth, Y, FeatureGroups(["deep", "texture"], [8, 4])
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, truth, Y, groups = half_named()
+    return X, truth, Y, AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, Y)
+
+
+def refits(model, labels, rows, priors):
+    """Return the deviations of labelled photos, each by a solution without it."""
+    kept = model.rows, model.coefficients, model._smoothed
+    found = np.stack([model.fit(labels, np.delete(rows, place), priors)[row] for place, row in enumerate(rows)])
+    model.rows, model.coefficients, model._smoothed = kept
+    return found
+
+
+def test_the_operator_gives_what_solutions_without_each_photo_give(fitted):
+    _, _, Y, annotator = fitted
+    model, labels = annotator._model, weak_negatives(Y)
+    assert any(member.candidate.score_smoothing for member in model.members)
+    rows, priors = model.rows, smoothed_priors(labels)
+    operator = model.left_out_operator(rows)
+    np.testing.assert_allclose(np.diag(operator), 0.0, atol=1e-10)
+    expected = refits(model, labels, rows, priors)
+    np.testing.assert_allclose(operator @ (labels[rows] - priors), expected, atol=1e-5)
+
+
+def test_absent_tags_have_a_share_of_their_left_out_score_as_target(fitted):
+    _, _, Y, annotator = fitted
+    model, labels = annotator._model, weak_negatives(Y)
+    rows, priors = model.rows, smoothed_priors(labels)
+    named = refits(model, labels, rows, priors) + priors
+    share = forgotten_per_named(Y[rows], named)
+    assert 0.0 < share <= 1.0
+    assert annotator._forgotten == pytest.approx(share)
+    expected = np.where(Y[rows] == 1, 1.0, np.clip(share * named, 0.0, 1.0))
+    np.testing.assert_allclose(annotator._targets[rows], expected, atol=1e-5)
+    assert (annotator._targets[np.setdiff1d(np.arange(len(Y)), rows)] == -1).all()
+
+
+def dense_scores(model, targets, priors):
+    """Return ``π + Σ w A K (K + λI)⁻¹ (T - π)`` over all photos with dense solvers."""
+    views, rows = model.views, model.rows
+    laplacian = views.laplacian().toarray()
+    identity = np.eye(len(laplacian))
+    total = np.tile(priors, (len(laplacian), 1))
+    for member in model.members:
+        one = member.candidate
+        if one.view == GRAPH:
+            columns = GRAPH_SCALE * np.linalg.solve(identity + GRAPH_SMOOTHING * laplacian, identity)[:, rows]
+        else:
+            points = views.coordinates(one.smoothed)
+            squares = views.distances(points, points[rows], [model._weightings[one.view]])[0]
+            scale = views.mean_distance(model._weightings[one.view], one.smoothed)
+            columns = np.exp(-one.width * squares / scale)
+        coefficients = np.linalg.solve(columns[rows] + one.ridge * np.eye(len(rows)), targets - priors)
+        scores = columns @ coefficients
+        if one.score_smoothing:
+            scores = np.linalg.solve(identity + one.score_smoothing * laplacian, scores)
+        total += member.factor * scores
+    return total
+
+
+def test_scores_are_those_of_a_dense_solution_with_the_soft_targets(fitted):
+    X, _, _, annotator = fitted
+    model, targets = annotator._model, annotator._targets
+    priors = (targets[model.rows].sum(axis=0, dtype=np.float64) + 0.5) / (len(model.rows) + 1.0)
+    np.testing.assert_allclose(annotator._priors, priors)
+    np.testing.assert_allclose(annotator._scores, dense_scores(model, targets[model.rows], priors), atol=1e-5)
+    assert np.isfinite(annotator.decision_function(X[:4])).all()
+
+
+def test_left_out_scores_hold_nothing_of_the_own_label_that_went_through_other_targets(fitted):
+    _, _, Y, annotator = fitted
+    model, labels = annotator._model, weak_negatives(Y)
+    rows, priors = model.rows, smoothed_priors(labels)
+    operator = model.left_out_operator(rows)
+    plain = labels[rows] - priors
+    named = operator @ plain + priors
+    everywhere = np.zeros(Y.shape)
+    everywhere[rows] = named
+    share, targets, found = soften(model, Y, rows, everywhere)
+    agree = 0
+    for place in range(len(rows)):
+        without = plain.copy()
+        without[place] = 0.0
+        others = share * (operator @ without + priors)
+        literal = np.where(Y[rows] == 1, 1.0, np.clip(others, 0.0, 1.0))
+        # Where the cut at 0 and 1 does not depend on the photo, the closed form is exact.
+        same = ((others > 0) == (named > 0)) & ((others < 1) == (share * named < 1))
+        same = (same | (Y[rows] == 1)).all(axis=0)
+        expected = operator[place] @ (literal - soft_priors(targets))
+        np.testing.assert_allclose(found[place][same], expected[same], atol=1e-6)
+        agree += int(same.sum())
+    assert agree > 0.2 * found.size
+    leaking = operator @ (targets[rows] - soft_priors(targets))
+    assert np.abs(leaking - found).max() > 1e-3
+
+
+@pytest.mark.medium
+def test_photos_are_ranked_better_than_with_absence_as_no():
+    gains = []
+    for seed in range(6):
+        X, truth, Y, groups = half_named(seed=seed)
+        hidden = slice(50, None)
+        unknown = AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, Y)
+        as_no = AutoAnnotator(groups, random_state=0).fit(X, weak_negatives(Y))
+        better, plain = (mean_average_precision(truth[hidden], one.transduction_[hidden]) for one in (unknown, as_no))
+        gains.append(better - plain)
+    assert np.mean(gains) > 3.0 * np.std(gains, ddof=1) / np.sqrt(len(gains))
+    assert np.mean(gains) > 0.01
+
+
+def test_photos_beyond_those_compared_on_are_judged_by_a_solution_without_them():
+    X, _, Y, groups = half_named()
+    annotator = AutoAnnotator(groups, absent_means="unknown", max_search_rows=20, random_state=0).fit(X, Y)
+    labels = weak_negatives(Y)
+    rows, priors = annotator._search_rows, smoothed_priors(labels)
+    others = np.setdiff1d(annotator._model.rows, rows)
+    assert len(others) > 10
+    scores = annotator._model.fit(labels, rows, priors)[others] + priors
+    expected = np.where(Y[others] == 1, 1.0, np.clip(annotator._forgotten * scores, 0.0, 1.0))
+    np.testing.assert_allclose(annotator._targets[others], expected, atol=1e-6)
+
+
+def test_update_learns_from_a_new_photo_with_soft_targets():
+    X, truth, Y, groups = half_named()
+    annotator = AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, Y)
+    scores, targets, rows = annotator._scores.copy(), annotator._targets.copy(), annotator._model.rows
+    more = Y.copy()
+    tag = int(np.flatnonzero(truth[100])[0])
+    more[100, tag] = 1
+    annotator.update(more)
+    np.testing.assert_array_equal(annotator._targets[rows], targets[rows])
+    share = annotator._forgotten / (1.0 + annotator._forgotten)
+    expected = np.clip(share * scores[100], 0.0, 1.0)
+    expected[tag] = 1.0
+    np.testing.assert_allclose(annotator._targets[100], expected, atol=1e-6)
+    used = annotator._model.rows
+    np.testing.assert_array_equal(used, np.union1d(rows, [100]))
+    np.testing.assert_allclose(
+        annotator._scores, dense_scores(annotator._model, annotator._targets[used], annotator._priors), atol=1e-5
+    )
+
+
+def test_update_learns_that_an_absent_tag_was_denied_and_solves_that_tag_only():
+    X, _, Y, groups = half_named()
+    annotator = AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, Y)
+    scores = annotator._scores.copy()
+    absent = np.where(Y == -1, annotator._targets, -1.0)
+    row, tag = np.unravel_index(int(np.argmax(absent)), Y.shape)
+    more = Y.copy()
+    more[row, tag] = 0
+    annotator.update(more)
+    assert annotator._targets[row, tag] == 0.0
+    others = np.arange(Y.shape[1]) != tag
+    np.testing.assert_array_equal(annotator._scores[:, others], scores[:, others])
+    assert annotator._scores[row, tag] < scores[row, tag] - 1e-4
+    # Taken back, the entry is absent again and no certain no.
+    annotator.update(Y)
+    assert annotator._targets[row, tag] > 0.0
+
+
+def test_labels_without_a_named_tag_are_learnt_from_as_they_are():
+    X, truth, _, groups = half_named(60)
+    Y = np.full(truth.shape, -1, dtype=np.int8)
+    Y[:20][truth[:20] == 0] = 0
+    annotator = AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, Y)
+    assert annotator._forgotten == 0.0
+    np.testing.assert_array_equal(annotator._targets, weak_negatives(Y))
+    assert np.isfinite(annotator.transduction_).all()
+
+
+def test_priors_of_soft_targets_are_those_of_labels_where_they_are_hard():
+    _, truth, Y, _ = half_named()
+    for labels in (truth, Y, weak_negatives(Y)):
+        np.testing.assert_allclose(soft_priors(labels), smoothed_priors(labels))
+
+
+def test_probabilities_are_never_more_than_doubled():
+    rng = np.random.default_rng(0)
+    X, _, Y, groups = half_named()
+    # Features that say nothing: no score is certain, and next to no tag looks complete.
+    annotator = AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(rng.standard_normal(X.shape), Y)
+    assert annotator.completeness_ == 0.5
+    odds = np.exp(annotator.transduction_[60:]) * annotator.completeness_
+    np.testing.assert_allclose(annotator.probabilities_[60:], np.minimum(2.0 * odds / (1.0 + odds), 1.0))
