@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
 
 from tagloom.core.labels import UNKNOWN
 from tagloom.exceptions import InvalidInputError
 from tagloom.tuning._calibration_map import BEND_FROM, BEND_SPREAD, LEAST_SLOPE, _fit_bend, fit_map
+from tagloom.tuning._pooled_platt import fit_pooled
 from tagloom.tuning.auto import AutoAnnotator
 
 
@@ -83,3 +84,35 @@ def test_auto_has_its_scores_from_before_calibration(annotator):
     model, _ = annotator
     order = np.argsort(model.scores_[120:], axis=0)
     np.testing.assert_array_equal(order, np.argsort(model.probabilities_[120:], axis=0))
+
+
+def test_probabilities_rank_like_scores_however_few_examples_a_tag_has():
+    # Left-out scores that say the opposite: the only example of a tag is scored by a model that knows of none.
+    rng = np.random.default_rng(2)
+    Y = np.zeros((60, 8), dtype=np.int8)
+    Y[np.arange(8), np.arange(8)] = 1
+    score = rng.normal(0.0, 1.0, Y.shape) - 3.0 * Y
+    evidence = np.log(2.0)
+    features = np.stack([np.ones_like(score), score, np.full_like(score, -4.0), score * evidence], axis=-1)
+    found = fit_map(features, Y, rng.integers(5, size=60), bend=True)
+    assert found.coefficients[1] == pytest.approx(0.05)
+    np.testing.assert_array_equal(np.argsort(found.logits(features), axis=0), np.argsort(score, axis=0))
+
+
+def test_bounded_coefficients_are_the_most_probable_within_the_bounds():
+    rng = np.random.default_rng(3)
+    features = np.column_stack([np.ones(200), rng.normal(size=(200, 3))])
+    labels = (rng.random(200) < expit(features @ [0.3, -1.0, 0.8, -0.4])).astype(float)
+    means, deviations = np.array([0.0, 0.5, 1.0, 0.0]), np.array([0.5, 0.5, 0.2, 0.5])
+    least = np.array([-np.inf, 0.05, -np.inf, 0.0])
+
+    def loss(w):
+        eta = features @ w
+        return (np.logaddexp(0.0, eta) - labels * eta).sum() + 0.5 * np.square((w - means) / deviations).sum()
+
+    expected = minimize(loss, np.maximum(means, least), bounds=[(None if b == -np.inf else b, None) for b in least])
+    found, covariance = fit_pooled(features, labels, means, deviations, least)
+    np.testing.assert_allclose(found, expected.x, atol=1e-4)
+    assert (np.linalg.eigvalsh(covariance) > 0).all()
+    free, _ = fit_pooled(features, labels, means, deviations)
+    assert free[1] < 0.0

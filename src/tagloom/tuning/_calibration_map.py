@@ -21,6 +21,9 @@ Pooling = Literal["partial", "none", "full"]
 #: the others, a little more where its score is high.
 PRIOR_MEANS = np.array([0.0, 0.5, 1.0, 0.0])
 PRIOR_DEVIATIONS = np.array([0.5, 0.5, 0.2, 0.5])
+#: Bounds of the pooled coefficients: a higher score never means less, however few examples a tag has. A tag whose only
+#: example is left out is scored without any, so that its left-out scores can say the opposite of its scores elsewhere.
+PRIOR_LEAST = np.array([-np.inf, 0.05, -np.inf, 0.0])
 #: Spread of a tag's own sigmoid where tags are not pooled: wide, but perfectly separated tags stay finite.
 ON_ITS_OWN = (3.0, 1.0)
 #: Log-odds are cut here: no photo is surer than this.
@@ -106,7 +109,7 @@ def fit_map(
     """
     known, positive = Y != UNKNOWN, Y == 1
     labels = positive.astype(np.float64)
-    coefficients, covariance = fit_pooled(features[known], labels[known], PRIOR_MEANS, PRIOR_DEVIATIONS)
+    coefficients, covariance = fit_pooled(features[known], labels[known], PRIOR_MEANS, PRIOR_DEVIATIONS, PRIOR_LEAST)
     eta = features @ coefficients
     own = _fit_own(eta, positive, known, pooling)
     steps = TagSteps({})

@@ -16,7 +16,9 @@ TOLERANCE = 1e-10
 MAX_ROUNDS, FIRST_SPREAD, LEAST_SPREAD = 30, 0.5, 1e-3
 
 
-def fit_pooled(features: Floats, labels: Floats, means: Floats, deviations: Floats) -> tuple[Floats, Floats]:
+def fit_pooled(
+    features: Floats, labels: Floats, means: Floats, deviations: Floats, least: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Fit logistic regression whose coefficients are drawn towards normal priors.
 
     Parameters
@@ -27,38 +29,59 @@ def fit_pooled(features: Floats, labels: Floats, means: Floats, deviations: Floa
         Within 0 and 1.
     means, deviations : array of shape (q,)
         Of the coefficients' priors: what is used where nothing is known, and how firmly.
+    least : array of shape (q,), optional
+        What coefficients must not be below. Default: nothing.
 
     Returns
     -------
     coefficients : ndarray of shape (q,)
-        The most probable ones, by Newton's method with halved steps.
+        The most probable ones, by Newton's method with halved steps; one that would be below its bound has the bound,
+        and the others are the most probable beside it.
     covariance : ndarray of shape (q, q)
         Of the normal approximation there.
     """
-    precision = np.diag(1.0 / np.square(deviations))
+    bounds = np.full(len(means), -np.inf) if least is None else least
+    free = np.ones(len(means), dtype=bool)
+    w = np.maximum(means, bounds)
+    while True:
+        w = _most_probable(features, labels, means, deviations, w, free)
+        below = free & (w < bounds)
+        if not below.any():
+            break
+        free &= ~below
+        w[below] = bounds[below]
+    p = expit(features @ w)
+    hessian = (features * (p * (1.0 - p))[:, None]).T @ features + np.diag(1.0 / np.square(deviations))
+    return w, np.linalg.solve(hessian, np.eye(len(w)))
+
+
+def _most_probable(
+    features: Floats, labels: Floats, means: Floats, deviations: Floats, start: Floats, free: NDArray[np.bool_]
+) -> Floats:
+    """Return the coefficients of the least loss, those that are not free as they are."""
+    precision = 1.0 / np.square(deviations)
 
     def loss(w: Floats) -> float:
         eta = features @ w
         away = (w - means) / deviations
         return float((np.logaddexp(0.0, eta) - labels * eta).sum() + 0.5 * away @ away)
 
-    w = means.copy()
+    w = start.copy()
     value = loss(w)
     for _ in range(MAX_NEWTON):
         p = expit(features @ w)
-        gradient = features.T @ (p - labels) + precision @ (w - means)
-        hessian = (features * (p * (1.0 - p))[:, None]).T @ features + precision
-        step = np.linalg.solve(hessian, gradient)
-        if gradient @ step < TOLERANCE:
+        gradient = (features.T @ (p - labels) + precision * (w - means))[free]
+        hessian = (features * (p * (1.0 - p))[:, None]).T @ features + np.diag(precision)
+        step = np.zeros(len(w))
+        step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient)
+        if gradient @ step[free] < TOLERANCE:
             break
         size = 1.0
         while loss(w - size * step) > value and size > 1e-6:
             size *= 0.5
         w = w - size * step
         value = loss(w)
-    p = expit(features @ w)
-    hessian = (features * (p * (1.0 - p))[:, None]).T @ features + precision
-    return w, np.linalg.solve(hessian, np.eye(len(w)))
+    return w
 
 
 @dataclass(frozen=True, eq=False)
