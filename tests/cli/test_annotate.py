@@ -13,6 +13,7 @@ KEYS = {
     "failed",
     "unmatched",
     "comparison",
+    "evaluation",
     "seconds",
     "files",
 }
@@ -54,6 +55,15 @@ def test_without_the_truth_there_is_no_comparison(tagloom, photos, labels, tmp_p
     assert done.json["comparison"] is None
     again = tagloom(*arguments, "--json", "-q").json
     assert (done.json["n_decoded"], again["n_decoded"]) == (21, 0)  # the broken one was tried, too
+
+
+def test_too_few_labels_to_evaluate(tagloom, photos, labels, tmp_path):
+    arguments = ("annotate", photos, "--labels", labels, "--out", tmp_path / "out", "--evaluate", "-q")
+    done = tagloom(*arguments)
+    assert "takes 20 labelled photos" in " ".join(done.out.split())
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "takes 20 labelled photos" in report
+    assert "measured-title" not in report
 
 
 def test_an_error_leaves_standard_output_empty(tagloom, photos, tmp_path):

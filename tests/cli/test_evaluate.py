@@ -18,6 +18,23 @@ def test_nothing_is_stored(tagloom, project):
     assert tagloom("status", "--json").json["model"] == before
 
 
+def test_the_report_has_the_figures_now_and_later(tagloom, project):
+    done = tagloom("evaluate", "--quick", "--folds", 2, "--json", "-q", "--report", "a.html")
+    figure = f"{done.json['map']:.3f} ({done.json['map_low']:.3f} to"
+    assert figure in (project / "a.html").read_text(encoding="utf-8")
+    tagloom("label", "scene_00000.jpg", "--add", "fresh")
+    assert "before 1 further decision." in tagloom("report").out
+    later = (project / "report.html").read_text(encoding="utf-8")
+    assert figure in later
+    assert "before 1 further decision." in later
+
+
+def test_figures_are_shown_even_if_the_report_cannot_be_written(tagloom, project):
+    done = tagloom("evaluate", "--quick", "--folds", 2, "--json", "-q", "--report", "nowhere/a.html")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert done.json["folds"] == 2
+
+
 def test_long_lists_are_cut(tagloom, project, monkeypatch):
     monkeypatch.setattr("tagloom.cli.evaluate.N_TAGS", 2)
     short, full = (tagloom("evaluate", "--quick", *more).out for more in ([], ["-v"]))

@@ -65,14 +65,14 @@ def made_up(tmp_path):
     """Return a function that makes a project of n photos and some tags."""
     opened = []
 
-    def make(n=120, n_tags=4, *, random_state=0, **flags):
+    def make(n=120, n_tags=4, *, random_state=0, project=None, **flags):
         root = tmp_path / f"photos{len(opened)}"
         root.mkdir()
         features, truth = made_up_features(n, n_tags, random_state)
-        project = Project.init(root, flags={**LIGHT, **flags})
-        opened.append(project)
-        tags = np.asarray(project.store.tags.add([f"tag {number}" for number in range(n_tags)]))
-        found = MadeUp(project, np.empty(0), tags, truth)
+        made = Project.init(root, project=project, flags={**LIGHT, **flags})
+        opened.append(made)
+        tags = np.asarray(made.store.tags.add([f"tag {number}" for number in range(n_tags)]))
+        found = MadeUp(made, np.empty(0), tags, truth)
         found.ids = found.add_photos(features)
         return found
 

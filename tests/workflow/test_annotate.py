@@ -16,7 +16,9 @@ from tagloom.datasets import write_scenes
 from tagloom.exceptions import InvalidInputError, LabelsFileError, PhotosError, SettingsError, StoreBusyError
 from tagloom.images import pool
 from tagloom.store import FolderCache
+from tagloom.tuning.evaluation import cross_validate
 from tagloom.workflow.annotate import annotate
+from tagloom.workflow.learners import get_learner
 from tagloom.workflow.logs import stop_logging
 from tagloom.workflow.results import top_suggestions
 from tagloom.workflow.settings import Settings
@@ -73,6 +75,34 @@ def test_from_folder_and_labels_to_keywords(photos, tmp_path):
     prior, supervised, ours = (value for _, value in result.comparison.rows)
     assert prior < min(supervised, ours)
     assert (out / ".tagloom" / "logs" / "tagloom.log").exists()
+
+
+def test_the_report_tells_how_good_it_is_where_labels_suffice(photos, tmp_path):
+    names = sorted(path.name for path in photos.glob("*.jpg"))
+    with open(photos / "truth.csv", newline="", encoding="utf-8") as handle:
+        truth = list(csv.DictReader(handle))
+    (photos / "labels.csv").write_text(
+        "file,tags\n" + "".join(f"{row['file']},{row['tags']}\n" for row in truth if row["file"] in names[:24]),
+        encoding="utf-8",
+    )
+    settings = Settings(descriptors=("color", "edges"), n_workers=1, method="ridge")
+    result = annotate(photos, photos / "labels.csv", tmp_path / "out", settings, evaluate=True)
+    found, learner = result.evaluation, get_learner("ridge")
+    X = learner.features(result.X, result.groups)
+    expected = cross_validate(learner.make(settings.n_neighbors, result.groups), X, result.Y)
+    assert (found.map, found.map_low, found.map_high) == (expected.map, expected.map_low, expected.map_high)
+    assert (found.n_photos, found.n_labeled, found.method) == (60, 24, "ridge")
+    assert {one.tag for one in found.tags} == set(result.tags)
+    assert f"{found.map:.3f} ({found.map_low:.3f}" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert result.why_not_evaluated == ""
+    assert result.seconds["evaluating"] > 0.0
+    plain = annotate(photos, photos / "labels.csv", tmp_path / "out", settings)
+    assert plain.evaluation is None
+    assert "measured-title" not in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    yes_only = Settings(descriptors=("color", "edges"), n_workers=1, method="ridge", absent_means="unknown")
+    without = annotate(photos, photos / "labels.csv", tmp_path / "out", yes_only, evaluate=True)
+    assert without.evaluation is None
+    assert "0 times a no" in without.why_not_evaluated
 
 
 def test_a_topic_model_shows_its_topics_in_the_report(photos, tmp_path):
@@ -172,7 +202,7 @@ def test_results_may_lie_among_the_photos(photos):
     assert len(again.photos) == 60
 
 
-@pytest.mark.parametrize("method", ["ridge", "harmonic", "consistency", "neighbors", "smoothed-ridge"])
+@pytest.mark.parametrize("method", ["ridge", "harmonic", "consistency", "neighbors", "smoothed-ridge", "auto"])
 def test_every_method_runs(photos, tmp_path, method):
     settings = Settings(descriptors=("color",), n_workers=1, method=method, n_keywords=0)
     result = annotate(photos, photos / "labels.csv", tmp_path / "out", settings)
@@ -196,7 +226,7 @@ def test_a_wrong_start_says_what_to_do(photos, tmp_path):
         annotate(tmp_path / "bare", photos / "labels.csv", tmp_path / "out", LIGHT)
     with pytest.raises(LabelsFileError):
         annotate(photos, photos / "missing.csv", tmp_path / "out", LIGHT)
-    with pytest.raises(SettingsError, match="choose one of smoothed-ridge"):
+    with pytest.raises(SettingsError, match="choose one of auto, smoothed-ridge"):
         annotate(photos, photos / "labels.csv", tmp_path / "out", Settings(method="magic"))
     with pytest.raises(InvalidInputError, match="no feature group or descriptor 'smell'"):
         annotate(photos, photos / "labels.csv", tmp_path / "out", Settings(descriptors=("smell",)))

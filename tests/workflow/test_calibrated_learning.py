@@ -6,6 +6,7 @@ from scipy import sparse
 
 from tagloom.methods import HarmonicPropagation, LaplacianTopicModel
 from tagloom.tuning import CalibratedAnnotator, debias_labels
+from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.calibrated_learning import Calibration, correct_named, learn, too_few
 from tests.workflow.made_labels import labels_of
 
@@ -35,6 +36,30 @@ def test_an_annotator_with_probabilities_of_its_own_is_fitted_once(counts):
     assert (found.kind, found.calibration) == ("probability", None)
     expected = CalibratedAnnotator(HarmonicPropagation(5), random_state=1).fit(X, said)
     np.testing.assert_allclose(found.values, expected.probabilities_, atol=1e-6)
+
+
+def test_auto_is_told_which_labels_are_a_sample_and_corrected_for_what_was_not_named():
+    rng = np.random.default_rng(0)
+    truth = (rng.random((400, 6)) < 0.3).astype(np.int8)
+    X = (truth @ rng.normal(size=(6, 8)) + 0.7 * rng.normal(size=(400, 8))).astype(np.float32)
+    listed = np.arange(400) < 150
+    said = np.full(truth.shape, -1, dtype=np.int8)
+    said[:150] = np.where((truth[:150] == 1) & (rng.random((150, 6)) < 0.6), 1, -1)
+    judged = 150 + np.flatnonzero(truth[150:, 0] == 1)[:30]
+    said[judged, 0] = 1
+    labels = labels_of(said, listed=listed, reviewed=[True] + [False] * 5)
+    annotator = AutoAnnotator(random_state=0, n_threads=1)
+    found = learn(annotator, X, labels, precision=0.9)
+    assert (found.kind, found.calibration) == ("probability", None)
+    assert 0.4 < found.completeness < 0.9
+    sample = np.where(listed[:, None], labels.Y, -1)
+    expected = AutoAnnotator(random_state=0, n_threads=1, calibration="platt").fit(X, labels.Y, sample).probabilities_
+    expected = expected.astype(np.float32)
+    correct_named(expected, said, labels.forgettable, listed, found.completeness)
+    np.testing.assert_allclose(found.values[:, 1:], expected[:, 1:], rtol=1e-5)
+    # What was forgotten is expected, too.
+    hidden = np.setdiff1d(np.arange(150, 400), judged)
+    assert found.values[hidden, 1:].sum() == pytest.approx(truth[hidden, 1:].sum(), rel=0.25)
 
 
 def test_what_is_too_few_is_said(counts):
@@ -72,6 +97,7 @@ def test_named_tags_are_corrected_as_positive_unlabelled_learning_does():
     expected = values.copy()
     forgotten = debias_labels(said, values, 0.5).targets
     absent = touched[:, None] & (said == -1)
-    expected[:, :2] = np.where(absent, forgotten, np.minimum(values / 0.5, 1.0))[:, :2]
+    # Where the quotient is above 1 a twentieth of the doubt stays: the order of photos is kept.
+    expected[:, :2] = np.minimum(np.where(absent, forgotten, values / 0.5), 1.0 - 0.05 * (1.0 - values))[:, :2]
     correct_named(values, said, np.array([True, True, False]), touched, 0.5)
     np.testing.assert_allclose(values, expected, rtol=1e-5)

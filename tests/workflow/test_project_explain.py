@@ -89,7 +89,7 @@ def test_a_label_moves_the_score_as_its_weight_says(photos):
         assert after.score == pytest.approx(found.score + moved, abs=1e-6)
 
 
-@pytest.mark.parametrize("method", ["consistency", "neighbors", "laprls", "nova", "sfss"])
+@pytest.mark.parametrize("method", ["consistency", "neighbors", "laprls", "nova", "sfss", "auto"])
 def test_other_methods_say_how_well_they_are_explained(photos, method):
     with Project.open(photos, flags=LIGHT) as project:
         project.train(method)
@@ -99,7 +99,7 @@ def test_other_methods_say_how_well_they_are_explained(photos, method):
         assert found.groups_exact == (method == "nova")
         assert any("By photos" in note for note in found.notes) != found.photos_exact
         assert found.error == max(abs(found.photos_rest), abs(found.groups_rest))
-        if method == "sfss" and found.kind == "probability":
+        if method in ("sfss", "auto") and found.kind == "probability":
             assert found.score == pytest.approx(np.log(found.value / (1 - found.value)), rel=1e-5)
             assert any("log-odds" in note for note in found.notes)
 

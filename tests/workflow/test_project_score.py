@@ -56,15 +56,24 @@ def test_new_photos_get_the_numbers_of_the_linear_model(made_up, n_said):
     assert {row.photo_id for row in made.project.suggest(n=1)} >= set(ids.tolist())
 
 
-def test_a_model_that_is_not_linear_says_what_to_do(made_up):
+@pytest.mark.parametrize("method", ["harmonic", "auto"])
+def test_beside_a_model_that_is_not_linear_a_ridge_scores_new_photos(made_up, method):
     made = made_up(100, 3)
     made.say(range(30))
-    made.project.train("harmonic")
+    made.project.train(method)
+    before = made.project.store.suggestions.load()
     assert made.project.score_new().why_not == ""
-    made.add_photos(_new_features(3))
+    ids = made.add_photos(_new_features(6))
     found = made.project.score_new()
-    assert found.n_scored == 0
-    assert found.why_not == "a model of harmonic scores no new photos; run: tagloom train"
+    assert (found.n_scored, found.why_not) == (6, "")
+    stored = made.project.store.suggestions.load()
+    np.testing.assert_array_equal(stored.scores[:100], before.scores)
+    np.testing.assert_array_equal(stored.photo_ids[100:], ids)
+    assert stored.info == before.info
+    made.project.update()
+    updated = made.project.store.suggestions.load()
+    expected = updated.scores[np.searchsorted(updated.photo_ids, ids)]
+    np.testing.assert_allclose(stored.scores[100:], expected, atol=1e-6)
 
 
 def test_photos_without_features_wait(made_up):

@@ -173,7 +173,7 @@ def test_a_model_trained_meanwhile_keeps_its_suggestions(made_up):
     assert made.project.store.suggestions.load().info["model"] == model
 
 
-@pytest.mark.parametrize("method", ["harmonic", "sfss"])
+@pytest.mark.parametrize("method", ["harmonic", "sfss", "auto"])
 def test_other_models_are_blended_for_changed_tags_only(made_up, method):
     made = made_up(200, 4)
     made.say(range(50))
@@ -192,6 +192,53 @@ def test_other_models_are_blended_for_changed_tags_only(made_up, method):
     assert model == made.project.store.models.active().id
     stored = made.project.store.suggestions.load()
     assert (stored.info["model"], stored.info["method"]) == (model, method)
+
+
+def test_a_second_session_blends_with_the_model_and_not_with_the_first(made_up):
+    made = made_up(200, 3)
+    made.say(range(50))
+    made.project.train("harmonic")
+    store, settings = made.project.store, made.project.settings
+    with Updater(store, settings) as whole:
+        with Updater(store, settings) as first:
+            made.say(range(50, 60), [1])
+            first.update()
+            first.save()
+        made.say(range(60, 70), [1])
+        whole.update()
+        with Updater(store, settings) as second:
+            assert second.update().tag_ids == (made.tags[1],)
+            np.testing.assert_allclose(second.values[:, 1], whole.values[:, 1], rtol=1e-3)
+
+
+def test_a_blended_model_of_scores_gives_way_once_probabilities_can_be_told(made_up):
+    made = made_up(200, 3)
+    made.say(range(12))
+    assert made.project.train("auto").kind == "score"
+    with Updater(made.project.store, made.project.settings) as updater:
+        made.say([12])
+        updater.update()
+        assert updater.kind == "score"
+        made.say(range(13, 50))
+        updater.update()
+        assert updater.kind == "probability"
+        updater.save()
+    assert made.project.store.models.active().settings["method"] == "smoothed-ridge"
+
+
+def test_looks_move_the_probabilities_of_a_blended_tag(made_up):
+    made = made_up(300, 3)
+    made.say(range(60))
+    made.project.train("harmonic")
+    store = made.project.store
+    with Updater(store, made.project.settings) as updater:
+        open_rows = np.arange(60, 300)
+        for row in open_rows[np.argsort(-updater.values[open_rows, 0])][:16]:
+            store.decisions.decide([made.ids[row]], [made.tags[0]], [int(made.truth[row, 0])], origin="suggested")
+        updater.update()
+        left = np.setdiff1d(open_rows, np.flatnonzero(read_labels(store, updater.photo_ids).said[:, 0] != -1))
+        expected, actual = updater.values[left, 0].sum(), made.truth[left, 0].sum()
+        assert 0.5 * actual < expected < 1.6 * actual
 
 
 def test_photos_that_came_since_have_every_tag_solved(made_up):

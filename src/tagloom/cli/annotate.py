@@ -34,6 +34,10 @@ def annotate(
         Path | None,
         typer.Option("--truth", help="Labels file with the true tags: prints how good the suggestions are."),
     ] = None,
+    evaluate: Annotated[
+        bool,
+        typer.Option("--evaluate", help="Measure on the labels how good the suggestions are: more time for learning."),
+    ] = False,
     neighbors: NeighborsOption = None,
     groups: GroupsOption = None,
     encoder: EncoderOption = None,
@@ -67,5 +71,5 @@ def annotate(
     }
     settings = load_settings(flags, os.environ, out / PROJECT_FILE_NAME)
     with RichProgress(quiet=quiet) as progress:
-        result = run(photos, labels, out, settings, truth=truth, retry=retry, progress=progress)
+        result = run(photos, labels, out, settings, truth=truth, evaluate=evaluate, retry=retry, progress=progress)
     show_result(result, as_json)

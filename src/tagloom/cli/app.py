@@ -24,7 +24,9 @@ from tagloom.cli.import_ import import_
 from tagloom.cli.init import init
 from tagloom.cli.label import label
 from tagloom.cli.light import LightCommand, LightGroup
+from tagloom.cli.next import next_
 from tagloom.cli.remove import remove
+from tagloom.cli.report import report
 from tagloom.cli.review import review
 from tagloom.cli.scan import scan
 from tagloom.cli.status import status
@@ -78,6 +80,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "suggest": suggest,
     "explain": explain,
     "evaluate": evaluate,
+    "report": report,
+    "next": next_,
     "review": review,
     "export": export,
     "write": write,

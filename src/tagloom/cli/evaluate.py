@@ -1,5 +1,6 @@
 """``tagloom evaluate``: how good a method is on what was decided."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -36,6 +37,9 @@ def evaluate(
     quick: Annotated[
         bool, typer.Option("--quick", help="Leave out what more labels and each feature group bring: most of the work.")
     ] = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write the page of `tagloom report` with these figures to a file.")
+    ] = None,
     neighbors: NeighborsOption = None,
     groups: GroupsOption = None,
     encoder: EncoderOption = None,
@@ -48,11 +52,12 @@ def evaluate(
 ) -> None:
     """Measure how well a method finds the tags of photos whose labels are hidden from it.
 
-    Figures have intervals of 95 %: on few labels they are wide. No model is stored, and suggestions stay as they are.
+    Figures have intervals of 95 %: on few labels they are wide. They are kept for tagloom report. No model is stored,
+    and suggestions stay as they are.
 
     Example: tagloom evaluate --method ridge --quick
     """
-    from tagloom.cli.console import RichProgress, print_json
+    from tagloom.cli.console import RichProgress, print_json, print_note
     from tagloom.cli.projects import logged, opened
 
     flags = {
@@ -63,12 +68,17 @@ def evaluate(
         "n_workers": workers,
         "n_threads": threads,
     }
-    with opened(project, flags, verbose=verbose) as found, logged(found), RichProgress(quiet=quiet) as progress:
-        result = found.evaluate(folds=folds, n_more=more, curve=not quick, groups=not quick, progress=progress)
-    if as_json:
-        print_json(result.as_dict())
-    else:
-        _print(result, quiet, verbose)
+    with opened(project, flags, verbose=verbose) as found, logged(found):
+        with RichProgress(quiet=quiet) as progress:
+            result = found.evaluate(folds=folds, n_more=more, curve=not quick, groups=not quick, progress=progress)
+        if as_json:
+            print_json(result.as_dict())
+        else:
+            _print(result, quiet, verbose)
+        if report is not None:  # last, so that a file that cannot be written costs no figures
+            found.report(report)
+        if not quiet:
+            print_note("tagloom report shows these figures with the photos" if report is None else f"written: {report}")
 
 
 def _print(result: "Evaluation", quiet: bool, verbose: bool) -> None:

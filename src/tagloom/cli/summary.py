@@ -45,6 +45,7 @@ def summary_as_dict(result: AnnotateResult) -> dict[str, Any]:
             "n_photos": comparison.n_photos,
             "n_tags": comparison.n_tags,
         },
+        "evaluation": plain(result.evaluation),
         "seconds": result.seconds,
         "files": plain(result.files),
     }
@@ -69,6 +70,13 @@ def print_summary(result: AnnotateResult) -> None:
     _print_problems(result)
     if result.comparison is not None:
         print_comparison(result.comparison)
+    if result.evaluation is not None:
+        found = result.evaluation
+        print_line(
+            f"mean average precision on held-out labels: {found.map:.3f} ({found.map_low:.3f} to {found.map_high:.3f})"
+        )
+    if result.why_not_evaluated:
+        print_line(result.why_not_evaluated)
     print_line(f"keywords: {result.files['keywords']}")
     print_line(f"report:   {result.files['report']}")
 

@@ -21,8 +21,10 @@ from tagloom.features import ExtractionCounts
 from tagloom.metadata import KeywordRow, PhotoLabels, name_to_text, read_labels, write_keywords
 from tagloom.methods.topics import LaplacianTopicModel, TopicDescription
 from tagloom.store import FolderCache
+from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.annotation_report import write_annotation_report
 from tagloom.workflow.evaluate import compare_with_truth
+from tagloom.workflow.labels_evaluation import measure_labels
 from tagloom.workflow.learners import get_learner, prepare
 from tagloom.workflow.logs import configure_logging
 from tagloom.workflow.reading import list_photos, make_folder, open_engine
@@ -44,6 +46,7 @@ def annotate(
     settings: Settings | None = None,
     *,
     truth: str | os.PathLike[str] | None = None,
+    evaluate: bool = False,
     retry: bool = False,
     progress: Progress = NO_PROGRESS,
 ) -> AnnotateResult:
@@ -64,6 +67,9 @@ def annotate(
         Default: the defaults.
     truth : path, optional
         Labels file with the true tags of all photos, to see how good the suggestions are; nothing is learned from it.
+    evaluate : bool, default=False
+        Measure by cross-validation on the labels how good the suggestions are, for the report: several times the work
+        of learning.
     retry : bool, default=False
         Try files again that crashed or hung the decoder in an earlier run.
     progress : Progress, optional
@@ -86,6 +92,8 @@ def annotate(
         progress.start(f"learning ({learner.name})", None)
         with threadpool_limits(settings.n_threads):
             annotator = learner.make(settings.n_neighbors, groups)
+            if isinstance(annotator, AutoAnnotator):  # absence is its own business
+                annotator.set_params(absent_means=settings.absent_means, n_threads=settings.n_threads)
             scores = annotator.fit(learner.features(X, groups), Y).transduction_
         progress.finish()
         clock.lap("learning")
@@ -102,6 +110,10 @@ def annotate(
             method=learner.name,
             topics=_topics(annotator, said.vocabulary.names),
         )
+        if evaluate:
+            with threadpool_limits(settings.n_threads):
+                measure_labels(result, learner, settings, progress=progress)
+            clock.lap("evaluating")
         if truth is not None:
             named = {f"tagloom: {learner.name}": scores}
             result.comparison = compare_with_truth(truth, result.photos, result.tags, Y, prepare(X, groups), named)

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tagloom._version import __version__
-from tagloom.core.labels import UNKNOWN, labeled_rows
+from tagloom.core.labels import UNKNOWN
 from tagloom.core.photos import FeatureCache
 from tagloom.methods.topics import TopicDescription
-from tagloom.workflow.report import ReportData, ReportPhoto, UnreadablePhoto, write_report
-from tagloom.workflow.results import AnnotateResult, top_suggestions
+from tagloom.workflow.report import ReportData, UnreadablePhoto, write_report
+from tagloom.workflow.report_photos import add_thumbnails, make_photos, suggestions_first
+from tagloom.workflow.results import AnnotateResult
 from tagloom.workflow.settings import Settings
 
 __all__ = ["write_annotation_report"]
-
-SHOWN_KEYWORDS = 10
 
 
 def write_annotation_report(
@@ -40,13 +39,10 @@ def write_annotation_report(
     settings : Settings
         Shown, with where each value came from.
     """
-    photos = _photos(result, settings.n_keywords)
-    order = sorted(range(len(photos)), key=lambda row: photos[row].is_labeled)  # suggestions first
+    photos = make_photos(result.photos, result.tags.names, result.Y, result.scores, settings.n_keywords)
+    order = suggestions_first(photos)
     typical = {photo.row for topic in result.topics for photo in topic.photos}
-    shown = sorted(typical.union(order[: settings.report_photos]))
-    thumbnails = cache.thumbnails([hashes[row] for row in shown])
-    for row in shown:
-        photos[row] = replace(photos[row], thumbnail=thumbnails.get(hashes[row], b""))
+    add_thumbnails(photos, typical.union(order[: settings.report_photos]), hashes, cache.thumbnails)
     comparison = result.comparison
     write_report(
         path,
@@ -61,25 +57,11 @@ def write_annotation_report(
             settings=settings.rows(),
             notes=_notes(result),
             evaluation=[(f"MAP, {name}", f"{value:.3f}") for name, value in comparison.rows] if comparison else (),
+            measured=result.evaluation,
             topics=_placed(result.topics, order),
             max_photos=settings.report_photos,
         ),
     )
-
-
-def _photos(result: AnnotateResult, n_keywords: int) -> list[ReportPhoto]:
-    n_shown = min(n_keywords or SHOWN_KEYWORDS, SHOWN_KEYWORDS)
-    columns, counts = top_suggestions(result.Y, result.scores, n_shown)
-    names, labeled = result.tags.names, labeled_rows(result.Y)
-    return [
-        ReportPhoto(
-            name,
-            given=[names[tag] for tag in (result.Y[row] == 1).nonzero()[0]],
-            suggestions=[(names[tag], float(result.scores[row, tag])) for tag in columns[row, : counts[row]]],
-            labeled=bool(labeled[row]),
-        )
-        for row, name in enumerate(result.photos)
-    ]
 
 
 def _placed(topics: Sequence[TopicDescription], order: Sequence[int]) -> list[TopicDescription]:
@@ -92,7 +74,8 @@ def _placed(topics: Sequence[TopicDescription], order: Sequence[int]) -> list[To
 
 
 def _notes(result: AnnotateResult) -> list[str]:
-    notes = [f"Labels file, line {item.line}: no photo {item.name!r}." for item in result.labels.unmatched[:20]]
+    notes = [result.why_not_evaluated] if result.why_not_evaluated else []
+    notes += [f"Labels file, line {item.line}: no photo {item.name!r}." for item in result.labels.unmatched[:20]]
     if len(result.labels.unmatched) > 20:
         notes.append(f"… and {len(result.labels.unmatched) - 20} more names without a photo.")
     n_positive = (result.Y == 1).sum(axis=0)

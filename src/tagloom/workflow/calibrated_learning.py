@@ -11,7 +11,8 @@ from scipy import sparse
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning import CalibratedAnnotator, estimate_completeness
-from tagloom.workflow.judged_tags import lower_to_latest
+from tagloom.tuning.auto import AutoAnnotator
+from tagloom.workflow.judged_tags import lower_to_latest, use_looks
 from tagloom.workflow.probability_map import (
     ProbabilityMap,
     ScoreScale,
@@ -37,6 +38,8 @@ __all__ = [
 MIN_PHOTOS, MIN_YES = 20, 20
 #: Named tags that it takes to estimate which share of the true ones is named.
 MIN_NAMED = 100
+#: Share of the doubt of being named that is left in any case of having the tag.
+LEAST_DOUBT = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +89,9 @@ class Numbers:
     why_scores : str
         Why there are no probabilities.
     calibration : Calibration or None
-        How scores become probabilities.
+        How scores become probabilities; None where the annotator sees to that itself.
+    completeness : float or None
+        Share of the true tags that are named; None where it was not looked at.
     """
 
     annotator: Annotator
@@ -95,6 +100,7 @@ class Numbers:
     thresholds: NDArray[np.float64]
     why_scores: str = ""
     calibration: Calibration | None = field(default=None)
+    completeness: float | None = None
 
 
 def tells_probabilities(annotator: Annotator) -> bool:
@@ -138,21 +144,23 @@ def learn(
 
     Notes
     -----
-    An annotator that tells probabilities itself is fitted once, and those are taken.
+    An annotator that tells probabilities itself is fitted once, and those are taken. `AutoAnnotator` is told which
+    labels are a sample, and its probabilities follow named tags and looks as those of the others do.
     """
     why = too_few(labels)
     if why:
         annotator.fit(X, labels.Y)
         scores = np.asarray(annotator.transduction_, dtype=np.float32)
         return Numbers(annotator, scores, SCORE, np.asarray(annotator.thresholds_, dtype=np.float64), why)
+    if isinstance(annotator, AutoAnnotator):
+        return _learn_auto(annotator, X, labels, precision)
     if tells_probabilities(annotator):
         own: Any = annotator.fit(X, labels.Y)
         values = own.probabilities_.astype(np.float32)
         lower_to_latest(values, labels, np.arange(values.shape[1]))
         limit = common_threshold(values, labels.said == UNKNOWN, precision)
         return Numbers(own, values, PROBABILITY, np.full(values.shape[1], limit))
-    # Steps would raise just those photos whose tags happen to be named, and completeness with them.
-    method: Literal["platt", "auto"] = "platt" if labels.named.any() else "auto"
+    method = _calibration_method(labels)
     wrapper = _SparseCalibrated if sparse.issparse(X) else CalibratedAnnotator
     fitted = wrapper(annotator, method=method, random_state=0).fit(X, labels.Y, _sample(labels))
     values = fitted.probabilities_.astype(np.float32)
@@ -165,7 +173,28 @@ def learn(
     limit = common_threshold(values, labels.said == UNKNOWN, precision)
     maps = ProbabilityMap.of(fitted.map_), ProbabilityMap.of(fitted.new_map_)
     calibration = Calibration(*maps, fitted._scale, completeness)
-    return Numbers(fitted.annotator_, values, PROBABILITY, np.full(values.shape[1], limit), calibration=calibration)
+    limits = np.full(values.shape[1], limit)
+    return Numbers(fitted.annotator_, values, PROBABILITY, limits, calibration=calibration, completeness=completeness)
+
+
+def _learn_auto(annotator: AutoAnnotator, X: Any, labels: TrainingLabels, precision: float) -> Numbers:
+    """Fit an annotator that leaves out and calibrates by itself; what it is told of the labels is as for others."""
+    annotator.set_params(calibration=_calibration_method(labels)).fit(X, labels.Y, _sample(labels))
+    values = annotator.probabilities_.astype(np.float32)
+    completeness = _completeness(labels, annotator.probabilities_)
+    correct_named(values, labels.said, labels.forgettable, labels.listed, completeness)
+    # Log-odds of decided photos are what is said without their labels: nothing is to be fitted again for that.
+    scores, columns = annotator.transduction_.astype(np.float32), np.arange(values.shape[1])
+    use_looks(
+        values, scores, labels, columns, lambda tags, _: scores[:, tags], is_held_out=True, trusted=~annotator.seen_
+    )
+    limit = common_threshold(values, labels.said == UNKNOWN, precision)
+    return Numbers(annotator, values, PROBABILITY, np.full(values.shape[1], limit), completeness=completeness)
+
+
+def _calibration_method(labels: TrainingLabels) -> Literal["platt", "auto"]:
+    # Steps would raise just those photos whose tags happen to be named, and completeness with them.
+    return "platt" if labels.named.any() else "auto"
 
 
 def _sample(labels: TrainingLabels) -> LabelMatrix | None:
@@ -206,7 +235,8 @@ def correct_named(
     Notes
     -----
     See `tagloom.tuning.PositiveUnlabeledAnnotator`: g/c, and on a listed photo that lacks the tag the probability that
-    it was forgotten, (1 - c)/c · g/(1 - g).
+    it was forgotten, (1 - c)/c · g/(1 - g). Both may come out above 1, and are kept below 1 - (1 - g)/20: the order
+    of photos stays, and none is certain.
     """
     if completeness >= 1.0 or not named.any():
         return
@@ -214,7 +244,8 @@ def correct_named(
     absent = listed[:, None] & (said[:, named] == UNKNOWN)
     odds = given / np.maximum(1.0 - given, np.finfo(np.float32).tiny)
     forgotten = (1.0 - completeness) / completeness * odds
-    values[:, named] = np.minimum(np.where(absent, forgotten, given / completeness), 1.0)
+    most = 1.0 - LEAST_DOUBT * (1.0 - given)
+    values[:, named] = np.minimum(np.where(absent, forgotten, given / completeness), most)
 
 
 def _completeness(labels: TrainingLabels, probabilities: NDArray[np.float64]) -> float:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 from tagloom.workflow.report_text import escaped
 
 if TYPE_CHECKING:
-    from tagloom.workflow.project_evaluate import CurvePoint, Evaluation
+    from tagloom.workflow.evaluation_data import CurvePoint, Evaluation
 
 __all__ = ["evaluation_fragment"]
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 420.0, 220.0, 44.0, 32.0, 10.0
 
 
-def evaluation_fragment(found: "Evaluation") -> str:
+def evaluation_fragment(found: "Evaluation", note: str = "") -> str:
     """Return a section of a page: figures of held-out photos, tags, the learning curve, feature groups.
 
     It holds no script and no style, so that it fits a page with a strict policy; its classes are those of the report.
@@ -22,8 +22,11 @@ def evaluation_fragment(found: "Evaluation") -> str:
     ----------
     found : Evaluation
         What `tagloom.Project.evaluate` returns.
+    note : str, default=""
+        A sentence to begin with, such as when that was.
     """
-    parts = [_summary(found), _curve(found), _groups(found), _tags(found)]
+    parts = [f"<p>{escaped(note)}</p>"] if note else []
+    parts += [_summary(found), _curve(found), _groups(found), _tags(found)]
     parts += [f'<p class="note">{escaped(note)}</p>' for note in found.notes]
     body = "\n".join(part for part in parts if part)
     return (

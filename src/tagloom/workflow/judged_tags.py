@@ -46,6 +46,7 @@ def use_looks(
     solve: Solver,
     *,
     is_held_out: bool = False,
+    trusted: NDArray[np.bool_] | None = None,
 ) -> None:
     """Bring probabilities of tags that a person goes through to what the looks say, in place.
 
@@ -61,9 +62,13 @@ def use_looks(
         Gives scores of columns that were learnt without some of their entries.
     is_held_out : bool, default=False
         Whether the given probabilities of decided photos are what is said without their labels.
+    trusted : array of bool, shape (n,), optional
+        Photos of which ``solve`` gives scores that do not know their labels. Default: all.
     """
     reviewed = np.flatnonzero(labels.reviewed[columns])
     evidence = labels.evidence(columns[reviewed])
+    if trusted is not None:
+        evidence &= trusted[:, None]
     Y = labels.Y[:, columns[reviewed]]
     fewest = np.minimum(((Y == 1) & evidence).sum(axis=0), ((Y == 0) & evidence).sum(axis=0))
     judged = fewest >= FEWEST

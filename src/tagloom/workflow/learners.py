@@ -26,6 +26,7 @@ from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.visual_words import visual_words
 
 __all__ = [
+    "DEFAULT_METHOD",
     "ENTRY_POINT_GROUP",
     "LEARNERS",
     "SMOOTHED_RIDGE",
@@ -39,6 +40,7 @@ __all__ = [
 
 ENTRY_POINT_GROUP = "tagloom.annotators"
 SMOOTHED_RIDGE = "smoothed-ridge"
+DEFAULT_METHOD = "auto"
 SMOOTHING = 0.5  # the figures behind it are in docs/methods.md
 
 
@@ -72,6 +74,12 @@ LEARNERS = {
     learner.name: learner
     for learner in (
         Learner(
+            DEFAULT_METHOD,
+            "chooses and combines kernels of the feature groups on your own labels",
+            lambda n_neighbors, groups: AutoAnnotator(groups, n_neighbors=n_neighbors, random_state=0),
+            as_extracted,
+        ),
+        Learner(
             SMOOTHED_RIDGE,
             "regularised least squares, its scores smoothed over the neighbour graph of all photos",
             lambda n_neighbors, groups: RegularizedLeastSquares(smoothing=SMOOTHING, n_neighbors=n_neighbors),  # noqa: ARG005
@@ -97,12 +105,6 @@ LEARNERS = {
             "sfss",
             "SFSS: one set of features for all tags, scores spread over the neighbour graph",
             lambda n_neighbors, groups: SFSS(n_neighbors=n_neighbors, tol=1e-4),  # noqa: ARG005
-        ),
-        Learner(
-            "auto",
-            "chooses and combines kernels of the feature groups on your own labels; slower, best with few labels",
-            lambda n_neighbors, groups: AutoAnnotator(groups, n_neighbors=n_neighbors, random_state=0),
-            as_extracted,
         ),
         Learner(
             "nova",
@@ -141,7 +143,7 @@ def get_learner(name: str) -> Learner:
     """
     learners = all_learners()
     if name == "default":
-        name = next(iter(learners))
+        name = DEFAULT_METHOD
     try:
         return learners[name]
     except KeyError:

@@ -1,5 +1,6 @@
-"""Verbs that look into a project's model: how good it is, and why it says what it says."""
+"""Verbs that look into a project's model: how good it is, why it says what it says, and what to label next."""
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from tagloom.core.progress import NO_PROGRESS, Progress
@@ -9,12 +10,15 @@ from tagloom.workflow.project_names import PhotoName
 if TYPE_CHECKING:
     from tagloom.workflow.project_evaluate import Evaluation
     from tagloom.workflow.project_explain import ExplainResult, ProjectExplainer
+    from tagloom.workflow.project_next import NextPhotos
+    from tagloom.workflow.project_report import ReportResult
+    from tagloom.workflow.stored_evaluation import LastEvaluation
 
 __all__ = ["InsightVerbs"]
 
 
 class InsightVerbs(ProjectBase):
-    """What a project can tell about its model."""
+    """What a project can tell about its model, and what would make it better."""
 
     _explainer: "ProjectExplainer | None" = None
 
@@ -34,6 +38,24 @@ class InsightVerbs(ProjectBase):
         return evaluate(
             self.store, self.settings, method, folds=folds, n_more=n_more, curve=curve, groups=groups, progress=progress
         )
+
+    def last_evaluation(self) -> "LastEvaluation | None":
+        """Return what was measured last, and whether anything was decided since; None if nothing ever was."""
+        from tagloom.workflow.stored_evaluation import last_evaluation
+
+        return last_evaluation(self.store)
+
+    def report(self, path: str | os.PathLike[str]) -> "ReportResult":
+        """Write a page of all photos and the last evaluation (see `tagloom.workflow.project_report.report`)."""
+        from tagloom.workflow.project_report import report
+
+        return report(self.store, self.settings, path)
+
+    def next_photos(self, n: int = 20, strategy: str | None = None) -> "NextPhotos":
+        """Return the photos to label next (see `tagloom.workflow.project_next.next_photos`)."""
+        from tagloom.workflow.project_next import next_photos
+
+        return next_photos(self.store, self.settings, n, strategy=strategy)
 
     def explain(self, photo: PhotoName, tag: str, *, n: int = 8, base: Any = None) -> "ExplainResult":
         """Say why a photo has its score for a tag (see `tagloom.workflow.project_explain.ProjectExplainer`)."""

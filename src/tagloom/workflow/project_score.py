@@ -1,20 +1,22 @@
 """Suggestions for photos that came after training, by the stored model as it is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.labels import UNKNOWN
 from tagloom.exceptions import PhotosError, StoreError
 from tagloom.store.models import StoredSuggestions
 from tagloom.store.project import ProjectStore
-from tagloom.workflow.calibrated_learning import Calibration
+from tagloom.workflow.calibrated_learning import Calibration, correct_named
 from tagloom.workflow.project_features import FeatureRows, load_rows
 from tagloom.workflow.project_results import Result
 from tagloom.workflow.project_suggest import PROBABILITY
 from tagloom.workflow.settings import Settings
 from tagloom.workflow.trained_model import FeaturesUsed, load_scaler
+from tagloom.workflow.updated_numbers import UpdatedNumbers
 
 __all__ = ["ScoreResult", "score_new"]
 
@@ -51,8 +53,7 @@ def score_new(store: ProjectStore, settings: Settings) -> ScoreResult:
     Returns
     -------
     ScoreResult
-        A model that is not linear is not stored whole, and one trained on other features cannot score these:
-        ``why_not`` says so.
+        A model trained on other features cannot score these: ``why_not`` says so.
 
     Raises
     ------
@@ -62,7 +63,8 @@ def score_new(store: ProjectStore, settings: Settings) -> ScoreResult:
     Notes
     -----
     New photos get the model's linear scores, and their probabilities by the map that was learnt for photos never seen.
-    They are not smoothed over the graph: the next training or update does that.
+    They are not smoothed over the graph: the next training or update does that. A model that is not linear is not
+    stored whole; beside it a ridge is fitted to the same labels, and new photos get what an update would give them.
     """
     with store.lock():
         model, stored = store.models.active(), store.suggestions.load()
@@ -72,11 +74,6 @@ def score_new(store: ProjectStore, settings: Settings) -> ScoreResult:
         if not len(new):
             return ScoreResult(model=model.id, n_scored=0)
         arrays, info = store.models.load(model.id)
-        if not info.get("is_linear"):
-            method = model.settings.get("method", "")
-            return ScoreResult(
-                model=model.id, n_scored=0, why_not=f"a model of {method} scores no new photos; run: tagloom train"
-            )
         with store.cache() as cache:
             try:
                 rows = load_rows(store, cache, settings, photo_ids=new, compute=False)
@@ -85,8 +82,32 @@ def score_new(store: ProjectStore, settings: Settings) -> ScoreResult:
         if not FeaturesUsed.of(rows).fits(model):
             why = "the model was trained on other features; run: tagloom train"
             return ScoreResult(model=model.id, n_scored=0, why_not=why)
-        _save(store, stored, rows.ids, _values(rows, arrays, info), info["tag_ids"])
+        if info.get("is_linear"):
+            _save(store, stored, rows.ids, _values(rows, arrays, info), info["tag_ids"])
+        else:
+            found = _values_beside(store, settings, rows.ids)
+            if found is None or found.kind != info["kind"]:
+                method = model.settings.get("method", "")
+                why = f"a model of {method} on so few labels scores no new photos; run: tagloom train"
+                return ScoreResult(model=model.id, n_scored=0, why_not=why)
+            _save(store, stored, rows.ids, found.values, found.tag_ids.tolist())
     return ScoreResult(model=model.id, n_scored=len(rows.ids))
+
+
+def _values_beside(store: ProjectStore, settings: Settings, photo_ids: NDArray[np.int64]) -> UpdatedNumbers | None:
+    """Return numbers of photos that a model which is not linear has not seen, None where there are none.
+
+    They are what an update gives such photos: those of a ridge, with the mean and spread of the model's.
+    """
+    from tagloom.workflow.project_update import Updater
+
+    with Updater(store, settings) as updater:
+        updater.update()
+        found = updater.numbers
+    places = np.searchsorted(found.photo_ids, photo_ids)
+    if not np.array_equal(found.photo_ids[np.minimum(places, len(found.photo_ids) - 1)], photo_ids):
+        return None
+    return replace(found, photo_ids=photo_ids, values=found.values[places])
 
 
 def _values(rows: FeatureRows, arrays: dict[str, NDArray[Any]], info: dict[str, Any]) -> NDArray[np.float32]:
@@ -97,7 +118,8 @@ def _values(rows: FeatureRows, arrays: dict[str, NDArray[Any]], info: dict[str, 
     calibration = Calibration.load(arrays, info["completeness"])
     values = calibration.new.probabilities(scores, calibration.scale)
     named = np.isin(info["tag_ids"], info.get("forgettable", info["silence_is_no"]))
-    values[:, named] = np.minimum(values[:, named] / calibration.completeness, 1.0)
+    nothing_said = np.full(values.shape, UNKNOWN, dtype=np.int8)
+    correct_named(values, nothing_said, named, np.zeros(len(values), dtype=bool), calibration.completeness)
     return values
 
 

@@ -86,6 +86,13 @@ class OpenSuggestions:
         """Which open entries are above the limits."""
         return self.open & (self.values > self.limits)
 
+    def values_of(self, photo_ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the numbers of some photos, each named once; NaN where there are none."""
+        found = np.full((len(photo_ids), len(self.tag_ids)), np.nan, dtype=np.float32)
+        _, wanted, there = np.intersect1d(photo_ids, self.photo_ids, assume_unique=True, return_indices=True)
+        found[wanted] = self.values[there]
+        return found
+
 
 def suggest(
     store: ProjectStore,
@@ -103,7 +110,7 @@ def suggest(
     store : ProjectStore
         The project.
     photos : one or several of int, str, bytes or path, optional
-        Default: all that are present.
+        Default: all that are present or out of reach.
     n : int, default=5
         How many for each photo at most; 0 means all.
     threshold : float, optional
@@ -130,7 +137,7 @@ def suggest(
 def open_suggestions(
     store: ProjectStore, photo_ids: ArrayLike | None = None, *, threshold: float | None = None
 ) -> OpenSuggestions | None:
-    """Return the latest numbers for present photos, or None if there are none.
+    """Return the latest numbers for photos that are present or out of reach, or None if there are none.
 
     Parameters
     ----------
@@ -144,8 +151,9 @@ def open_suggestions(
     stored = store.suggestions.load()
     if stored is None:
         return None
-    present = store.photos.table(photo_ids, state="present").ids
-    rows = np.flatnonzero(np.isin(stored.photo_ids, present))
+    table = store.photos.table(photo_ids)
+    there = table.ids[[state != "missing" for state in table.states]]  # out of reach is not gone
+    rows = np.flatnonzero(np.isin(stored.photo_ids, there))
     ids, values = stored.photo_ids[rows], stored.scores[rows]
     limits = np.full(len(stored.tag_ids), np.inf) if stored.thresholds is None else stored.thresholds
     tag_ids, values, limits = _merge_columns(store, stored.tag_ids, values, limits)

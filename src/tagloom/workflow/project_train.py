@@ -184,11 +184,10 @@ def _quality(trained: Trained, labels: TrainingLabels) -> dict[str, Any]:
     """Return the fields of a result that say what the numbers are and how good."""
     numbers = trained.numbers
     is_probability = numbers.kind == PROBABILITY
-    calibration = numbers.calibration
     return {
         "kind": numbers.kind,
         "why_scores": numbers.why_scores,
-        "completeness": calibration.completeness if calibration is not None and labels.named.any() else None,
+        "completeness": numbers.completeness if labels.named.any() else None,
         "fit_map": _map(labels.said, numbers.annotator.transduction_),
         "held_out_map": _map(labels.said, numbers.values) if is_probability else None,
         "n_above": int(((numbers.values > numbers.thresholds) & (labels.said == UNKNOWN)).sum()),

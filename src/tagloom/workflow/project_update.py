@@ -16,13 +16,14 @@ from tagloom.exceptions import StoreBusyError, StoreError
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph
 from tagloom.store.project import ProjectStore
+from tagloom.workflow.blended_numbers import log_odds
 from tagloom.workflow.calibrated_learning import too_few
-from tagloom.workflow.judged_tags import lower_to_latest, use_looks
+from tagloom.workflow.judged_tags import Solver, use_looks
 from tagloom.workflow.looks import Looks
 from tagloom.workflow.probability_map import common_threshold
 from tagloom.workflow.project_features import load_rows
 from tagloom.workflow.project_results import Result
-from tagloom.workflow.project_suggest import PROBABILITY
+from tagloom.workflow.project_suggest import PROBABILITY, SCORE
 from tagloom.workflow.ridge_learning import RidgeLearner, choose_strength, learn_ridge
 from tagloom.workflow.settings import Settings
 from tagloom.workflow.stored_graph import KeptGraph
@@ -96,7 +97,8 @@ class Updater:
     stored are held out.
 
     Other models cannot be updated tag by tag: for their changed tags a smoothed ridge on the same features is solved,
-    brought to the mean and spread of the model's numbers (log-odds of probabilities), and the mean of the two is taken.
+    brought to the mean and spread of the model's numbers (log-odds of probabilities), and the two are mixed: see
+    `tagloom.workflow.blended_numbers`. A model of scores gives way to a smoothed ridge once probabilities can be told.
 
     Probabilities of tags whose suggestions a person has judged follow what was said one by one: see
     `tagloom.workflow.judged_tags`.
@@ -228,7 +230,7 @@ class Updater:
     def _is_due(self, labels: TrainingLabels) -> bool:
         """Tell whether the penalty and the map to probabilities are to be chosen anew, which concerns all tags."""
         if self._start.is_blended:
-            return False
+            return self.kind == SCORE and not too_few(labels)
         if self._start.strength is None or (self._start.calibration is None and not too_few(labels)):
             return True
         return self._n_fitted < SETTLED_PHOTOS and labels.n_labeled >= 2 * self._n_fitted
@@ -260,13 +262,18 @@ class Updater:
         found = learner.solve(labels.Y, changed)
         values = self._start.numbers_of(found.scores, labels, changed)
         if self.kind == PROBABILITY:
+            scores, without = found.scores, learner.without(labels.Y)
             if self._start.is_blended:
-                lower_to_latest(values, labels, changed, np.zeros(len(changed), dtype=bool))
-            else:
-                use_looks(values, found.scores, labels, changed, learner.without(labels.Y))
+                scores = log_odds(values)
+                without = self._blended_without(without, labels)
+            use_looks(values, scores, labels, changed, without)
         self._keep_coefficients(labels.tag_ids[changed], found.coef, found.intercept)
         limits = self._thresholds_of(values, labels, changed)
         self.numbers = self.numbers.replaced(labels.tag_ids, changed, values, limits)
+
+    def _blended_without(self, solve: Solver, labels: TrainingLabels) -> Solver:
+        """Return what gives log-odds of a blend whose ridge was learnt without some entries, as the model was."""
+        return lambda tags, hidden: log_odds(self._start.numbers_of(solve(tags, hidden), labels, tags))
 
     def _thresholds_of(
         self, values: NDArray[np.float32], labels: TrainingLabels, changed: NDArray[np.intp]

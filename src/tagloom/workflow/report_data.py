@@ -9,7 +9,7 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.methods.topics import TopicDescription
 
 if TYPE_CHECKING:
-    from tagloom.workflow.project_evaluate import Evaluation
+    from tagloom.workflow.evaluation_data import Evaluation
 
 __all__ = ["ReportData", "ReportPhoto", "TagSummary", "UnreadablePhoto", "summarize_tags"]
 
@@ -112,6 +112,8 @@ class ReportData:
         Names and values of measures, where the truth is known; no section without any.
     measured : Evaluation or None, default=None
         What cross-validation on a person's labels found (`tagloom.Project.evaluate`); no section without it.
+    measured_note : str, default=""
+        When that was, and what was decided since.
     topics : sequence of TopicDescription, default=()
         What a topic model has learnt; the rows of its photos are places in ``photos``. No section without any.
     max_photos : int, default=2000
@@ -130,6 +132,7 @@ class ReportData:
     notes: Sequence[str] = ()
     evaluation: Sequence[tuple[str, str]] = ()
     measured: "Evaluation | None" = None
+    measured_note: str = ""
     topics: Sequence[TopicDescription] = ()
     max_photos: int = 2000
 

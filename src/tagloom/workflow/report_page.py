@@ -51,7 +51,7 @@ def render_page(data: ReportData, tags: Sequence[TagSummary]) -> str:
         "facts": _facts(data),
         "notes": "\n".join(f'<p class="note">{escaped(note)}</p>' for note in data.notes),
         "evaluation": _evaluation(data.evaluation),
-        "measured": "" if data.measured is None else evaluation_fragment(data.measured),
+        "measured": "" if data.measured is None else evaluation_fragment(data.measured, data.measured_note),
         "n_tags": f"{len(tags):,}",
         "tag_rows": "\n".join(_tag_row(number, tag, scale) for number, tag in enumerate(tags)),
         "n_listed": f"{len(data.photos):,}",

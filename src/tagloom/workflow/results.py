@@ -16,6 +16,7 @@ from tagloom.features import ExtractionCounts
 from tagloom.metadata import PhotoLabels
 from tagloom.methods.topics import TopicDescription
 from tagloom.workflow.evaluate import Comparison
+from tagloom.workflow.evaluation_data import Evaluation
 
 __all__ = ["AnnotateResult", "top_suggestions"]
 
@@ -48,6 +49,10 @@ class AnnotateResult:
         What a topic model has learnt; empty for other methods. Photos are rows of ``photos``.
     comparison : Comparison or None
         How good the scores are, where the truth was given.
+    evaluation : Evaluation or None
+        What cross-validation on the labels found, where it was asked for and the labels suffice.
+    why_not_evaluated : str
+        Why they do not; empty otherwise.
     seconds : dict
         Wall time of each stage.
     files : dict
@@ -66,6 +71,8 @@ class AnnotateResult:
     method: str
     topics: list[TopicDescription] = field(default_factory=list)
     comparison: Comparison | None = None
+    evaluation: Evaluation | None = None
+    why_not_evaluated: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
 

@@ -12,8 +12,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from tagloom.exceptions import InvalidInputError, StoreError
+from tagloom.exceptions import InvalidInputError, StoreBusyError, StoreError
+from tagloom.graph import NeighborGraph
 from tagloom.store.decisions import Origin
+from tagloom.store.project import ProjectStore
+from tagloom.workflow.choice_features import KeptFeatures, load_choice_features
+from tagloom.workflow.photo_choice import Features
 from tagloom.workflow.project import Project
 from tagloom.workflow.review_jobs import Job
 from tagloom.workflow.review_learning import Learner
@@ -22,6 +26,7 @@ from tagloom.workflow.review_photos import PhotoIndex
 from tagloom.workflow.review_ranking import PhotoQuery, Ranking, moment_text, rank
 from tagloom.workflow.review_views import batch_view, cell_views, photo_view, plan_view, tag_views, teach_ids
 from tagloom.workflow.review_work import job_work
+from tagloom.workflow.stored_graph import graph_of_model
 
 __all__ = ["NothingToUndoError", "ReviewSession"]
 
@@ -30,6 +35,8 @@ N_HISTORY = 20
 _LONGEST_PAUSE = 60.0
 _COMPARED = {"default", "deep"}
 _N_PACE = 200
+#: How long a choice waits for work in the background before it does without features.
+_PATIENCE_SECONDS = 2.0
 
 
 class NothingToUndoError(StoreError):
@@ -79,6 +86,7 @@ class ReviewSession(LiveReview):
         self._exports = None if exports is None else Path(exports)
         self._undo_lock = threading.Lock()
         self._pace: deque[tuple[float, int]] = deque(maxlen=_N_PACE)
+        self._features = KeptFeatures(self._load_features)
         super().__init__(project, make_learner=make_learner, with_looks=with_looks)
 
     def __enter__(self) -> Self:
@@ -151,7 +159,14 @@ class ReviewSession(LiveReview):
 
     def teach(self, tag: int | None, n: int) -> dict[str, Any]:
         """Return photos to label next."""
-        ids, reason = teach_ids(self.state, tag, n)
+        state = self.state
+        ids, reason = teach_ids(
+            state,
+            tag,
+            n,
+            graph=lambda: self._graph(state.photos),
+            features=lambda: self._features.of(state.photos),
+        )
         return {"ids": ids, "reason": reason}
 
     def progress(self) -> dict[str, Any]:
@@ -259,6 +274,21 @@ class ReviewSession(LiveReview):
     def start_job(self, kind: str, options: dict[str, Any] | None = None) -> Job:
         """Start long work (see `tagloom.workflow.review_work`)."""
         return self.jobs.start(kind, job_work(self.project, kind, options or {}, exports=self._exports, who=self._who))
+
+    def _graph(self, photos: PhotoIndex) -> NeighborGraph:
+        found = graph_of_model(self.project.store, photos.ids)
+        if found is None:
+            raise StoreError("the model has no neighbour graph of these photos; train again: tagloom train")
+        return found
+
+    def _load_features(self, photos: PhotoIndex) -> Features:
+        if not self.alone.acquire(timeout=_PATIENCE_SECONDS):
+            raise StoreBusyError("the project is at work in the background; ask again when that has ended")
+        try:
+            with ProjectStore(self.project.folder, make=False) as store:  # a lock of its own, as threads need
+                return load_choice_features(store, self.project.settings, photos.ids)
+        finally:
+            self.alone.release()
 
     def _turn(self, verb: str) -> dict[str, Any]:
         with self._undo_lock:  # the project's lock tells processes apart, not threads

@@ -143,6 +143,11 @@ class ReviewState:
         return self._values
 
     @property
+    def live(self) -> Flags:
+        """Which tags are in use; one that has become another is not."""
+        return self._live
+
+    @property
     def limits(self) -> NDArray[np.float64]:
         """A tag is suggested above its limit."""
         return self._limits

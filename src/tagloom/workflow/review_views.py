@@ -1,16 +1,18 @@
 """What the review page shows of photos, tags and the project: plain data, made from arrays and a query or two."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tagloom.exceptions import StoreError
 from tagloom.store.decisions import Batch
 from tagloom.store.log import ORIGINS
 from tagloom.store.project import ProjectStore
 from tagloom.store.tags import Tag
-from tagloom.tuning.queries import rank_photos
+from tagloom.workflow.photo_choice import NO_PROBABILITIES, Features, Numbers, choose_photos
 from tagloom.workflow.project_results import plain
+from tagloom.workflow.project_suggest import PROBABILITY
 from tagloom.workflow.project_write import WriteResult
 from tagloom.workflow.review_photos import PhotoIndex
 from tagloom.workflow.review_ranking import Looks, moment_text
@@ -20,7 +22,6 @@ __all__ = ["batch_view", "cell_views", "photo_view", "plan_view", "tag_views", "
 
 N_SUGGESTED = 5
 N_FILES = 2_000
-_TEACH_SEED = 0
 
 
 def tag_views(tags: Sequence[Tag], state: ReviewState) -> list[dict[str, Any]]:
@@ -132,20 +133,46 @@ def plan_view(result: WriteResult, ids: Mapping[bytes, int]) -> dict[str, Any]:
     return {"files": files, "n": len(result.files), "cut": len(result.files) > N_FILES}
 
 
-def teach_ids(state: ReviewState, tag: int | None, n: int) -> tuple[list[int], str]:
-    """Return photos to label next, and why these."""
+def teach_ids(
+    state: ReviewState, tag: int | None, n: int, *, graph: Callable[[], Any], features: Callable[[], Features]
+) -> tuple[list[int], str]:
+    """Return photos to label next, and why these.
+
+    Parameters
+    ----------
+    state : ReviewState
+        Labels and numbers.
+    tag : int or None
+        The tag that is asked about; None: any.
+    n : int
+        How many photos at most.
+    graph : callable
+        Returns the neighbour graph of the photos, or raises a TagloomError.
+    features : callable
+        Returns scaled features of the photos and which of them have any, or raises a TagloomError.
+    """
+    if not len(state.photos):
+        return [], "There are no photos yet."
     with state.lock:
-        if not len(state.photos):
-            return [], "There are no photos yet."
         if tag is None:
-            labels = np.where(state.reviewed, 1, -1).astype(np.int8)
-            reason = "Photos of which nothing is said yet, picked at random: no other choice has taught more so far."
+            said = np.where(state.reviewed, 1, -1).astype(np.int8)
+            about = "Photos of which nothing is said yet"
         else:
-            labels = state.labels[state.place(tag)]
-            reason = "Photos of which nobody has said whether they have this tag, picked at random."
-        # One column is all that the default strategy looks at.
-        rows = rank_photos(np.zeros((len(labels), 1)), labels[:, None], n=n, random_state=_TEACH_SEED)
-        return state.photos.ids[rows].tolist(), reason
+            said = state.labels[state.place(tag)].copy()
+            about = "Photos of which nobody has said whether they have this tag"
+    chosen = choose_photos(said, n, numbers=lambda: _numbers(state, tag), graph=graph, features=features)
+    return state.photos.ids[chosen.rows].tolist(), f"{about}, {chosen.how}."
+
+
+def _numbers(state: ReviewState, tag: int | None) -> Numbers:
+    """Return probabilities and labels of all photos, of one tag or all; copies, so that nobody waits for a choice."""
+    with state.lock:
+        rows = np.flatnonzero(state.live) if tag is None else [state.place(tag)]
+        values, labels = state.values[rows].T.copy(), state.labels[rows].T.copy()
+        is_known = state.kind == PROBABILITY and not np.isnan(values).all()
+    if not is_known:
+        raise StoreError(NO_PROBABILITIES)
+    return values, labels
 
 
 def picture_address(kind: str, photos: PhotoIndex, row: int) -> str:

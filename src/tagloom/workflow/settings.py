@@ -31,8 +31,8 @@ class Settings:
 
     Parameters
     ----------
-    method : str, default="default"
-        The annotator that learns from the labels.
+    method : str, default="auto"
+        The annotator that learns from the labels; "default" stands for the default one.
     n_keywords : int, default=5
         How many tags at most are suggested for a photo; 0 means all.
     n_neighbors : int, default=15
@@ -69,7 +69,7 @@ class Settings:
         For each setting that is not at its default, where it was set.
     """
 
-    method: Annotated[str, Word()] = "default"
+    method: Annotated[str, Word()] = "auto"
     n_keywords: Annotated[int, Integer(0, 100000)] = 5
     n_neighbors: Annotated[int, Integer(1, 1000)] = 15
     descriptors: Annotated[tuple[str, ...], Names()] = ("default",)

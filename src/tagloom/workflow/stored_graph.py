@@ -12,7 +12,7 @@ from tagloom.exceptions import StoreError
 from tagloom.graph import NeighborGraph, knn_graph
 from tagloom.store.project import ProjectStore
 
-__all__ = ["GRAPH_KEY", "HOLDS_GRAPH", "KeptGraph", "features_key"]
+__all__ = ["GRAPH_KEY", "HOLDS_GRAPH", "KeptGraph", "features_key", "graph_of_model", "graph_of_photos"]
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +81,52 @@ def features_key(X: NDArray[Any], n_neighbors: int) -> str:
     for start in range(0, len(X), _ROWS_AT_ONCE):
         digest.update(np.ascontiguousarray(X[start : start + _ROWS_AT_ONCE]).data)
     return digest.hexdigest()
+
+
+def graph_of_model(store: ProjectStore, photo_ids: NDArray[np.int64]) -> NeighborGraph | None:
+    """Return the graph that the active model was trained on, over other rows; no features are read.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    photo_ids : ndarray of int64
+        The rows wanted; a photo that the model has not seen has no neighbours.
+
+    Returns
+    -------
+    NeighborGraph or None
+        None where the model has no graph, or where it is not known which photos its rows are.
+    """
+    model, stored = store.models.active(), store.suggestions.load()
+    if model is None or stored is None or GRAPH_KEY not in model.settings:
+        return None
+    n = int(model.settings.get("n_photos", 0))
+    # Stored together, so that the rows are the same; photos that were scored later come after them.
+    if model.run is None or stored.run != model.run or len(stored.photo_ids) < n:
+        return None
+    found = _find(store, model.settings[GRAPH_KEY], n)
+    return None if found is None else graph_of_photos(found, stored.photo_ids[:n], photo_ids)
+
+
+def graph_of_photos(graph: NeighborGraph, graph_ids: NDArray[np.int64], photo_ids: NDArray[np.int64]) -> NeighborGraph:
+    """Return a graph over other rows: photos that it does not have are without neighbours.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+        A graph.
+    graph_ids : ndarray of int64
+        The photos of its rows, each once.
+    photo_ids : ndarray of int64
+        The rows wanted, each once.
+    """
+    _, wanted, there = np.intersect1d(photo_ids, graph_ids, assume_unique=True, return_indices=True)
+    ones, shape = np.ones(len(wanted)), (len(photo_ids), len(graph_ids))
+    chosen = sparse.csr_array((ones, (wanted, there)), shape=shape)
+    weights = sparse.csr_array(chosen @ graph.weights @ chosen.T)
+    weights.sort_indices()
+    return NeighborGraph(weights)
 
 
 def _find(store: ProjectStore, key: str, n: int) -> NeighborGraph | None:

@@ -16,7 +16,10 @@ from tagloom.workflow.project_features import FeatureRows
 from tagloom.workflow.stored_graph import KeptGraph
 from tagloom.workflow.training_labels import TrainingLabels
 
-__all__ = ["FeaturesUsed", "NewModel", "load_scaler", "save_model", "scaler_parts"]
+__all__ = ["OWN_PHOTOS", "OWN_VALUES", "FeaturesUsed", "NewModel", "load_scaler", "save_model", "scaler_parts"]
+
+#: What a model says of its photos, in the file of one that is not linear.
+OWN_PHOTOS, OWN_VALUES = "own_photo_ids", "own_values"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,6 +119,9 @@ def save_model(store: ProjectStore, new: NewModel, *, verb: str) -> int:
     arrays = dict(new.arrays) | {"thresholds": new.thresholds}
     arrays |= {} if new.calibration is None else new.calibration.arrays()
     arrays |= {} if new.graph is None else new.graph.arrays
+    if not new.info.get("is_linear"):
+        # Updates of a model that cannot be solved tag by tag start from its own numbers, and replace those suggested.
+        arrays |= {OWN_PHOTOS: new.features.photo_ids, OWN_VALUES: new.values}
     info = new.info | {
         "kind": new.kind,
         "tags": labels.tags,
@@ -123,8 +129,9 @@ def save_model(store: ProjectStore, new: NewModel, *, verb: str) -> int:
         "groups": described["groups"],
         "column_digests": labels.column_digests,
         "silence_is_no": labels.tag_ids[labels.named].tolist(),
+        "n_yes": (labels.Y == 1).sum(axis=0).tolist(),
         "forgettable": labels.tag_ids[labels.forgettable].tolist(),
-        "completeness": None if new.calibration is None else new.calibration.completeness,
+        "completeness": new.info.get("completeness") if new.calibration is None else new.calibration.completeness,
     }
     registered = settings | {"n_decisions": labels.n_decisions, "n_photos": len(new.features.photo_ids)}
     model = store.models.save(

@@ -12,6 +12,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.features.scaling import GroupScaler
 from tagloom.methods import SFSS, HarmonicPropagation, LocalGlobalConsistency
 from tagloom.store.project import ProjectStore
+from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.calibrated_learning import Numbers, learn, tells_probabilities, too_few
 from tagloom.workflow.learners import Learner, prepare
 from tagloom.workflow.project_features import FeatureRows
@@ -77,7 +78,14 @@ def train_learner(
     if learner.features is not prepare:
         X = learner.features(rows.X, rows.groups)
         annotator = learner.make(settings.n_neighbors, rows.groups)
-        return _train_annotator(annotator, X, labels, settings, None, {}, {})
+        graph: KeptGraph | None = None
+        if isinstance(annotator, AutoAnnotator):
+            annotator.set_params(n_threads=settings.n_threads)
+            if len(X) > 1:
+                # Not for itself: updates smooth a ridge over it, and must not be kept waiting for it.
+                scaled = prepare(rows.X, rows.groups)
+                graph = KeptGraph(store, scaled, settings.n_neighbors, n_threads=settings.n_threads)
+        return _train_annotator(annotator, X, labels, settings, graph, {}, {})
     scaler = GroupScaler(rows.groups).fit(rows.X)
     X = scaler.transform(rows.X)
     key = features_key(X, settings.n_neighbors)
@@ -85,7 +93,7 @@ def train_learner(
     if learner.smoothing is not None:
         return _train_ridge(store, settings, learner.smoothing, X, labels, scaler, key, choice)
     annotator = learner.make(settings.n_neighbors, rows.groups)
-    graph: KeptGraph | None = None
+    graph = None
     if isinstance(annotator, HarmonicPropagation | LocalGlobalConsistency | SFSS) and len(X) > 1:
         graph = KeptGraph(store, X, settings.n_neighbors, n_threads=settings.n_threads)
         annotator.set_params(graph=graph.graph)
@@ -143,6 +151,8 @@ def _train_annotator(
     annotator.set_params(**{name: float(value) if value.ndim == 0 else value for name, value in found.items()})
     numbers = learn(annotator, X, labels, precision=settings.precision)
     arrays, info = _linear_parts(numbers.annotator, scaler)
+    if isinstance(annotator, AutoAnnotator):
+        info |= {"choice": annotator.choice_, "left_out": annotator.left_out_, "completeness": numbers.completeness}
     return Trained(
         numbers=numbers,
         graph=graph,

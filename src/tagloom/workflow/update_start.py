@@ -6,29 +6,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from tagloom.core.labels import UNKNOWN
 from tagloom.exceptions import StoreError
 from tagloom.store.models import Model, StoredSuggestions
 from tagloom.store.project import ProjectStore
-from tagloom.tuning._calibration_map import PRIOR_MEANS
-from tagloom.tuning._held_out import scale_of
-from tagloom.tuning._isotonic import TagSteps
+from tagloom.workflow.blended_numbers import OwnNumbers
 from tagloom.workflow.calibrated_learning import Calibration, correct_named
 from tagloom.workflow.learners import SMOOTHED_RIDGE, SMOOTHING
-from tagloom.workflow.probability_map import ProbabilityMap, ScoreScale, refresh_scale
-from tagloom.workflow.project_suggest import PROBABILITY, SCORE
-from tagloom.workflow.trained_model import FeaturesUsed
+from tagloom.workflow.probability_map import ScoreScale, refresh_scale
+from tagloom.workflow.project_suggest import SCORE
+from tagloom.workflow.trained_model import OWN_PHOTOS, OWN_VALUES, FeaturesUsed
 from tagloom.workflow.training_labels import TrainingLabels
 from tagloom.workflow.updated_numbers import UpdatedNumbers
 
 __all__ = ["Start", "start_from"]
 
 logger = logging.getLogger(__name__)
-
-#: Probabilities are kept this far from 0 and 1 before their log-odds are taken.
-LEAST_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -55,6 +49,8 @@ class Start:
         How its scores become probabilities.
     columns : UpdatedNumbers
         Whose tags the calibration's columns are.
+    own : OwnNumbers or None
+        What a blended model said when it was trained.
     digests : dict of int to str
         For each tag what it was learnt from.
     coef : dict of int to tuple
@@ -72,6 +68,7 @@ class Start:
     n_labeled: int = 0
     calibration: Calibration | None = None
     columns: UpdatedNumbers
+    own: OwnNumbers | None = None
     digests: dict[int, str] = field(default_factory=dict)
     coef: dict[int, tuple[NDArray[np.float64], float]] = field(default_factory=dict)
     scales: dict[int, tuple[float, ...]] = field(default_factory=dict)
@@ -79,7 +76,16 @@ class Start:
     def refitted(self, strength: float, calibration: Calibration | None, labels: TrainingLabels) -> "Start":
         """Return the start of further updates after a fit of everything."""
         columns = replace(self.columns, tag_ids=labels.tag_ids)
-        return replace(self, strength=strength, calibration=calibration, columns=columns, scales={})
+        method = SMOOTHED_RIDGE if self.is_blended else self.method
+        return replace(
+            self,
+            method=method,
+            is_blended=False,
+            strength=strength,
+            calibration=calibration,
+            columns=columns,
+            scales={},
+        )
 
     def described(self, n_labeled: int) -> dict[str, Any]:
         """Return what a model's description holds of it."""
@@ -99,8 +105,8 @@ class Start:
         changed : ndarray of int, shape (k,)
             Their columns in the labels.
         """
-        if self.is_blended:
-            return self._blended(scores, labels, changed)
+        if self.own is not None and self.is_blended:
+            return self.own.blended(scores, labels, changed)
         if self.calibration is not None:
             return self._probabilities(scores, labels, changed, self.calibration)
         return scores
@@ -137,29 +143,6 @@ class Start:
         values = calibration.trained.take(at).probabilities(scores, scale)
         forgettable = labels.forgettable[changed]
         correct_named(values, labels.said[:, changed], forgettable, labels.listed, calibration.completeness)
-        return values
-
-    def _blended(
-        self, scores: NDArray[np.float32], labels: TrainingLabels, changed: NDArray[np.intp]
-    ) -> NDArray[np.float32]:
-        """Return the mean of the model's numbers and the ridge's, brought to their mean and spread."""
-        at = self.numbers.columns_of(labels.tag_ids[changed])
-        is_probability = self.numbers.kind == PROBABILITY
-        Y = labels.Y[:, changed]
-        scale = scale_of(scores, Y)
-        values = scores.copy()
-        if is_probability:
-            zeros = np.zeros(len(at))
-            values = ProbabilityMap(PRIOR_MEANS, zeros, zeros, zeros, TagSteps({})).probabilities(scores, scale)
-        old = np.flatnonzero(at >= 0)
-        if not len(old):
-            return values
-        before = self.numbers.values[:, at[old]].astype(np.float64)
-        before = logit(np.clip(before, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)) if is_probability else before
-        of_model = scale_of(before, Y[:, old])
-        standard = (scores[:, old] - scale.centre[old]) / scale.spread[old]
-        mean = 0.5 * (before + of_model.centre + of_model.spread * standard)
-        values[:, old] = expit(mean) if is_probability else mean
         return values
 
 
@@ -202,7 +185,7 @@ def _of_model(
     stored: StoredSuggestions,
     photo_ids: NDArray[np.int64],
 ) -> Start:
-    numbers, is_complete = _aligned(stored, photo_ids)
+    numbers, has = _aligned(stored, photo_ids)
     is_ridge = info.get("strength") is not None
     completeness = info.get("completeness")
     tag_ids = info["tag_ids"]
@@ -224,14 +207,28 @@ def _of_model(
         n_labeled=int(info.get("n_labeled_at_fit", 0)),
         calibration=Calibration.load(arrays, completeness) if is_ridge and completeness is not None else None,
         columns=replace(numbers, tag_ids=np.asarray(tag_ids, dtype=np.int64)),
+        own=None if is_ridge else _own_numbers(arrays, info, stored, photo_ids),
         # Photos that have come since have no numbers yet: every tag is solved.
-        digests=digests if is_complete else {},
+        digests=digests if has.all() else {},
         coef=coef,
     )
 
 
-def _aligned(stored: StoredSuggestions, photo_ids: NDArray[np.int64]) -> tuple[UpdatedNumbers, bool]:
-    """Return stored numbers for these photos; one that has none gets the smallest of each tag."""
+def _own_numbers(
+    arrays: dict[str, NDArray[Any]], info: dict[str, Any], stored: StoredSuggestions, photo_ids: NDArray[np.int64]
+) -> OwnNumbers:
+    """Return what a model said when it was trained; files of old models have what is suggested now."""
+    tag_ids = np.asarray(info["tag_ids"], dtype=np.int64)
+    if OWN_VALUES in arrays:
+        stored = replace(
+            stored, photo_ids=arrays[OWN_PHOTOS], tag_ids=tag_ids, scores=arrays[OWN_VALUES], thresholds=None
+        )
+    numbers, has = _aligned(stored, photo_ids)
+    return OwnNumbers(numbers, has, dict(zip(tag_ids.tolist(), info.get("n_yes", []), strict=False)))
+
+
+def _aligned(stored: StoredSuggestions, photo_ids: NDArray[np.int64]) -> tuple[UpdatedNumbers, NDArray[np.bool_]]:
+    """Return stored numbers for these photos, and which have some; one that has none gets the smallest of each tag."""
     order = np.argsort(stored.photo_ids)
     at = np.minimum(np.searchsorted(stored.photo_ids, photo_ids, sorter=order), max(len(order) - 1, 0))
     has = stored.photo_ids[order[at]] == photo_ids if len(order) else np.zeros(len(photo_ids), dtype=bool)
@@ -239,4 +236,4 @@ def _aligned(stored: StoredSuggestions, photo_ids: NDArray[np.int64]) -> tuple[U
     values[has] = stored.scores[order[at[has]]]
     values[~has] = stored.scores.min(axis=0) if len(stored.scores) else 0.0
     limits = np.full(len(stored.tag_ids), np.inf) if stored.thresholds is None else stored.thresholds
-    return UpdatedNumbers(photo_ids, stored.tag_ids, values, limits, str(stored.info["kind"])), bool(has.all())
+    return UpdatedNumbers(photo_ids, stored.tag_ids, values, limits, str(stored.info["kind"])), has

@@ -1,0 +1,72 @@
+"""``tagloom next``: which photos to label next."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagloom.cli.options import EncoderOption, GroupsOption, Json, ProjectOption, Quiet, ThreadsOption, Verbose
+
+if TYPE_CHECKING:
+    from tagloom.workflow.project_next import NextPhotos
+
+__all__ = ["next_"]
+
+
+def _strategies(incomplete: str) -> list[str]:
+    """Return strategies that begin as typed, for the shell's completion."""
+    from typing import get_args
+
+    from tagloom.tuning.queries import QueryStrategy
+
+    return [name for name in get_args(QueryStrategy) if name.startswith(incomplete)]
+
+
+def next_(
+    photos: Annotated[int, typer.Option("--photos", "-n", min=1, help="How many photos.")] = 20,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            "--strategy", help="How to choose; a name that is not known lists them.", autocompletion=_strategies
+        ),
+    ] = None,
+    groups: GroupsOption = None,
+    encoder: EncoderOption = None,
+    threads: ThreadsOption = None,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show which photos to label next, the most useful first.
+
+    Only photos of which nothing is said. Not on a terminal, it prints their names and nothing else, one per line, as
+    `tagloom label` takes them.
+
+    Example: tagloom next -n 10
+    """
+    from tagloom.cli.console import print_json
+    from tagloom.cli.projects import opened
+
+    flags = {"descriptors": groups, "encoder": encoder, "n_threads": threads}
+    with opened(project, flags, verbose=verbose) as found:
+        result = found.next_photos(photos, strategy)
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        _print(result, quiet)
+
+
+def _print(result: "NextPhotos", quiet: bool) -> None:
+    from tagloom.cli.console import print_line, print_note, print_table
+    from tagloom.metadata.names import name_to_text
+
+    names = [name_to_text(name) for name in result.photos]
+    if names and sys.stdout.isatty():
+        title = f"{len(names)} of {result.n_unlabeled} photos of which nothing is said"
+        print_table(title, ("", "photo"), [(f"{place}", name) for place, name in enumerate(names, start=1)], n_left=2)
+    else:
+        for name in names:
+            print_line(name)
+    if not quiet:
+        print_note(result.why)

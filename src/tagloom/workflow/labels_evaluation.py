@@ -1,0 +1,47 @@
+"""How good one annotation is, where nothing but its labels is known: cross-validation."""
+
+import time
+
+from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.tuning.evaluation import cross_validate
+from tagloom.workflow.evaluation_data import LEVEL, make_evaluation
+from tagloom.workflow.learners import Learner
+from tagloom.workflow.results import AnnotateResult
+from tagloom.workflow.settings import Settings
+
+__all__ = ["MIN_PHOTOS", "measure_labels"]
+
+#: Labelled photos from which on figures say anything.
+MIN_PHOTOS = 20
+
+
+def measure_labels(
+    result: AnnotateResult, learner: Learner, settings: Settings, *, progress: Progress = NO_PROGRESS
+) -> None:
+    """Measure a learner on the labels of an annotation, and enter into its result what was found or why nothing was.
+
+    Parameters
+    ----------
+    result : AnnotateResult
+        The annotation: features and labels.
+    learner : Learner
+        What to measure.
+    settings : Settings
+        ``n_neighbors``.
+    progress : Progress, optional
+        Told about each fit.
+    """
+    begin = time.perf_counter()
+    Y, n_labeled = result.Y, result.n_labeled
+    n_yes, n_no = int((Y == 1).sum()), int((Y == 0).sum())
+    if n_labeled < MIN_PHOTOS or not n_yes or not n_no:
+        result.why_not_evaluated = (
+            f"How good the suggestions are cannot be told: that takes {MIN_PHOTOS} labelled photos and tags that some "
+            f"of them have and some have not; there are {n_labeled}, {n_yes} times a yes and {n_no} times a no."
+        )
+        return
+    annotator = learner.make(settings.n_neighbors, result.groups)
+    X = learner.features(result.X, result.groups)
+    found = cross_validate(annotator, X, Y, level=LEVEL, progress=progress)
+    seconds = time.perf_counter() - begin
+    result.evaluation = make_evaluation(learner.name, result.tags.names, len(Y), found, seconds=seconds)

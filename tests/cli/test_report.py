@@ -1,0 +1,33 @@
+import pytest
+
+
+def test_the_page_and_the_summary(tagloom, project):
+    found = tagloom("report", "--json", "-q").json
+    assert (found["n_photos"], found["n_labeled"], found["n_with_suggestions"]) == (20, 10, 10)
+    assert (found["file"], found["has_evaluation"]) == ("report.html", False)
+    page = (project / "report.html").read_text(encoding="utf-8")
+    assert "scene_00000.jpg" in page
+    assert "data:image/webp;base64," in page
+    shown = tagloom("report", "--out", "other.html").out
+    assert "tagloom evaluate" in shown
+    assert "written: other.html" in shown
+    assert (project / "other.html").is_file()
+
+
+def test_a_file_of_somebody_else_is_left_alone(tagloom, project):
+    own = project / "report.html"
+    own.write_text("<html>mine</html>", encoding="utf-8")
+    done = tagloom("report")
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "--out" in done.err
+    assert own.read_text(encoding="utf-8") == "<html>mine</html>"
+    assert tagloom("report", "--out", "report.html", "-q").code == 0
+    assert tagloom("report", "-q").code == 0  # it is tagloom's own now
+    own.unlink()
+    own.mkdir()
+    assert tagloom("report").code == 1
+
+
+@pytest.mark.parametrize("wrong", [["extra"], ["--out"]])
+def test_wrong_usage(tagloom, project, wrong):
+    assert tagloom("report", *wrong).code == 2
