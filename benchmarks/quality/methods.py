@@ -114,7 +114,7 @@ COMPETITORS: dict[str, Method] = {
 OWN: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("smoothed_ridge", "smoothed ridge (tagloom)", own=ours.smoothed_ridge, about="the default so far"),
+        Method("smoothed_ridge", "smoothed ridge (tagloom)", own=ours.smoothed_ridge, about="the default before"),
         Method("auto", "auto (tagloom)", own=ours.auto, about="`AutoAnnotator`, budget 300 s"),
     )
 }

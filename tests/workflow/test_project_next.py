@@ -199,9 +199,10 @@ def test_nothing_to_ask(made_up):
         made.project.next_photos(strategy="best")
 
 
-def test_without_features_there_is_no_graph(made_up):
+@pytest.mark.parametrize("descriptors", ["edges", "words"])
+def test_without_features_there_is_no_graph_and_no_photo_is_opened_to_make_some(made_up, descriptors):
     made = made_up(4, 1)
-    made.project._flags["descriptors"] = "edges"
+    made.project._flags["descriptors"] = descriptors
     with pytest.raises(PhotosError, match="tagloom extract"):
         made.project.next_photos(strategy="cover")
 

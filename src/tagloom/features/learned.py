@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import InvalidInputError, PhotosError
 from tagloom.features.descriptor import Descriptor
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def learned_descriptor(
     n_photos: int = 500,
     pyramid: str | Sequence[tuple[int, int]] = "none",
     random_state: int = 0,
+    learn: bool = True,
     progress: Progress = NO_PROGRESS,
     **pool_options: Any,
 ) -> Descriptor:
@@ -74,6 +75,8 @@ def learned_descriptor(
         Cells in which words are counted; see `tagloom.features.words.PYRAMIDS`. Not for ``blobs``.
     random_state : int, default=0
         Seed of drawing and clustering.
+    learn : bool, default=True
+        Whether to learn a vocabulary where there is none; False opens no photo.
     progress : Progress, optional
         Told how many photos are done.
     **pool_options
@@ -83,6 +86,8 @@ def learned_descriptor(
     ------
     InvalidInputError
         If the name is not known, or the photos do not have as many distinct places as words are wanted.
+    PhotosError
+        If there is no vocabulary and none is to be learned.
     """
     if not is_learned(name):
         raise InvalidInputError(f"no descriptor {name!r} learns a vocabulary; there are {', '.join(LEARNED)}")
@@ -91,6 +96,8 @@ def learned_descriptor(
     path = Path(folder) / f"{name}-{n_words}-{source}.safetensors"
     if path.exists():
         return family.descriptor(family.load(path))
+    if not learn:
+        raise PhotosError(f"there is no vocabulary of {name} yet; features and vocabulary come with: tagloom extract")
     from tagloom.features.vocabulary import collect_samples
 
     found = collect_samples(

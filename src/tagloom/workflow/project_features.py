@@ -150,7 +150,7 @@ def load_rows(
     """
     root = project_root(store)
     ids, names, hashes = _readable(store, ("present", "offline"), photo_ids)
-    engine, wanted = open_engine(cache, _path(root.path), names, settings, progress=progress)
+    engine, wanted = open_engine(cache, _path(root.path), names, settings, learn=compute, progress=progress)
     with engine:
         ready = _ready(engine, cache, hashes)
         if compute and not ready.all() and store.roots.refresh().get(root.id, False):

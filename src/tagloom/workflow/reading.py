@@ -62,6 +62,7 @@ def open_engine(
     settings: Settings,
     *,
     retry: bool = False,
+    learn: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> tuple[ExtractionEngine, list[str]]:
     """Return an engine for the descriptors that the settings name, and the feature groups asked for.
@@ -81,6 +82,8 @@ def open_engine(
         What to compute, and with how many resources.
     retry : bool, default=False
         Try files again that were given up.
+    learn : bool, default=True
+        Whether to learn a vocabulary that is not there; False opens no photo, and raises PhotosError.
     progress : Progress, optional
         Told how far the work is.
     """
@@ -98,6 +101,7 @@ def open_engine(
             root=root,
             n_words=settings.vocabulary_words,
             n_photos=settings.vocabulary_photos,
+            learn=learn,
             progress=progress,
             **limits,
         )
