@@ -12,8 +12,11 @@ Floats = NDArray[np.float64]
 
 MAX_NEWTON = 50
 TOLERANCE = 1e-10
-#: Rounds in which the spread between tags is estimated, and what it starts at and stays above.
-MAX_ROUNDS, FIRST_SPREAD, LEAST_SPREAD = 30, 0.5, 1e-3
+#: Rounds in which the spread between tags is estimated, and what it stays above.
+MAX_ROUNDS, LEAST_SPREAD = 30, 1e-3
+#: Spreads of offsets and slopes before any tag is looked at, and how many tags that is worth: a dozen tags with two or
+#: three examples each always look more different than they are.
+USUAL_SPREADS, USUAL_COUNT = np.array([0.3, 0.2]), 20.0
 
 
 def fit_pooled(
@@ -138,7 +141,8 @@ def fit_tags(
         Entries that count.
     spread : (float, float), optional
         Standard deviations between tags of offsets and slopes. Default: estimated (empirical Bayes): the spread at
-        which the mean of the square of each tag's deviation, what is not known of it included, is its square.
+        which the mean of the square of each tag's deviation, what is not known of it included, is its square; twenty
+        tags of the usual spreads, 0.3 and 0.2, are counted along.
 
     Returns
     -------
@@ -148,7 +152,7 @@ def fit_tags(
     weights = np.where(known, expit(eta) * expit(-eta), 0.0)
     total = weights.sum(axis=0)
     centres = np.divide((weights * eta).sum(axis=0), total, out=np.zeros(eta.shape[1]), where=total > 0)
-    spreads = np.full(2, FIRST_SPREAD) if spread is None else np.asarray(spread, dtype=np.float64)
+    spreads = USUAL_SPREADS if spread is None else np.asarray(spread, dtype=np.float64)
     found, variances = np.zeros((2, eta.shape[1])), np.zeros((2, eta.shape[1]))
     # Tags without contrast say nothing of how tags differ.
     positive = np.where(known, targets, 0.0).sum(axis=0)
@@ -157,7 +161,8 @@ def fit_tags(
         found, variances = _newton(eta, targets, known, centres, spreads, found)
         if spread is not None or not telling.any():
             break
-        updated = np.sqrt(np.maximum((np.square(found) + variances)[:, telling].mean(axis=1), LEAST_SPREAD**2))
+        squares = (np.square(found) + variances)[:, telling].sum(axis=1) + USUAL_COUNT * np.square(USUAL_SPREADS)
+        updated = np.sqrt(np.maximum(squares / (telling.sum() + USUAL_COUNT), LEAST_SPREAD**2))
         settled = np.abs(np.log(updated / spreads)).max() < 1e-3
         spreads = updated
         if settled:
