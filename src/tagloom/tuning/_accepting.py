@@ -1,13 +1,14 @@
 """What can be accepted: thresholds for a wanted precision, and what probabilities promise."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.annotator import Annotator
+from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["Accepting"]
@@ -15,16 +16,42 @@ __all__ = ["Accepting"]
 Floats = NDArray[np.float64]
 
 
-class Accepting:
-    """Mixin of annotators whose probabilities of the training photos are right on average.
+class Accepting(Annotator):
+    """Base of annotators whose probabilities of the training photos are right on average.
 
-    They have ``probabilities_``, ``transduction_`` (log-odds), ``n_tags_`` and ``_labels``, and `_log_odds_deviations`.
+    Besides what an `Annotator` needs, a subclass sets ``probabilities_`` and ``_labels``, calibrates against
+    ``_calibrated_against(Y)``, has log-odds as ``transduction_``, and implements ``_log_odds_deviations()``.
     """
 
     probabilities_: Floats
-    transduction_: NDArray[np.floating[Any]]
-    n_tags_: int
     _labels: LabelMatrix
+
+    def fit(self, X: Any, Y: Any, against: Any = None) -> Self:
+        """Learn, and calibrate on other labels than those that are learnt from, where they are given.
+
+        Parameters
+        ----------
+        X : array or CSR of shape (n, d)
+            Features of all photos.
+        Y : label matrix of shape (n, c)
+            What is learnt from.
+        against : label matrix of shape (n, c), optional
+            Labels of the photos labelled in Y that the probabilities shall predict, such as those of a sample. Default:
+            Y itself.
+
+        Returns
+        -------
+        self
+        """
+        self._against = against
+        try:
+            super().fit(X, Y)
+        finally:
+            del self._against
+        return self
+
+    def _calibrated_against(self, Y: LabelMatrix) -> LabelMatrix:
+        return Y if self._against is None else check_labels(self._against, n_rows=len(Y), n_tags=Y.shape[1])
 
     def thresholds_for(
         self, precision: float = 0.95, *, over: Literal["all", "tag"] = "all", caution: float = 0.0
@@ -92,7 +119,7 @@ class Accepting:
 
     def _log_odds_deviations(self) -> Any:
         """Return the standard deviations (n, c) of the log-odds."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not define _log_odds_deviations")
 
     def _open_entries(self) -> NDArray[np.bool_]:
         unknown = self._labels == UNKNOWN

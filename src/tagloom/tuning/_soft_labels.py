@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning._left_out_scores import PRIOR_COUNT, smoothed_priors
 from tagloom.tuning._stack_model import StackModel
-from tagloom.tuning.positive_unlabeled import estimate_completeness, weak_negatives
+from tagloom.tuning.positive_unlabeled import absent_entries, estimate_completeness, weak_negatives
 
 __all__ = ["LEAST_COMPLETENESS", "change_targets", "forgotten_per_named", "soft_priors", "soften"]
 
@@ -20,11 +20,6 @@ Targets = NDArray[Any]
 MOST_FORGOTTEN = 1.0
 #: The same said of completeness: its estimate is too low where a model is never certain, at worst by far.
 LEAST_COMPLETENESS = 1.0 / (1.0 + MOST_FORGOTTEN)
-
-
-def absent_entries(Y: LabelMatrix) -> NDArray[np.bool_]:
-    """Return the unknown entries of photos that have a known one."""
-    return labeled_rows(Y)[:, None] & (Y == UNKNOWN)
 
 
 def soft_priors(targets: Targets) -> Floats:

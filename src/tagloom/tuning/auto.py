@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.core.annotator import Annotator, fit_thresholds
+from tagloom.core.annotator import fit_thresholds
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_absent_means, check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
@@ -25,7 +25,7 @@ from tagloom.tuning._pattern_left_out import pattern_left_out
 from tagloom.tuning._photo_views import PhotoViews, default_views
 from tagloom.tuning._soft_labels import LEAST_COMPLETENESS, change_targets, soft_priors, soften
 from tagloom.tuning._stack_model import StackModel
-from tagloom.tuning.positive_unlabeled import estimate_completeness, forgotten_share, weak_negatives
+from tagloom.tuning.positive_unlabeled import absent_entries, estimate_completeness, forgotten_share, weak_negatives
 from tagloom.tuning.search import Search
 
 __all__ = ["AutoAnnotator"]
@@ -42,7 +42,7 @@ NOT_RACED = ("SFSS", "NOVA", "LPSSVM", "TKML", "LaplacianTopicModel", "TagProp",
 DESCRIBED_ROWS = 4096
 
 
-class AutoAnnotator(Accepting, Annotator):
+class AutoAnnotator(Accepting):
     """Chooses, combines and calibrates on the labels themselves; takes features as they were extracted.
 
     Kernel ridge regressions over several weightings of the feature groups, with features and scores smoothed over the
@@ -144,30 +144,6 @@ class AutoAnnotator(Accepting, Annotator):
         self.n_threads = n_threads
         self.progress = progress
         self.random_state = random_state
-
-    def fit(self, X: Any, Y: Any, against: Any = None) -> "AutoAnnotator":
-        """Choose, learn, and calibrate on other labels than those it learns from, where they are given.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features of all photos, as extracted.
-        Y : label matrix of shape (n, c)
-            What is learnt from.
-        against : label matrix of shape (n, c), optional
-            Labels of the photos labelled in Y that the probabilities shall predict, such as those of a sample. Default:
-            Y itself.
-
-        Returns
-        -------
-        self
-        """
-        self._against = against
-        try:
-            super().fit(X, Y)
-        finally:
-            del self._against
-        return self
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
         began = time.perf_counter()
@@ -315,9 +291,7 @@ class AutoAnnotator(Accepting, Annotator):
         # The scores are by models that knew no more examples than there are among these photos.
         evidence = np.log1p((labels[rows] == 1).sum(axis=0))
         described = replace(self._scale, evidence=evidence).describe(left_out)
-        target = (
-            labels if self._against is None else check_labels(self._against, n_rows=len(labels), n_tags=self.n_tags_)
-        )
+        target = self._calibrated_against(labels)
         self.map_: CalibrationMap = fit_map(described, target[rows], folds, method=self.calibration, bend=True)
 
     def _scale_of(self, labels: LabelMatrix) -> ScoreScale:
@@ -339,7 +313,7 @@ class AutoAnnotator(Accepting, Annotator):
         self.thresholds_ = np.where(np.isinf(unseen), fit_thresholds(self.transduction_, labels), unseen)
         self.probabilities_: Floats = np.minimum(named / self.completeness_, 1.0)
         if self.absent_means == "unknown":
-            absent = labeled_rows(Y)[:, None] & (Y == UNKNOWN)
+            absent = absent_entries(Y)
             missed = forgotten_share(named, self.completeness_)
             self.probabilities_ = np.where(absent, missed, self.probabilities_)
 

@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
+from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.baselines.propagation import HarmonicPropagation
 from tagloom.tuning._accepting import Accepting
@@ -20,7 +20,7 @@ __all__ = ["CalibratedAnnotator"]
 Floats = NDArray[np.float64]
 
 
-class CalibratedAnnotator(Accepting, Annotator):
+class CalibratedAnnotator(Accepting):
     """Any annotator, with probabilities learnt from its scores of labelled photos whose labels it has not seen.
 
     Parameters
@@ -101,32 +101,9 @@ class CalibratedAnnotator(Accepting, Annotator):
         self.pooling = pooling
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any, against: Any = None) -> "CalibratedAnnotator":
-        """Fit the annotator, and the maps from its scores to probabilities.
-
-        Parameters
-        ----------
-        X : array or CSR of shape (n, d)
-            Features of all photos.
-        Y : label matrix of shape (n, c)
-            What the annotator learns from.
-        against : label matrix of shape (n, c), optional
-            Labels of the photos labelled in Y that the probabilities shall predict. Default: Y itself.
-
-        Returns
-        -------
-        self
-        """
-        self._against = against
-        try:
-            super().fit(X, Y)
-        finally:
-            del self._against
-        return self
-
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
         self._check_parameters()
-        target = Y if self._against is None else check_labels(self._against, n_rows=len(Y), n_tags=Y.shape[1])
+        target = self._calibrated_against(Y)
         base = HarmonicPropagation() if self.annotator is None else self.annotator
         shared = with_shared_graph(base, X)
         self.annotator_: Annotator = clone(shared).fit(X, Y)

@@ -17,6 +17,7 @@ from tagloom.tuning.calibration import CalibratedAnnotator
 __all__ = [
     "DebiasedLabels",
     "PositiveUnlabeledAnnotator",
+    "absent_entries",
     "debias_labels",
     "estimate_completeness",
     "forgotten_share",
@@ -59,10 +60,15 @@ class DebiasedLabels:
     suspected: int
 
 
+def absent_entries(Y: LabelMatrix) -> NDArray[np.bool_]:
+    """Return the unknown entries of photos that have a known one."""
+    return labeled_rows(Y)[:, None] & (Y == UNKNOWN)
+
+
 def weak_negatives(Y: ArrayLike) -> LabelMatrix:
     """Return Y with every unknown entry of a touched photo (one with a known entry) set to 0: absence means no."""
     Y = check_labels(Y)
-    return np.where(labeled_rows(Y)[:, None] & (Y == UNKNOWN), 0, Y).astype(np.int8)
+    return np.where(absent_entries(Y), 0, Y).astype(np.int8)
 
 
 def estimate_completeness(Y: ArrayLike, probabilities: ArrayLike) -> float:
@@ -254,7 +260,7 @@ class PositiveUnlabeledAnnotator(Annotator):
         self.calibrated_ = calibrated.fit(X, self.labels_, against=as_no) if again else first
         named = self.calibrated_.probabilities_
         self.transduction_ = self._log_odds(named)
-        absent = labeled_rows(Y)[:, None] & (Y == UNKNOWN)
+        absent = absent_entries(Y)
         has_it = np.where(absent, forgotten_share(named, self.completeness_), self._correct(named))
         self.probabilities_: Floats = np.where(Y == UNKNOWN, has_it, Y)
         self.thresholds_ = self._log_odds_of_thresholds()

@@ -83,8 +83,9 @@ def train_learner(
             annotator.set_params(n_threads=settings.n_threads)
             if len(X) > 1:
                 # Not for itself: updates smooth a ridge over it, and must not be kept waiting for it.
-                scaled = prepare(rows.X, rows.groups)
-                graph = KeptGraph(store, scaled, settings.n_neighbors, n_threads=settings.n_threads)
+                graph = KeptGraph(
+                    store, prepare(rows.X, rows.groups), settings.n_neighbors, n_threads=settings.n_threads
+                )
         return _train_annotator(annotator, X, labels, settings, graph, {}, {})
     scaler = GroupScaler(rows.groups).fit(rows.X)
     X = scaler.transform(rows.X)
