@@ -86,11 +86,27 @@ def test_auto_has_its_scores_from_before_calibration(annotator):
     np.testing.assert_array_equal(order, np.argsort(model.probabilities_[120:], axis=0))
 
 
+def test_a_tag_with_one_example_does_not_tell_what_scores_are_worth():
+    rng = np.random.default_rng(2)
+    Y = (rng.random((60, 8)) < 0.2).astype(np.int8)
+    score = rng.normal(0.0, 1.0, Y.shape) + 1.0 * Y
+    folds = rng.integers(5, size=60)
+
+    def coefficients(labels, scores):
+        features = np.stack([np.ones_like(scores), scores, np.full_like(scores, -1.4), scores * 0.7], axis=-1)
+        return fit_map(features, labels, folds).coefficients
+
+    single = np.zeros((60, 4), dtype=np.int8)
+    single[np.arange(4), np.arange(4)] = 1
+    both = coefficients(np.hstack([Y, single]), np.hstack([score, rng.normal(0.0, 1.0, single.shape) - 3.0 * single]))
+    np.testing.assert_allclose(both, coefficients(Y, score))
+
+
 def test_probabilities_rank_like_scores_however_few_examples_a_tag_has():
-    # Left-out scores that say the opposite: the only example of a tag is scored by a model that knows of none.
+    # Left-out scores that say the opposite: each example of a tag is scored by a model that knows the other one alone.
     rng = np.random.default_rng(2)
     Y = np.zeros((60, 8), dtype=np.int8)
-    Y[np.arange(8), np.arange(8)] = 1
+    Y[np.arange(16), np.arange(16) % 8] = 1
     score = rng.normal(0.0, 1.0, Y.shape) - 3.0 * Y
     evidence = np.log(2.0)
     features = np.stack([np.ones_like(score), score, np.full_like(score, -4.0), score * evidence], axis=-1)

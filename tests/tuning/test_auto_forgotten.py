@@ -5,7 +5,7 @@ import pytest
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.metrics import mean_average_precision
-from tagloom.tuning._left_out_scores import smoothed_priors
+from tagloom.tuning._left_out_scores import prior_shifts, smoothed_priors
 from tagloom.tuning._soft_labels import forgotten_per_named, soft_priors, soften
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.positive_unlabeled import weak_negatives
@@ -31,10 +31,15 @@ def fitted():
     return X, truth, Y, AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, Y)
 
 
-def refits(model, labels, rows, priors):
-    """Return the deviations of labelled photos, each by a solution without it."""
+def refits(model, labels, rows, priors=None):
+    """Return the deviations of labelled photos, each by a solution without it; from a prior without it by default."""
     kept = model.rows, model.coefficients, model._smoothed
-    found = np.stack([model.fit(labels, np.delete(rows, place), priors)[row] for place, row in enumerate(rows)])
+    found = []
+    for place, row in enumerate(rows):
+        others = np.delete(rows, place)
+        own = smoothed_priors(labels[others]) if priors is None else priors
+        found.append(model.fit(labels, others, own)[row])
+    found = np.stack(found)
     model.rows, model.coefficients, model._smoothed = kept
     return found
 
@@ -54,7 +59,7 @@ def test_absent_tags_have_a_share_of_their_left_out_score_as_target(fitted):
     _, _, Y, annotator = fitted
     model, labels = annotator._model, weak_negatives(Y)
     rows, priors = model.rows, smoothed_priors(labels)
-    named = refits(model, labels, rows, priors) + priors
+    named = refits(model, labels, rows) + priors
     share = forgotten_per_named(Y[rows], named)
     assert 0.0 < share <= 1.0
     assert annotator._forgotten == pytest.approx(share)
@@ -114,7 +119,8 @@ def test_left_out_scores_hold_nothing_of_the_own_label_that_went_through_other_t
         # Where the cut at 0 and 1 does not depend on the photo, the closed form is exact.
         same = ((others > 0) == (named > 0)) & ((others < 1) == (share * named < 1))
         same = (same | (Y[rows] == 1)).all(axis=0)
-        expected = operator[place] @ (literal - soft_priors(targets))
+        fallen = soft_priors(targets) - prior_shifts(targets[rows[place]] - soft_priors(targets), len(rows))
+        expected = operator[place] @ (literal - fallen)
         np.testing.assert_allclose(found[place][same], expected[same], atol=1e-6)
         agree += int(same.sum())
     assert agree > 0.2 * found.size
@@ -202,11 +208,15 @@ def test_priors_of_soft_targets_are_those_of_labels_where_they_are_hard():
         np.testing.assert_allclose(soft_priors(labels), smoothed_priors(labels))
 
 
-def test_probabilities_are_never_more_than_doubled():
+def test_probabilities_are_never_corrected_by_more_than_a_bound():
     rng = np.random.default_rng(0)
     X, _, Y, groups = half_named()
     # Features that say nothing: no score is certain, and next to no tag looks complete.
     annotator = AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(rng.standard_normal(X.shape), Y)
-    assert annotator.completeness_ == 0.5
+    named = Y == 1
+    beside = named.sum(axis=1, keepdims=True) - named > 0
+    n_beside = (named & beside).sum()
+    expected = named.sum() / (n_beside / 0.6 + named.sum() - n_beside)
+    assert annotator.completeness_ == pytest.approx(expected)
     odds = np.exp(annotator.transduction_[60:]) * annotator.completeness_
-    np.testing.assert_allclose(annotator.probabilities_[60:], np.minimum(2.0 * odds / (1.0 + odds), 1.0))
+    np.testing.assert_allclose(annotator.probabilities_[60:], np.minimum(odds / (1.0 + odds) / expected, 1.0))

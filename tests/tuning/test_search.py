@@ -5,7 +5,7 @@ import pytest
 
 from tagloom.core.folds import label_budget
 from tagloom.core.groups import FeatureGroups
-from tagloom.tuning._left_out_scores import left_out_deviations, smoothed_priors, targets_of
+from tagloom.tuning._left_out_scores import left_out_deviations, prior_shifts, smoothed_priors, targets_of
 from tagloom.tuning._photo_views import PhotoViews, View, default_views, joint_weights
 from tagloom.tuning._stack_model import Member, StackModel
 from tagloom.tuning.search import GRAPH, Candidate, Search, smooth_columns
@@ -45,18 +45,29 @@ def test_left_out_deviations_are_those_of_refits(smoothing):
             np.testing.assert_allclose(found[row], B[row, others] @ alpha, rtol=1e-8, atol=1e-10)
 
 
+def test_who_knows_nothing_ranks_left_out_photos_by_chance():
+    labels = (np.arange(40) % 5 == 0).astype(np.int8)[:, None]
+    targets = targets_of(labels, smoothed_priors(labels))
+    same = np.ones((40, 40))
+    shifts = prior_shifts(targets, [40])
+    [(_, _, found)] = left_out_deviations(same, [same], targets, [1.0], shifts=shifts)
+    [(_, _, telling)] = left_out_deviations(same, [same], targets, [1.0])
+    assert telling[labels == 1].max() < telling[labels == 0].min()
+    # What is left is by the half photo that priors add.
+    assert np.ptp(found) < 0.05 * np.ptp(telling)
+
+
 def test_left_out_scores_of_the_search_are_those_of_models_fitted_without_the_photo():
     X, Y, groups = problem()
     views = shared(X, groups)
     weightings = default_views(groups.names)
     rows = np.flatnonzero(Y[:, 0] != -1)
-    priors = smoothed_priors(Y)
     for trial in Search(views, weightings, Y, rows).run().trials:
         model = StackModel(views, weightings, [Member(trial.candidate, 1.0)])
         for place in (0, 7):
             hidden = Y.copy()
             hidden[rows[place]] = -1
-            found = model.fit(hidden, np.delete(rows, place), priors)[rows[place]]
+            found = model.fit(hidden, np.delete(rows, place), smoothed_priors(hidden))[rows[place]]
             np.testing.assert_allclose(trial.deviations[place], found, rtol=1e-4, atol=1e-5)
 
 

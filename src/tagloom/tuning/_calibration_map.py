@@ -109,7 +109,11 @@ def fit_map(
     """
     known, positive = Y != UNKNOWN, Y == 1
     labels = positive.astype(np.float64)
-    coefficients, covariance = fit_pooled(features[known], labels[known], PRIOR_MEANS, PRIOR_DEVIATIONS, PRIOR_LEAST)
+    # A tag whose only example is held out was scored without any: what its scores are worth elsewhere they do not tell.
+    telling = known & ((positive & known).sum(axis=0) != 1)
+    coefficients, covariance = fit_pooled(
+        features[telling], labels[telling], PRIOR_MEANS, PRIOR_DEVIATIONS, PRIOR_LEAST
+    )
     eta = features @ coefficients
     own = _fit_own(eta, positive, known, pooling)
     steps = TagSteps({})

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from tagloom.core.labels import known_patterns
+from tagloom.tuning._left_out_scores import prior_shifts
 from tagloom.tuning._photo_views import View
 from tagloom.tuning._stack_model import Member
 from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate, Search, spread_labels
@@ -92,13 +93,14 @@ def _kernels(
 
 
 def _left_out(kernel: NDArray[Any], influence: NDArray[Any], targets: Floats, ridge: float) -> Floats:
-    """Return deviations of each photo without its own label; see `left_out_deviations`."""
+    """Return deviations of each photo without its own label, the prior's included; see `left_out_deviations`."""
     system = np.array(kernel, dtype=np.float64)
     system[np.diag_indices(len(system))] += ridge
     factor = linalg.cholesky(system, lower=True, overwrite_a=True, check_finite=False)
     # The diagonal of G = (K + λI)⁻¹ = HᵀH takes all of H, the inverse of the triangle.
     half = linalg.solve_triangular(factor, np.eye(len(factor)), lower=True, overwrite_b=True, check_finite=False)
-    coefficients = half.T @ (half @ targets)
+    coefficients = half.T @ (half @ np.column_stack([targets, np.ones(len(targets))]))
     influence = np.asarray(influence, dtype=np.float64)
     own = np.einsum("ij,ji->i", influence @ half.T, half) / np.einsum("ji,ji->i", half, half)
-    return np.asarray(influence @ coefficients - own[:, None] * coefficients)
+    found = influence @ coefficients - own[:, None] * coefficients
+    return np.asarray(found[:, :-1] + prior_shifts(targets, len(targets)) * found[:, -1:])

@@ -128,7 +128,7 @@ class PhotoViews:
         self, X: Values, groups: FeatureGroups | None, *, n_neighbors: int, smoothing: float, n_threads: int | None
     ) -> None:
         self._given = FeatureGroups(["features"], [X.shape[1]]) if groups is None else groups
-        self.groups = self._given if any(name in LEADING_SHARES for name in self._given) else _doubled(self._given)
+        self.groups = self._given if self.has_network else _doubled(self._given)
         self.smoothing = smoothing
         self.n_neighbors = n_neighbors
         self._n_threads = n_threads
@@ -144,6 +144,11 @@ class PhotoViews:
         self._inverse_roots = _inverse_roots(self.graph.degrees)
         self.links = self._normalized(self.graph.weights, self._inverse_roots)
         self.smooth = self._smooth_features()
+
+    @property
+    def has_network(self) -> bool:
+        """Whether a group comes from a network."""
+        return any(name in LEADING_SHARES for name in self._given)
 
     @property
     def n_photos(self) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.tuning._left_out_scores import PRIOR_COUNT, smoothed_priors
+from tagloom.tuning._left_out_scores import PRIOR_COUNT, prior_shifts, smoothed_priors
 from tagloom.tuning._stack_model import StackModel
 from tagloom.tuning.positive_unlabeled import absent_entries, estimate_completeness, weak_negatives
 
@@ -16,10 +16,9 @@ Floats = NDArray[np.float64]
 #: Targets of shape (n, c): within 0 and 1, -1 where nothing is learnt from.
 Targets = NDArray[Any]
 
-#: Forgotten tags are never taken for more than the named ones: with more the gain in ranking is lost again.
-MOST_FORGOTTEN = 1.0
-#: The same said of completeness: its estimate is too low where a model is never certain, at worst by far.
-LEAST_COMPLETENESS = 1.0 / (1.0 + MOST_FORGOTTEN)
+#: A true tag beside another named one is taken to be named at least this often: the estimate is too low where a model
+#: is never certain, at worst by far, and probabilities lose more by too large a correction than by one too small.
+LEAST_COMPLETENESS = 0.6
 
 
 def soft_priors(targets: Targets) -> Floats:
@@ -30,7 +29,7 @@ def soft_priors(targets: Targets) -> Floats:
 
 
 def forgotten_per_named(Y: LabelMatrix, left_out: Floats) -> float:
-    """Return how many true tags were forgotten for each that is named, ``(1 - c)/c``, at most 1.
+    """Return how many true tags were forgotten for each that is named, ``(1 - c)/c``, at most 2/3.
 
     Parameters
     ----------
@@ -41,8 +40,8 @@ def forgotten_per_named(Y: LabelMatrix, left_out: Floats) -> float:
     """
     if not (Y == 1).any():
         return 0.0
-    completeness = estimate_completeness(Y, left_out)
-    return min((1.0 - completeness) / completeness, MOST_FORGOTTEN)
+    completeness = estimate_completeness(Y, left_out, least=LEAST_COMPLETENESS)
+    return (1.0 - completeness) / completeness
 
 
 def soften(
@@ -67,6 +66,7 @@ def soften(
     and 1; a is what `forgotten_per_named` returns. ``M(T - π)`` being the left-out deviations, those of the new targets
     ``T'`` are ``M(T' - π')``, but the target of photo k has ``a M_ki (T_i - π)`` from the label of photo i. What thus
     comes back to photo i, ``a Σ_k M_ik M_ki (T_i - π)`` over the k where the tag is absent and not cut, is taken off.
+    The prior is that without the photo's own target (`prior_shifts`).
     """
     labels = weak_negatives(Y)
     priors = smoothed_priors(labels)
@@ -76,7 +76,9 @@ def soften(
     operator = model.left_out_operator(rows)
     slopes = np.where(absent_entries(Y)[rows] & (named > 0.0) & (share * named < 1.0), share, 0.0)
     own = ((operator * operator.T) @ slopes) * (labels[rows] - priors)
-    return share, targets, operator @ (targets[rows] - soft_priors(targets)) - own
+    deviations = targets[rows] - soft_priors(targets)
+    shifts = prior_shifts(deviations, len(rows)) * operator.sum(axis=1, keepdims=True)
+    return share, targets, operator @ deviations + shifts - own
 
 
 def change_targets(Y: LabelMatrix, before: LabelMatrix, targets: Targets, left_out: Floats, share: float) -> Targets:

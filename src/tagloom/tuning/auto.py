@@ -88,7 +88,7 @@ class AutoAnnotator(Accepting):
     choice_ : dict
         The members with their weights, and figures of the combination; plain numbers and words.
     completeness_ : float
-        Share of true tags that are named, never taken for less than a half; 1 where absence means no.
+        Share of true tags that are named, never taken for less than 0.6; 1 where absence means no.
     map_ : CalibrationMap
         From scores to probabilities.
     seen_ : ndarray of bool, shape (n,)
@@ -306,8 +306,8 @@ class AutoAnnotator(Accepting):
         self.completeness_ = 1.0
         seen = self.seen_[:, None]
         if self.absent_means == "unknown" and (Y[~self.seen_] == 1).any():
-            found = estimate_completeness(np.where(seen, UNKNOWN, Y), named)
-            self.completeness_ = max(found, LEAST_COMPLETENESS)
+            named_ones = np.where(seen, UNKNOWN, Y)
+            self.completeness_ = estimate_completeness(named_ones, named, least=LEAST_COMPLETENESS)
         self.transduction_ = logits - np.log(self.completeness_)
         unseen = fit_thresholds(self.transduction_, np.where(seen, UNKNOWN, labels))
         self.thresholds_ = np.where(np.isinf(unseen), fit_thresholds(self.transduction_, labels), unseen)

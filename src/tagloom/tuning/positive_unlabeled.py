@@ -71,7 +71,7 @@ def weak_negatives(Y: ArrayLike) -> LabelMatrix:
     return np.where(absent_entries(Y), 0, Y).astype(np.int8)
 
 
-def estimate_completeness(Y: ArrayLike, probabilities: ArrayLike) -> float:
+def estimate_completeness(Y: ArrayLike, probabilities: ArrayLike, *, least: float = LEAST_COMPLETENESS) -> float:
     """Return the share of true tags that are named on touched photos (those with a known entry).
 
     Parameters
@@ -80,6 +80,8 @@ def estimate_completeness(Y: ArrayLike, probabilities: ArrayLike) -> float:
         1 where named, 0 where denied, -1 elsewhere.
     probabilities : array of shape (n, c)
         Probability of being *named*, from a model that has not seen the entry; only touched photos are looked at.
+    least : float, default=0.05
+        A true tag is taken to be named with at least this probability.
 
     Raises
     ------
@@ -97,6 +99,7 @@ def estimate_completeness(Y: ArrayLike, probabilities: ArrayLike) -> float:
     A photo with a single true tag is touched only if that one is named, which would look like complete labels. So c is
     measured on entries of photos that have another known entry. With N named entries of which M have another one on
     their photo, touched photos have ``M/c + N - M`` true tags in expectation, and what is returned is N over that.
+    Where photos have hardly more than one tag, M is small and labels are all but complete, unless c is.
     """
     Y = check_labels(Y)
     values = np.asarray(probabilities, dtype=np.float64)
@@ -111,7 +114,7 @@ def estimate_completeness(Y: ArrayLike, probabilities: ArrayLike) -> float:
         # Nothing was ever named beside something else: there is no sign of a habit of naming all.
         return 1.0
     open_entries = has_other & (Y != 0)
-    chance = _share_at_head(Y[open_entries] == 1, values[open_entries])
+    chance = min(max(_share_at_head(Y[open_entries] == 1, values[open_entries]), least), 1.0)
     return float(n_named / (n_with_other / chance + n_named - n_with_other))
 
 
@@ -123,7 +126,7 @@ def _share_at_head(named: NDArray[np.bool_], probabilities: Floats) -> float:
     first = min(HEAD, len(order)) - 1
     errors = np.sqrt(np.maximum(shares * (1.0 - shares), 0.25 / counts) / counts)
     best = first + int(np.argmax((shares - CAUTION * errors)[first:]))
-    return float(np.clip(shares[best], LEAST_COMPLETENESS, 1.0))
+    return float(shares[best])
 
 
 def debias_labels(

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.labels import LabelMatrix
+from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision
 from tagloom.solvers import block_cg
-from tagloom.tuning._left_out_scores import left_out_deviations, smoothed_priors, targets_of
+from tagloom.tuning._left_out_scores import left_out_deviations, prior_shifts, smoothed_priors, targets_of
 from tagloom.tuning._photo_views import PhotoViews, View
 from tagloom.tuning.stacking import gain_stands_out, rankable_tags, score_spread
 
@@ -25,16 +25,19 @@ __all__ = ["Candidate", "LeaderboardRow", "Search", "SearchResult", "Trial", "sm
 
 Floats = NDArray[np.float64]
 
-#: The usual width first, then a narrower kernel; one of the last two is tried on the side that is better.
+#: The usual width first, then the next one; of the last two one is tried, further on the side that is better.
 WIDTHS = (0.7, 2.0, 5.0, 0.2)
-PENALTIES = (0.1, 0.03, 0.3)
+#: The usual penalty first.
+PENALTIES = (0.3, 0.1, 0.03, 1.0)
+#: The same where no group comes from a network: such features say less, and more has to be averaged.
+WIDTHS_WITHOUT_NETWORK, PENALTIES_WITHOUT_NETWORK = (2.0, 0.7, 0.2, 5.0), (1.0, 0.3, 0.1, 3.0)
 SCORE_SMOOTHINGS = (0.5, 0.0)
 GRAPH = "graph"
 GRAPH_SMOOTHING = 20.0
 #: Brings the diagonal of the graph kernel, about 2/(1 + s), near 1.
 GRAPH_SCALE = 0.5 * (1.0 + GRAPH_SMOOTHING)
 #: A setting replaces the usual one where its gain is more than this many standard errors.
-CAUTION = 1.0
+CAUTION = 2.0
 #: A third kernel of a view is tried unless the first two are behind the best by more than this share.
 CLEARLY_BEHIND = 0.05
 
@@ -161,6 +164,9 @@ class Search:
         self.rows = rows
         self.labels = Y[rows]
         self.targets = targets_of(self.labels, smoothed_priors(Y))
+        self._shifts = prior_shifts(self.targets, (self.labels != UNKNOWN).sum(axis=0))
+        self._widths = WIDTHS if views.has_network else WIDTHS_WITHOUT_NETWORK
+        self._penalties = PENALTIES if views.has_network else PENALTIES_WITHOUT_NETWORK
         self._ranked = rankable_tags(self.labels)
         self._go_on = go_on
         self._progress = progress
@@ -193,13 +199,13 @@ class Search:
     def _try_view(self, view: View, smoothed: bool, title: str, left_out: dict[str, str]) -> list[Trial]:
         distances = self.distances(view, smoothed)
         trials: list[Trial] = []
-        for width in WIDTHS[:2]:
+        for width in self._widths[:2]:
             if trials and not self._go_on():
                 left_out[f"{title}, width {width:g}"] = "the time was over"
                 return trials
             trials.append(self._try_kernel(Candidate(view.name, smoothed, width), np.exp(-width * distances)))
         # Further in the direction that is better.
-        further = WIDTHS[2] if trials[1].figure > trials[0].figure else WIDTHS[3]
+        further = self._widths[2 if trials[1].figure > trials[0].figure else 3]
         best = max(trial.figure for trial in trials)
         if best < (1.0 - CLEARLY_BEHIND) * self._best:
             left_out[f"{title}, width {further:g}"] = f"clearly behind: {best:.3f} against {self._best:.3f}"
@@ -222,9 +228,10 @@ class Search:
         """Return the trial of the best penalty and score smoothing; the usual ones unless others stand out."""
         among = self._among(kernel)
         influences = [self._smoothed_influence(kernel) if strength else among for strength in smoothings]
-        options = [replace(candidate, penalty=one) for one in PENALTIES]
+        options = [replace(candidate, penalty=one) for one in self._penalties]
         best: Trial | None = None
-        for place, step, found in left_out_deviations(among, influences, self.targets, [one.ridge for one in options]):
+        ridges = [one.ridge for one in options]
+        for place, step, found in left_out_deviations(among, influences, self.targets, ridges, shifts=self._shifts):
             settings = replace(options[step], score_smoothing=smoothings[place])
             trial = Trial(settings, found, score_spread(found, self.labels), self._precisions(found))
             if best is None or gain_stands_out(trial.precisions - best.precisions, CAUTION):

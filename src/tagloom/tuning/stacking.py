@@ -75,7 +75,7 @@ def stack_scores(
     start : sequence of float, optional
         How often each member is in the combination to begin with. Default: once each.
     max_steps : int, default=10
-        Members added at most; the same one may be added again.
+        Times a member is added at most; the same one may be added again.
     caution : float, default=0.5
         A member is added only where the mean gain over tags is larger than this many standard errors.
     go_on : callable, optional
@@ -83,8 +83,9 @@ def stack_scores(
 
     Notes
     -----
-    Greedy selection with replacement (Caruana et al., ICML 2004). What it begins with acts as a prior: after t steps it
-    still has its share, and where no gain stands out of the noise nothing is added.
+    Greedy selection with replacement (Caruana et al., ICML 2004); where no single addition stands out, one that makes
+    up half of the combination is tried. What it begins with acts as a prior: it keeps its share, and where no gain
+    stands out of the noise nothing is added.
 
     Examples
     --------
@@ -109,12 +110,16 @@ def stack_scores(
     for _ in range(max_steps):
         if not go_on():
             break
-        found = [average_precision(labels, total + part) for part in parts]
-        best = int(np.argmax([one.mean() for one in found]))
-        if not gain_stands_out(found[best] - current, caution):
+        # Where one more of any member brings nothing, as much of one as of all others may.
+        for step in (1.0, float(counts.sum())):
+            found = [average_precision(labels, total + step * part) for part in parts]
+            best = int(np.argmax([one.mean() for one in found]))
+            if gain_stands_out(found[best] - current, caution):
+                break
+        else:
             break
-        counts[best] += 1.0
-        total, current = total + parts[best], found[best]
+        counts[best] += step
+        total, current = total + step * parts[best], found[best]
         history.append((best, float(current.mean())))
     return Stack(counts / counts.sum(), float(current.mean()), begin, history)
 
