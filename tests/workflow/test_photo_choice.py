@@ -110,6 +110,17 @@ def test_photos_and_tags_without_numbers_are_left_out(strategy):
         np.testing.assert_array_equal(rows[:5], kept[expected])
 
 
+def test_where_all_that_are_left_lack_probabilities_it_says_so(monkeypatch):
+    values = P.copy()
+    values[20:] = np.nan
+    with pytest.raises(StoreError, match="has probabilities yet"):
+        choose("uncertainty", numbers=lambda: (values, Y))
+    monkeypatch.setattr(photo_choice, "default_strategy", lambda: "uncertainty")
+    found = choose(numbers=lambda: (values, Y))
+    assert found.strategy == "random"
+    assert "has probabilities yet" in found.why_not_default
+
+
 def test_nothing_is_left_and_nothing_is_there():
     assert len(choose(said=np.ones(60, dtype=np.int8)).rows) == 0
     assert len(choose(said=np.empty(0, dtype=np.int8)).rows) == 0

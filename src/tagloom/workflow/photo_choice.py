@@ -140,6 +140,10 @@ def _seen(
     used = ~np.isnan(P).all(axis=0)
     P, Y = P[:, used], Y[:, used]
     has_numbers = np.asarray(~np.isnan(P).any(axis=1))
+    if is_free.any() and not (is_free & has_numbers).any():
+        raise StoreError(
+            "no photo of which nothing is said has probabilities yet; bring them up to date: tagloom train"
+        )
     return _Seen(everyone, np.nan_to_num(P, nan=0.0), Y, is_free & has_numbers, neighbors)
 
 
