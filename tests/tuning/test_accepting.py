@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from tagloom.core.labels import UNKNOWN
 from tagloom.exceptions import InvalidInputError
-from tagloom.tuning._calibration_map import BEND_FROM, BEND_SPREAD, LEAST_SLOPE, _fit_bend, fit_map
+from tagloom.tuning._calibration_map import BEND_FROM, BEND_MEAN, BEND_SPREAD, LEAST_SLOPE, _fit_bend, fit_map
 from tagloom.tuning._pooled_platt import fit_pooled
 from tagloom.tuning.auto import AutoAnnotator
 
@@ -26,15 +26,15 @@ def test_the_bend_is_the_most_probable_one(slope):
 
     def loss(bend):
         logits = eta + bend * np.maximum(eta - BEND_FROM, 0.0)
-        return (np.logaddexp(0.0, logits) - labels * logits).sum() + 0.5 * (bend / BEND_SPREAD) ** 2
+        return (np.logaddexp(0.0, logits) - labels * logits).sum() + 0.5 * ((bend - BEND_MEAN) / BEND_SPREAD) ** 2
 
     found = _fit_bend(eta, labels)
     assert found == pytest.approx(minimize_scalar(loss, bounds=(-0.8, 3.0), method="bounded").x, abs=1e-4)
     assert abs(found - slope) < 0.25
 
 
-def test_nothing_likely_gives_no_bend_and_a_bend_never_turns_a_ranking_round():
-    assert _fit_bend(np.linspace(-3.0, 0.9, 50), np.zeros(50)) == 0.0
+def test_nothing_likely_gives_the_usual_bend_and_a_bend_never_turns_a_ranking_round():
+    assert _fit_bend(np.linspace(-3.0, 0.9, 50), np.zeros(50)) == pytest.approx(BEND_MEAN)
     eta = np.linspace(1.5, 40.0, 5000)
     bend = _fit_bend(eta, np.zeros(5000))
     assert bend == pytest.approx(LEAST_SLOPE - 1.0)

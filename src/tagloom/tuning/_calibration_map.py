@@ -17,10 +17,10 @@ Floats = NDArray[np.float64]
 Method = Literal["auto", "platt", "isotonic"]
 Pooling = Literal["partial", "none", "full"]
 
-#: Prior of the pooled coefficients (see `ScoreScale.describe`): without any example a photo has the tag as often as
-#: the others, a little more where its score is high.
-PRIOR_MEANS = np.array([0.0, 0.5, 1.0, 0.0])
-PRIOR_DEVIATIONS = np.array([0.5, 0.5, 0.2, 0.5])
+#: Prior of the pooled coefficients (see `ScoreScale.describe`): what they are, and how much they differ, on
+#: sub-problems of Corel5K's training photos with 25 to 450 labelled ones.
+PRIOR_MEANS = np.array([-0.3, 1.0, 1.15, 0.3])
+PRIOR_DEVIATIONS = np.array([0.4, 0.5, 0.2, 0.4])
 #: Bounds of the pooled coefficients: a higher score never means less, however few examples a tag has. A tag whose only
 #: example is left out is scored without any, so that its left-out scores can say the opposite of its scores elsewhere.
 PRIOR_LEAST = np.array([-np.inf, 0.05, -np.inf, 0.0])
@@ -28,9 +28,9 @@ PRIOR_LEAST = np.array([-np.inf, 0.05, -np.inf, 0.0])
 ON_ITS_OWN = (3.0, 1.0)
 #: Log-odds are cut here: no photo is surer than this.
 LARGEST_LOGIT = 15.0
-#: Log-odds above which the map may bend, and the spread of the bend's prior around 0. Sigmoids are fitted to the many
+#: Log-odds above which the map may bend, and mean and spread of the bend's prior, found on the same photos. Sigmoids are fitted to the many
 #: entries that are unlikely; the few that are most likely decide what can be accepted unseen.
-BEND_FROM, BEND_SPREAD = 1.0, 0.2
+BEND_FROM, BEND_MEAN, BEND_SPREAD = 1.0, 0.1, 0.2
 #: A bend leaves at least this slope.
 LEAST_SLOPE = 0.2
 MAX_STEPS = 100
@@ -130,10 +130,10 @@ def _fit_bend(eta: Floats, labels: Floats) -> float:
     """Return the most probable change of slope above `BEND_FROM`, by Newton's method in one variable."""
     likely = eta > BEND_FROM
     eta, above, labels = eta[likely], eta[likely] - BEND_FROM, labels[likely]
-    bend = 0.0
+    bend = BEND_MEAN
     for _ in range(MAX_STEPS):
         p = expit(eta + bend * above)
-        gradient = float(above @ (p - labels)) + bend / BEND_SPREAD**2
+        gradient = float(above @ (p - labels)) + (bend - BEND_MEAN) / BEND_SPREAD**2
         curvature = float(np.square(above) @ (p * (1.0 - p))) + 1.0 / BEND_SPREAD**2
         step = float(np.clip(gradient / curvature, -0.5, 0.5))
         bend -= step
