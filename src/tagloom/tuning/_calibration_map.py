@@ -28,8 +28,8 @@ PRIOR_LEAST = np.array([-np.inf, 0.05, -np.inf, 0.0])
 ON_ITS_OWN = (3.0, 1.0)
 #: Log-odds are cut here: no photo is surer than this.
 LARGEST_LOGIT = 15.0
-#: Log-odds above which the map may bend, and mean and spread of the bend's prior, found on the same photos. Sigmoids are fitted to the many
-#: entries that are unlikely; the few that are most likely decide what can be accepted unseen.
+#: Log-odds above which the map may bend, and mean and spread of the bend's prior, found on the same photos. Sigmoids
+#: are fitted to the many entries that are unlikely; the few that are most likely decide what can be accepted unseen.
 BEND_FROM, BEND_MEAN, BEND_SPREAD = 1.0, 0.1, 0.2
 #: A bend leaves at least this slope.
 LEAST_SLOPE = 0.2
