@@ -74,6 +74,8 @@ export class TeachExamples {
       firstPaint();
       return this.name.input.focus();
     }
+    // A hidden field loses the focus only with the next frame; until then the list would take it for somebody typing.
+    this.name.input.blur();
     setQuery({ mode: "new", tag });
     this.heading.textContent = store.tagText(tag);
     this.#draw();
