@@ -74,3 +74,12 @@ def test_a_start_that_does_not_fit_is_refused(start):
     Y, members = problem()
     with pytest.raises(InvalidInputError, match="start"):
         stack_scores(members, Y, start=start)
+
+
+def test_a_member_may_become_half_of_the_combination_where_one_more_of_it_brings_nothing():
+    Y = np.array([[1], [1], [0], [0]], dtype=np.int8)
+    bad, good = np.array([[0.0], [0.0], [10.0], [10.0]]), np.array([[20.0], [20.0], [0.0], [0.0]])
+    found = stack_scores([bad, good], Y, start=[50.0, 0.0])
+    np.testing.assert_allclose(found.weights, [0.5, 0.5])
+    assert found.score == 1.0
+    assert [member for member, _ in found.history] == [1]
