@@ -61,6 +61,11 @@ class Table:
         cells = self._cells.get((data, condition, method), {})
         return {draw: cells[draw].test[figure] for draw in sorted(cells) if figure in cells[draw].test}
 
+    def cells_of(self, data: str, condition: str, method: str) -> list[CellResult]:
+        """Return the cells of a method at one place, by draw."""
+        cells = self._cells.get((data, condition, method), {})
+        return [cells[draw] for draw in sorted(cells)]
+
     def seconds(self, data: str, condition: str, method: str) -> float | None:
         """Return the median CPU seconds of a cell."""
         cells = self._cells.get((data, condition, method), {})

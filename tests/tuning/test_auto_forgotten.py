@@ -1,5 +1,7 @@
 """The annotator that chooses for itself, where an absent tag is no no."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.metrics import mean_average_precision
 from tagloom.tuning._left_out_scores import prior_shifts, smoothed_priors
 from tagloom.tuning._soft_labels import forgotten_per_named, soft_priors, soften
+from tagloom.tuning._stack_model import StackModel
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.positive_unlabeled import weak_negatives
 from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING
@@ -49,10 +52,28 @@ def test_the_operator_gives_what_solutions_without_each_photo_give(fitted):
     model, labels = annotator._model, weak_negatives(Y)
     assert any(member.candidate.score_smoothing for member in model.members)
     rows, priors = model.rows, smoothed_priors(labels)
-    operator = model.left_out_operator(rows)
+    ((tags, operator),) = model.left_out_operators(rows, 5)
+    assert tags.tolist() == list(range(5))
     np.testing.assert_allclose(np.diag(operator), 0.0, atol=1e-10)
     expected = refits(model, labels, rows, priors)
     np.testing.assert_allclose(operator @ (labels[rows] - priors), expected, atol=1e-5)
+
+
+def test_tags_with_members_of_their_own_have_an_operator_of_their_own(fitted):
+    _, _, Y, annotator = fitted
+    labels = weak_negatives(Y)
+    rows, priors = annotator._model.rows, smoothed_priors(labels)
+    halved = [
+        replace(member, factor=member.factor * np.array([1, 1, 0.5, 1, 0.5])) for member in annotator._model.members
+    ]
+    halved[0] = replace(halved[0], factor=halved[0].factor + np.array([0, 0, 0.7, 0, 0.7]))
+    model = StackModel(annotator._views, annotator._model.weightings, halved)
+    operators = model.left_out_operators(rows, 5)
+    assert sorted(tags.tolist() for tags, _ in operators) == [[0, 1, 3], [2, 4]]
+    model.fit(labels, rows, priors)
+    expected = refits(model, labels, rows, priors)
+    for tags, operator in operators:
+        np.testing.assert_allclose(operator @ (labels[rows] - priors)[:, tags], expected[:, tags], atol=1e-5)
 
 
 def test_absent_tags_have_a_share_of_their_left_out_score_as_target(fitted):
@@ -104,7 +125,7 @@ def test_left_out_scores_hold_nothing_of_the_own_label_that_went_through_other_t
     _, _, Y, annotator = fitted
     model, labels = annotator._model, weak_negatives(Y)
     rows, priors = model.rows, smoothed_priors(labels)
-    operator = model.left_out_operator(rows)
+    ((_, operator),) = model.left_out_operators(rows, 5)
     plain = labels[rows] - priors
     named = operator @ plain + priors
     everywhere = np.zeros(Y.shape)

@@ -25,3 +25,19 @@ def test_an_annotator_that_chooses_gets_its_views_once_and_gives_the_same(monkey
         np.testing.assert_array_equal(scores, alone.transduction_)
         np.testing.assert_array_equal(thresholds, alone.thresholds_)
     assert not hasattr(annotator, "n_tags_")
+
+
+def test_other_methods_are_raced_once_and_again_with_many_more_labels(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 6))
+    Y = (X[:, :2] > 0.7).astype(np.int8)
+    entered, refine = [], auto.refine
+    monkeypatch.setattr(
+        auto, "refine", lambda on, names, **options: entered.append(names) or refine(on, names, **options)
+    )
+    fits = SharedFits(auto.AutoAnnotator(also=("harmonic", "svm"), random_state=0), X)
+    for n_labelled in (40, 44, 30, 80):
+        labels = Y.copy()
+        labels[n_labelled:] = -1
+        fits.fit(labels)
+    assert entered == [("harmonic", "svm"), (), (), ("harmonic", "svm")]

@@ -57,7 +57,7 @@ def pattern_left_out(
     patterns, pattern_of = known_patterns(search.labels)
     if patterns.all():
         return approximate, 0
-    parts = list(_kernels(search, {view.name: view for view in weightings}, [one for one in members if one.factor > 0]))
+    parts = list(_kernels(search, {view.name: view for view in weightings}, [one for one in members if one.takes_part]))
     found, n_left = approximate.copy(), 0
     for pattern in range(patterns.shape[1]):
         rows, tags = np.flatnonzero(patterns[:, pattern]), np.flatnonzero(pattern_of == pattern)
@@ -66,16 +66,16 @@ def pattern_left_out(
         elif len(rows):
             square, entries = np.ix_(rows, rows), np.ix_(rows, tags)
             found[entries] = sum(
-                factor * _left_out(kernel[square], influence[square], search.targets[entries], ridge)
-                for kernel, influence, ridge, factor in parts
+                member.on(tags) * _left_out(kernel[square], influence[square], search.targets[entries], ridge)
+                for kernel, influence, ridge, member in parts
             )
     return found, n_left
 
 
 def _kernels(
     search: Search, weightings: dict[str, View], members: list[Member]
-) -> Iterator[tuple[NDArray[Any], NDArray[Any], float, float]]:
-    """Yield each member's kernel among the labelled photos, what coefficients bring to scores, penalty and factor."""
+) -> Iterator[tuple[NDArray[Any], NDArray[Any], float, Member]]:
+    """Yield each member's kernel among the labelled photos, what coefficients bring to scores, penalty, member."""
 
     def place(member: Member) -> tuple[str, bool]:
         return member.candidate.view, member.candidate.smoothed
@@ -89,7 +89,7 @@ def _kernels(
             one: Candidate = member.candidate
             kernel = common if name == GRAPH else np.exp(-one.width * common)
             among, smooth = search.influences(kernel, one.score_smoothing)
-            yield among, smooth, one.ridge, member.factor
+            yield among, smooth, one.ridge, member
 
 
 def _left_out(kernel: NDArray[Any], influence: NDArray[Any], targets: Floats, ridge: float) -> Floats:

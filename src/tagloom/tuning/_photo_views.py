@@ -127,12 +127,12 @@ class PhotoViews:
     def __init__(
         self, X: Values, groups: FeatureGroups | None, *, n_neighbors: int, smoothing: float, n_threads: int | None
     ) -> None:
-        self._given = FeatureGroups(["features"], [X.shape[1]]) if groups is None else groups
-        self.groups = self._given if self.has_network else _doubled(self._given)
+        self.given_groups = FeatureGroups(["features"], [X.shape[1]]) if groups is None else groups
+        self.groups = self.given_groups if self.has_network else _doubled(self.given_groups)
         self.smoothing = smoothing
         self.n_neighbors = n_neighbors
-        self._n_threads = n_threads
-        self._scaler = GroupScaler(self._given).fit(X)
+        self.n_threads = n_threads
+        self._scaler = GroupScaler(self.given_groups).fit(X)
         self._moments = _column_moments(X)
         self._dtype: Any = np.float64 if X.size <= DOUBLE_ENTRIES else np.float32
         self._centres: dict[str, NDArray[np.float64]] = {}
@@ -148,7 +148,7 @@ class PhotoViews:
     @property
     def has_network(self) -> bool:
         """Whether a group comes from a network."""
-        return any(name in LEADING_SHARES for name in self._given)
+        return any(name in LEADING_SHARES for name in self.given_groups)
 
     @property
     def n_photos(self) -> int:
@@ -171,7 +171,7 @@ class PhotoViews:
         count = min(self.n_neighbors, self.n_photos)
         # Weighted features of the training photos are made again: kept, they would be a third copy.
         points = self.plain * self._roots
-        _, indices = nearest_neighbors(plain * self._roots, points, count, n_threads=self._n_threads)
+        _, indices = nearest_neighbors(plain * self._roots, points, count, n_threads=self.n_threads)
         pointers = np.arange(0, indices.size + 1, count)
         ones = np.ones(indices.size)
         binary = sparse.csr_array((ones, indices.ravel(), pointers), shape=(len(X), self.n_photos))
@@ -222,9 +222,9 @@ class PhotoViews:
 
     def _mapped(self, name: str, X: Values) -> Values:
         """Return a group's rows on a scale of their own."""
-        if name in self._given:
-            return np.asarray(self._scaler.scale_group(name, X[:, self._given[name]]), dtype=self._dtype)
-        columns = self._given[name.removesuffix(STANDARDIZED)]
+        if name in self.given_groups:
+            return np.asarray(self._scaler.scale_group(name, X[:, self.given_groups[name]]), dtype=self._dtype)
+        columns = self.given_groups[name.removesuffix(STANDARDIZED)]
         means, deviations = self._moments
         return np.asarray((X[:, columns] - means[columns]) / deviations[columns], dtype=self._dtype)
 

@@ -73,12 +73,15 @@ def soften(
     named = left_out[rows]
     share = forgotten_per_named(Y[rows], named)
     targets = _mixed(Y, share * left_out)
-    operator = model.left_out_operator(rows)
     slopes = np.where(absent_entries(Y)[rows] & (named > 0.0) & (share * named < 1.0), share, 0.0)
-    own = ((operator * operator.T) @ slopes) * (labels[rows] - priors)
     deviations = targets[rows] - soft_priors(targets)
-    shifts = prior_shifts(deviations, len(rows)) * operator.sum(axis=1, keepdims=True)
-    return share, targets, operator @ deviations + shifts - own
+    shifts = prior_shifts(deviations, len(rows))
+    found = np.empty(deviations.shape)
+    for tags, operator in model.left_out_operators(rows, Y.shape[1]):
+        own = ((operator * operator.T) @ slopes[:, tags]) * (labels[rows] - priors)[:, tags]
+        shifted = shifts[:, tags] * operator.sum(axis=1, keepdims=True)
+        found[:, tags] = operator @ deviations[:, tags] + shifted - own
+    return share, targets, found
 
 
 def change_targets(Y: LabelMatrix, before: LabelMatrix, targets: Targets, left_out: Floats, share: float) -> Targets:

@@ -18,12 +18,21 @@ __all__ = ["Member", "StackModel"]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Member:
-    """A candidate, and the factor of its deviations in the combination."""
+    """A candidate, and the factor of its deviations in the combination: a number, or one for each tag (c,)."""
 
     candidate: Candidate
-    factor: float
+    factor: float | Floats
+
+    @property
+    def takes_part(self) -> bool:
+        """Whether it counts for any tag."""
+        return bool(np.any(np.asarray(self.factor) > 0.0))
+
+    def on(self, tags: NDArray[np.intp]) -> float | Floats:
+        """Return the factor for some tags."""
+        return self.factor[tags] if isinstance(self.factor, np.ndarray) else self.factor
 
 
 class StackModel:
@@ -46,7 +55,8 @@ class StackModel:
 
     def __init__(self, views: PhotoViews, weightings: Sequence[View], members: Sequence[Member]) -> None:
         self.views = views
-        self.members = [member for member in members if member.factor > 0.0]
+        self.members = [member for member in members if member.takes_part]
+        self.weightings = list(weightings)
         self._weightings = {view.name: view for view in weightings}
         self._scales = {
             (one.candidate.view, one.candidate.smoothed): views.mean_distance(
@@ -56,7 +66,9 @@ class StackModel:
             if one.candidate.view != GRAPH
         }
 
-    def fit(self, Y: NDArray[Any], rows: NDArray[np.intp], priors: Floats) -> Floats:
+    def fit(
+        self, Y: NDArray[Any], rows: NDArray[np.intp], priors: Floats, tags: NDArray[np.intp] | None = None
+    ) -> Floats:
         """Solve for the coefficients and return the deviations (n, c) of all training photos from the priors.
 
         Parameters
@@ -67,13 +79,16 @@ class StackModel:
             The labelled photos to learn from.
         priors : array of shape (c,)
             What labels are compared with.
+        tags : array of int, optional
+            Which tags of the combination the columns are. Default: all.
         """
         self.rows = rows
+        columns = np.arange(Y.shape[1]) if tags is None else tags
         patterns, pattern_of = known_patterns(Y[rows])
         targets = targets_of(Y[rows], priors)
         self.coefficients = [
             _solve(self._among(member.candidate, rows), member.candidate.ridge, targets, patterns, pattern_of)
-            * member.factor
+            * member.on(columns)
             for member in self.members
         ]
         return self._deviations_of_all(Y.shape[1])
@@ -89,7 +104,7 @@ class StackModel:
             The columns that changed.
         """
         old_rows, old_coefficients, old_smoothed = self.rows, self.coefficients, self._smoothed
-        found = self.fit(Y[:, tags], rows, priors[tags])
+        found = self.fit(Y[:, tags], rows, priors[tags], tags)
         stayed = np.isin(old_rows, rows)
         places = np.searchsorted(rows, old_rows[stayed])
         merged = []
@@ -105,18 +120,22 @@ class StackModel:
             self._smoothed[strength] = whole
         return found
 
-    def left_out_operator(self, rows: NDArray[np.intp]) -> Floats:
-        """Return M of shape (m, m) such that ``M @ targets`` are the deviations of photos, each without its own target.
+    def left_out_operators(self, rows: NDArray[np.intp], n_tags: int) -> list[tuple[NDArray[np.intp], Floats]]:
+        """Return tags and M of shape (m, m): ``M @ targets`` are deviations of photos, each without its own target.
 
         Parameters
         ----------
         rows : array of int
             The labelled photos, all tags known on all of them.
+        n_tags : int
+            Number of tags; those whose members have the same factors share one operator.
         """
         unit = np.eye(len(rows))
-        total = np.zeros_like(unit)
+        factors = np.stack([np.broadcast_to(np.asarray(member.factor, float), n_tags) for member in self.members])
+        kinds, kind_of = np.unique(factors, axis=1, return_inverse=True)
+        totals = [np.zeros_like(unit) for _ in range(kinds.shape[1])]
         reached: dict[float, Floats] = {}
-        for member in self.members:
+        for member, of_kinds in zip(self.members, kinds, strict=True):
             candidate, strength = member.candidate, member.candidate.score_smoothing
             among = influence = self._among(candidate, rows)
             if strength:
@@ -124,8 +143,9 @@ class StackModel:
                     reached[strength] = spread_labels(self.views, rows, strength)
                 influence = self._smoothed_influence(candidate, rows, reached[strength])
             for *_, found in left_out_deviations(among, [influence], unit, [candidate.ridge]):
-                total += member.factor * found
-        return total
+                for total, factor in zip(totals, of_kinds, strict=True):
+                    total += factor * found
+        return [(np.flatnonzero(kind_of.ravel() == kind), total) for kind, total in enumerate(totals)]
 
     def _smoothed_influence(self, candidate: Candidate, rows: NDArray[np.intp], reached: Floats) -> Floats:
         """Return what coefficients bring to the smoothed scores of the labelled photos."""

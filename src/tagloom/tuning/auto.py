@@ -1,7 +1,7 @@
 """The annotator that chooses for itself: views of features, kernels, smoothing, their combination, probabilities."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -20,11 +20,15 @@ from tagloom.methods._out_of_fold import stable_folds
 from tagloom.tuning._accepting import Accepting
 from tagloom.tuning._calibration_map import CalibrationMap, Method, fit_map
 from tagloom.tuning._combination import combine
+from tagloom.tuning._guests import GUESTS
+from tagloom.tuning._heats import Field
 from tagloom.tuning._held_out import ScoreScale, scale_of
 from tagloom.tuning._pattern_left_out import pattern_left_out
 from tagloom.tuning._photo_views import PhotoViews, default_views
+from tagloom.tuning._refinement import Refinement, refine
 from tagloom.tuning._soft_labels import LEAST_COMPLETENESS, change_targets, soft_priors, soften
 from tagloom.tuning._stack_model import StackModel
+from tagloom.tuning._tag_choice import choose_per_tag
 from tagloom.tuning.positive_unlabeled import absent_entries, estimate_completeness, forgotten_share, weak_negatives
 from tagloom.tuning.search import Search
 
@@ -36,8 +40,8 @@ Floats = NDArray[np.float64]
 FEATURE_SMOOTHING = 2.0
 #: Share of the budget after which no further candidate is tried: the fit itself comes afterwards.
 SEARCH_SHARE = 0.6
-#: Annotators of the library that a person might expect here.
-NOT_RACED = ("SFSS", "NOVA", "LPSSVM", "TKML", "LaplacianTopicModel", "TagProp", "LapRLS", "GLLR")
+#: Share of the budget that is over when the race of other methods has to end.
+RACE_SHARE = 0.9
 #: Rows described at a time.
 DESCRIBED_ROWS = 4096
 
@@ -47,7 +51,9 @@ class AutoAnnotator(Accepting):
 
     Kernel ridge regressions over several weightings of the feature groups, with features and scores smoothed over the
     neighbour graph of all photos or not, are compared by the scores they give labelled photos without their own
-    label. The best few are combined; the same left-out scores make probabilities of the combination's scores.
+    label. The best few are combined, for single tags differently where their photos say so; tags listen to those they
+    go with, and other methods (SFSS, NOVA, TKML ...) are taken in, where left-out scores show a gain that stands out.
+    The same left-out scores make probabilities of the scores.
 
     Parameters
     ----------
@@ -59,6 +65,9 @@ class AutoAnnotator(Accepting):
         "unknown": an entry -1 of a photo that has a known one was not named, which is no no. It is learnt from as the
         share of a yes that its left-out score gives it, and probabilities are corrected by the share of true tags that
         are named; see `PositiveUnlabeledAnnotator`. "no": every -1 is unknown and nothing is learnt from it.
+    also : sequence of str or None, default=None
+        Other methods that are raced against the combination: of sfss, nova, lpssvm, tkml, topics, laprls, harmonic,
+        consistency, tagprop, gllr, svm. None: all of them; an empty sequence: none.
     n_neighbors : int, default=15
         Of the graph.
     max_search_rows : int, default=1500
@@ -126,6 +135,7 @@ class AutoAnnotator(Accepting):
         *,
         budget_seconds: float = 300.0,
         absent_means: AbsentMeans = "no",
+        also: Sequence[str] | None = None,
         n_neighbors: int = 15,
         max_search_rows: int = 1500,
         max_rows: int = 6000,
@@ -137,6 +147,7 @@ class AutoAnnotator(Accepting):
         self.groups = groups
         self.budget_seconds = budget_seconds
         self.absent_means = absent_means
+        self.also = also
         self.n_neighbors = n_neighbors
         self.max_search_rows = max_search_rows
         self.max_rows = max_rows
@@ -148,7 +159,7 @@ class AutoAnnotator(Accepting):
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
         began = time.perf_counter()
         self._check_parameters(X)
-        self.left_out_: dict[str, str] = dict.fromkeys(NOT_RACED, "not among the candidates")
+        self.left_out_: dict[str, str] = {}
         labels = self._labels_to_learn(Y)
         self._views = self._make_views(X) if self._shared is None else self._shared
         weightings = default_views(self._views.groups.names)
@@ -163,7 +174,8 @@ class AutoAnnotator(Accepting):
         )
         found = search.run()
         self.left_out_ |= found.left_out
-        combined = combine(found.trials, labels[self._search_rows], weightings)
+        compared = labels[self._search_rows]
+        combined = choose_per_tag(found.trials, combine(found.trials, compared, weightings), compared)
         members, self.leaderboard_, self.choice_ = combined.members, combined.leaderboard, combined.choice
         self.choice_ |= {"feature_smoothing": FEATURE_SMOOTHING, "n_search_rows": len(self._search_rows)}
         deviations, n_left = pattern_left_out(
@@ -176,27 +188,62 @@ class AutoAnnotator(Accepting):
         if n_left:
             self.left_out_[f"exact left-out scores of {n_left} tags"] = "the time was over"
         self._model = StackModel(self._views, weightings, members)
+        self._refinement = Refinement()
         doubted = self.absent_means == "unknown"
+        folds = self._folds(X, labels)
         self._learn(labels, labels, self._search_rows if doubted else rows, deviations)
-        self._calibrate(labels, deviations + self._priors, self._folds(X, labels))
+        plain = self._left_out
+        self._refine(X, labels, deviations, folds, began + RACE_SHARE * self.budget_seconds)
+        self._express(labels, deviations)
+        self._calibrate(labels, self._refinement.of_left_out(deviations) + self._priors, folds)
         if doubted:
-            self._forgotten, targets, deviations = soften(self._model, Y, self._search_rows, self._left_out)
+            self._forgotten, targets, deviations = soften(self._model, Y, self._search_rows, plain)
             self._learn(labels, targets, rows, deviations)
         self._finish(Y, labels)
 
     def _learn(self, labels: LabelMatrix, targets: NDArray[Any], rows: NDArray[np.intp], deviations: Floats) -> None:
         """Solve with the targets; deviations are those of photos that were compared on, without their own label."""
         self._targets, self._priors = targets.copy(), soft_priors(targets)
-        self._scores: Floats = self._model.fit(targets, rows, self._priors) + self._priors
+        #: Of the combination alone.
+        self._deviations: Floats = self._model.fit(targets, rows, self._priors)
+        self._express(labels, deviations)
+
+    def _express(self, labels: LabelMatrix, deviations: Floats) -> None:
+        """Set the scores of all photos, and those of known entries without their photo's labels."""
+        self._scores: Floats = self._refinement.of_all(self._deviations) + self._priors
         #: Scores of all photos, those of known entries without their photo's labels.
         self._left_out = self._scores.copy()
         # Without its only labelled photo an annotator knows nothing.
         if len(deviations) >= 2:
             known = labels[self._search_rows] != UNKNOWN
-            self._left_out[self._search_rows] = np.where(
-                known, deviations + self._priors, self._scores[self._search_rows]
-            )
+            left_out = self._refinement.of_left_out(deviations) + self._priors
+            self._left_out[self._search_rows] = np.where(known, left_out, self._scores[self._search_rows])
         self._scale = self._scale_of(labels)
+
+    def _refine(
+        self, X: NDArray[Any], labels: LabelMatrix, deviations: Floats, folds: NDArray[np.intp], end: float
+    ) -> None:
+        """Let tags listen to each other and take other methods in, where that is seen to help."""
+        entered = tuple(GUESTS) if self.also is None else tuple(self.also)
+        if self.absent_means == "unknown":
+            self.left_out_ |= dict.fromkeys(entered, "cannot learn from shares of a yes (absent_means)")
+            entered = ()
+        field = Field(
+            X,
+            self._views,
+            self._model,
+            labels,
+            self._search_rows,
+            folds,
+            left_out=deviations,
+            everywhere=self._deviations,
+        )
+        self._refinement = refine(
+            field, entered, seconds_left=lambda: end - time.perf_counter(), progress=self.progress or NO_PROGRESS
+        )
+        self.left_out_ |= self._refinement.reasons
+        self.leaderboard_ = self._refinement.join_board(self.leaderboard_)
+        self.choice_ |= self._refinement.told
 
     def update(self, Y: Any) -> "AutoAnnotator":
         """Learn from changed labels of the training photos: features, graph, members and calibration stay.
@@ -225,7 +272,11 @@ class AutoAnnotator(Accepting):
             raise InvalidLabelsError("update needs at least one known label; all entries of Y are -1 (unknown)")
         rows = self._rows_to_learn(labels)
         self._targets, self._priors = targets.copy(), soft_priors(targets)
-        self._scores[:, tags] = self._model.update(targets, rows, self._priors, tags) + self._priors[tags]
+        self._deviations[:, tags] = self._model.update(targets, rows, self._priors, tags)
+        if self._refinement.changes_nothing:
+            self._scores[:, tags] = self._deviations[:, tags] + self._priors[tags]
+        else:
+            self._scores = self._refinement.of_all(self._deviations) + self._priors
         self._left_out = np.where(labels == UNKNOWN, self._scores, self._left_out)
         self._scale = self._scale_of(labels)
         self._finish(Y, labels)
@@ -253,6 +304,9 @@ class AutoAnnotator(Accepting):
             raise InvalidInputError(
                 f"calibration must be one of {', '.join(get_args(Method))}, got {self.calibration!r}"
             )
+        unknown = [name for name in self.also or () if name not in GUESTS]
+        if unknown or isinstance(self.also, str):
+            raise InvalidInputError(f"also must be a list of some of {', '.join(GUESTS)}, got {self.also!r}")
         if not self.budget_seconds > 0:
             raise InvalidInputError(f"budget_seconds must be positive, got {self.budget_seconds!r}")
         if self.max_search_rows < 2 or self.max_rows < 2:
@@ -337,7 +391,8 @@ class AutoAnnotator(Accepting):
         return self._left_out
 
     def _decision_function(self, X: NDArray[Any]) -> Floats:
-        scores = self._model.deviations(self._views.attach(X)) + self._priors
+        new = self._views.attach(X)
+        scores = self._refinement.of_new(self._model.deviations(new), X, new) + self._priors
         return self._logits(scores) - np.log(self.completeness_)
 
     def predict_proba(self, X: Any) -> Floats:

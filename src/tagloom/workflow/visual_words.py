@@ -4,26 +4,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import SettingsError
+from tagloom.features.word_counts import WORD_FAMILIES, WORDS_PER_PHOTO, word_counts
 
 __all__ = ["WORDS_PER_PHOTO", "WORD_FAMILIES", "visual_words"]
 
-#: Families of groups that are words: counts (blobs), or shares of a photo's words that become counts.
-WORD_FAMILIES = ("blobs", "words", "semantic")
-#: Words that a photo has in a group of shares.
-WORDS_PER_PHOTO = 50
-#: Shares are left out below so many words.
-LEAST_WORDS = 0.05
-
 
 def visual_words(X: NDArray[Any], groups: FeatureGroups) -> Any:
-    """Return counts of visual words: the columns of the groups that are words, side by side.
-
-    A group whose rows sum to 1, such as a bag of words or the class probabilities of a network, becomes
-    `WORDS_PER_PHOTO` words a photo; shares of less than a twentieth of a word are left out. Counts stay as they are.
+    """Return counts of visual words, see `tagloom.features.word_counts.word_counts`.
 
     Parameters
     ----------
@@ -42,19 +32,10 @@ def visual_words(X: NDArray[Any], groups: FeatureGroups) -> Any:
     SettingsError
         If no group is made of words; says which would be.
     """
-    chosen = {name: part for name, part in groups.split(X).items() if name.split("-")[0] in WORD_FAMILIES}
-    if not chosen:
+    found = word_counts(np.asarray(X), groups)
+    if found is None:
         raise SettingsError(
             f"method 'topics' needs visual words, but the features are {', '.join(groups.names)}; add one of "
             f"{', '.join(WORD_FAMILIES)} to descriptors (the default descriptors have 'semantic')"
         )
-    return sparse.csr_array(sparse.hstack([_counts(part) for part in chosen.values()], format="csr"))
-
-
-def _counts(part: NDArray[Any]) -> Any:
-    values = np.maximum(np.asarray(part, dtype=np.float32), 0.0)
-    totals = values.sum(axis=1, keepdims=True)
-    if totals.max(initial=0.0) > 1.01:
-        return sparse.csr_array(values)
-    values = values * (WORDS_PER_PHOTO / np.where(totals > 0, totals, 1.0))
-    return sparse.csr_array(np.where(values >= LEAST_WORDS, values, np.float32(0.0)))
+    return found
