@@ -16,7 +16,8 @@ from tagloom.core.labels import UNKNOWN
 from tagloom.features import GroupScaler
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import mean_average_precision
-from tagloom.tuning import CalibratedAnnotator
+from tagloom.tuning import CalibratedAnnotator, cross_validate, learning_curve
+from tagloom.tuning._guests import GUESTS
 from tagloom.tuning._left_out_scores import left_out_deviations
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.learners import SMOOTHING
@@ -24,7 +25,7 @@ from tagloom.workflow.learners import SMOOTHING
 TITLE = "Choosing by itself"
 FRACTIONS = (0.05, 0.25)
 #: Made-up photos: how many, labelled, tags; columns of the default groups.
-MANY = {"full": (20_000, 500, 100), "quick": (300, 60, 4)}
+MANY = {"full": [(20_000, 500, 100), (50_000, 500, 100)], "quick": [(300, 60, 4)]}
 GROUPS = {"deep": 1280, "semantic": 1000, "color": 64, "moments": 225, "edges": 73}
 N_HIDDEN = 30
 PENALTIES = (0.01, 0.03, 0.1)
@@ -96,7 +97,11 @@ def annotator_case(
         told = {"MAP, unseen": mean_average_precision(truth[hidden], found.transduction_[hidden]), "peak, MB": peak}
         if isinstance(found, AutoAnnotator):
             late = sum(reason == "the time was over" for reason in found.left_out_.values())
-            told |= {"kernels compared": len(found.leaderboard_), "not tried for lack of time": late}
+            never = ("too few labels", "no feature group", "cannot", "the time was over")
+            reasons = [found.left_out_[name] for name in GUESTS if name in found.left_out_]
+            raced = len(found.choice_["guests"]) + sum(not why.startswith(never) for why in reasons)
+            told |= {"candidates compared": len(found.leaderboard_), "methods raced": raced}
+            told |= {"not tried for lack of time": late}
         return told
 
     contenders = [
@@ -117,6 +122,39 @@ def collection_case(item: QualitySet, fraction: float, threads: int) -> dict[str
     assert data.groups is not None
     labeled = np.searchsorted(draw.seen, draw.labeled)
     return annotator_case(title, data.X[draw.seen], data.groups, data.Y[draw.seen], labeled, threads)
+
+
+def evaluation_case(item: QualitySet, fraction: float, threads: int) -> dict[str, Any]:
+    """Time what `tagloom evaluate` does with the labels of the first draw: five folds, and a learning curve."""
+    title = f"{item.title}, {100 * fraction:g} % labelled: five folds and a learning curve, 25 fits"
+    try:
+        data, draw = item.draw(fraction, 0)
+    except DataMissingError as error:
+        return missing_case(title, str(error))
+    assert data.groups is not None
+    groups, X = data.groups, data.X[draw.seen]
+    Y = np.full((len(X), data.Y.shape[1]), UNKNOWN, dtype=np.int8)
+    Y[np.searchsorted(draw.seen, draw.labeled)] = data.Y[draw.labeled]
+
+    def evaluate(annotator: Any, features: NDArray[Any]) -> tuple[Any, Any]:
+        return cross_validate(annotator, features, Y), learning_curve(annotator, features, Y)
+
+    def auto() -> tuple[Any, Any]:
+        return evaluate(AutoAnnotator(groups, n_threads=threads, random_state=0), X)
+
+    def ridge() -> tuple[Any, Any]:
+        return evaluate(RegularizedLeastSquares(smoothing=SMOOTHING), GroupScaler(groups).fit_transform(X))
+
+    def accuracy(result: tuple[Any, Any]) -> dict[str, float]:
+        found, curve = result
+        return {"MAP, held out": found.map, "MAP, a quarter of the labels": float(curve.map[0])}
+
+    contenders = [
+        Local("AutoAnnotator", auto, role="ours", runs=1),
+        Local("smoothed ridge", ridge, role="ours", runs=1),
+    ]
+    entries = compare(contenders, accuracy=accuracy, repeats=1, threads=threads)
+    return case(title, {"n": len(X), "labelled": len(draw.labeled), "d": X.shape[1], "c": Y.shape[1]}, entries)
 
 
 def made_up_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]:
@@ -142,7 +180,8 @@ def main(argv: list[str] | None = None) -> None:
     else:
         item = find_set("corel5k")
         cases = [left_out_case(225, 260), *(collection_case(item, share, arguments.threads) for share in FRACTIONS)]
-    cases.append(made_up_case(*MANY["quick" if arguments.quick else "full"], arguments.threads))
+    cases.append(evaluation_case(TOY if arguments.quick else find_set("corel5k"), FRACTIONS[0], arguments.threads))
+    cases += [made_up_case(*size, arguments.threads) for size in MANY["quick" if arguments.quick else "full"]]
     record("auto", TITLE, cases, arguments.out, threads=arguments.threads)
 
 

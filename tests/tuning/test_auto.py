@@ -34,7 +34,8 @@ def fitted():
 
 @pytest.mark.medium
 def test_it_passes_the_checks_of_annotators():
-    check_annotator(AutoAnnotator())
+    # The race of the slower methods is tested by itself.
+    check_annotator(AutoAnnotator(also=("harmonic", "svm")))
 
 
 def test_it_is_not_behind_single_learners_on_the_same_features(fitted):
@@ -190,6 +191,18 @@ def test_more_labels_than_are_learnt_from_are_named():
     assert np.isfinite(model.transduction_).all()
     truth[0, 0] = 1 - truth[0, 0]
     assert np.isfinite(model.update(truth).transduction_).all()
+
+
+def test_a_photo_that_moves_in_after_another_lost_its_labels_counts_for_all_its_tags():
+    X, truth, groups = clusters(120)
+    model = AutoAnnotator(groups, also=(), max_rows=50, random_state=0).fit(X, truth)
+    fewer = truth.copy()
+    fewer[model._model.rows[0]] = -1
+    model.update(fewer)
+    rows = model._model.rows.copy()
+    assert len(rows) == 50
+    expected = model._model.fit(fewer, rows, model._priors) + model._priors
+    np.testing.assert_allclose(model._scores, expected, atol=1e-6)
 
 
 def test_without_time_it_still_answers_and_says_so(fitted):

@@ -15,7 +15,7 @@ from tagloom.graph import knn_graph
 from tagloom.methods._out_of_fold import stable_folds
 from tagloom.methods.baselines.propagation import HarmonicPropagation, LocalGlobalConsistency
 
-__all__ = ["HeldOut", "ScoreScale", "collect_held_out", "scale_of", "with_shared_graph"]
+__all__ = ["HeldOut", "ScoreScale", "collect_held_out", "folds_of", "scale_of", "with_shared_graph"]
 
 Floats = NDArray[np.float64]
 
@@ -71,6 +71,15 @@ def known_log_odds(Y: LabelMatrix) -> Floats:
     """Return for each tag the log-odds of a yes among the known entries, one half added to both counts."""
     n_positive, n_known = (Y == 1).sum(axis=0), (Y != UNKNOWN).sum(axis=0)
     return np.asarray(logit((n_positive + 0.5) / (n_known + 1.0)))
+
+
+def folds_of(X: NDArray[Any], Y: LabelMatrix, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return a fold for each of some labelled photos, by `stable_folds`; one fold where there are fewer than two."""
+    folds = np.zeros(len(Y), dtype=np.intp)
+    if len(rows) >= 2:
+        for fold, held_out in enumerate(stable_folds(X, Y, random_state=0)):
+            folds[held_out] = fold
+    return folds[rows]
 
 
 @dataclass(frozen=True, eq=False)

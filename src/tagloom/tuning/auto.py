@@ -16,13 +16,12 @@ from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_absent_
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
-from tagloom.methods._out_of_fold import stable_folds
 from tagloom.tuning._accepting import Accepting
 from tagloom.tuning._calibration_map import CalibrationMap, Method, fit_map
 from tagloom.tuning._combination import combine
 from tagloom.tuning._guests import GUESTS
 from tagloom.tuning._heats import Field
-from tagloom.tuning._held_out import ScoreScale, scale_of
+from tagloom.tuning._held_out import ScoreScale, folds_of, scale_of
 from tagloom.tuning._pattern_left_out import pattern_left_out
 from tagloom.tuning._photo_views import PhotoViews, default_views
 from tagloom.tuning._refinement import Refinement, refine
@@ -190,7 +189,7 @@ class AutoAnnotator(Accepting):
         self._model = StackModel(self._views, weightings, members)
         self._refinement = Refinement()
         doubted = self.absent_means == "unknown"
-        folds = self._folds(X, labels)
+        folds = folds_of(X, labels, self._search_rows)
         self._learn(labels, labels, self._search_rows if doubted else rows, deviations)
         plain = self._left_out
         self._refine(X, labels, deviations, folds, began + RACE_SHARE * self.budget_seconds)
@@ -271,6 +270,9 @@ class AutoAnnotator(Accepting):
         if not (labels != UNKNOWN).any():
             raise InvalidLabelsError("update needs at least one known label; all entries of Y are -1 (unknown)")
         rows = self._rows_to_learn(labels)
+        # A photo that moves in where another has lost its labels brings those of tags that did not change.
+        moved_in = np.setdiff1d(rows, self._model.rows)
+        tags = np.union1d(tags, np.flatnonzero((targets[moved_in] != UNKNOWN).any(axis=0)))
         self._targets, self._priors = targets.copy(), soft_priors(targets)
         self._deviations[:, tags] = self._model.update(targets, rows, self._priors, tags)
         if self._refinement.changes_nothing:
@@ -327,14 +329,6 @@ class AutoAnnotator(Accepting):
         if len(rows) <= self.max_search_rows:
             return rows, rows
         return rows, np.sort(generator.choice(rows, self.max_search_rows, replace=False))
-
-    def _folds(self, X: NDArray[Any], labels: LabelMatrix) -> NDArray[np.intp]:
-        """Return a fold for each photo that was compared on; only for choosing steps of the calibration."""
-        folds = np.zeros(len(labels), dtype=np.intp)
-        if len(self._search_rows) >= 2:
-            for fold, held_out in enumerate(stable_folds(X, labels, random_state=0)):
-                folds[held_out] = fold
-        return folds[self._search_rows]
 
     def _calibrate(self, labels: LabelMatrix, left_out: Floats, folds: NDArray[np.intp]) -> None:
         """Fit the map from scores to probabilities on left-out scores, on one scale with those of all photos."""

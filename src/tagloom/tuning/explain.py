@@ -1,6 +1,5 @@
 """Why an annotator gives a photo a score: by labelled photos, by feature groups, by other tags."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,115 +13,19 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.methods.baselines.ridge_path import linear_scores
 from tagloom.methods.boosted import BoostedAnnotator
+from tagloom.tuning._auto_weights import AutoWeights, find_auto_weights
+from tagloom.tuning._explanations import Decomposition, Explanation, NeighborDecomposition, sum_labels, sum_up
 from tagloom.tuning._label_weights import LabelWeights, Latest, RidgeWeights, RowView, find_label_weights
+from tagloom.tuning._mixtures import mix_groups, mix_neighbors
 from tagloom.tuning._surrogates import RidgeStandIn, labels_shown, local_line
+from tagloom.tuning.auto import AutoAnnotator
 
 __all__ = ["Decomposition", "Explanation", "NeighborDecomposition", "ScoreExplainer", "explain_score"]
 
 Floats = NDArray[np.float64]
 
-#: What a decomposition may miss of the score and still be called exact, relative to the larger of 1 and the score.
-EXACT = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class Decomposition:
-    """A score as a sum: ``score = base + Σ amounts + rest``.
-
-    Attributes
-    ----------
-    names : tuple
-        What the amounts belong to: rows of photos, names of groups, or columns of tags.
-    amounts : ndarray of shape (k,)
-        What each adds to the score, or takes from it.
-    base : float
-        What the score would be without any of them.
-    rest : float
-        What is not explained; rounding where the decomposition is exact.
-    is_exact : bool
-        Whether this is how the annotator itself comes to its score. Otherwise a simpler model stands in for it.
-    """
-
-    names: tuple[Any, ...]
-    amounts: Floats
-    base: float
-    rest: float
-    is_exact: bool
-
-    @property
-    def error(self) -> float:
-        """Size of what is not explained."""
-        return abs(self.rest)
-
-
-@dataclass(frozen=True, eq=False)
-class NeighborDecomposition(Decomposition):
-    """A score by the photos on which the tag is known, ``amount = weight·(label - frequency)``.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (k,)
-        By how much the score rises if the photo's label goes from no to yes, all else being equal.
-    labels : ndarray of shape (k,)
-        1 has the tag, 0 has it not.
-    frequency : float
-        Share of yes among the labels; ``base`` is the score if every label were this number.
-    """
-
-    weights: Floats = field(default_factory=lambda: np.empty(0))
-    labels: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, dtype=np.int8))
-    frequency: float = 0.0
-
-    @property
-    def order(self) -> NDArray[np.intp]:
-        """Places from the largest amount, whatever its sign, to the smallest."""
-        return np.argsort(-np.abs(self.amounts), kind="stable")
-
-
-@dataclass(frozen=True, eq=False)
-class Explanation:
-    """Why a photo has its score for a tag.
-
-    Attributes
-    ----------
-    row, tag : int
-        The photo and the tag.
-    score : float
-        The annotator's score, not calibrated.
-    neighbors : NeighborDecomposition
-        By photos on which the tag is known.
-    groups : Decomposition or None
-        By feature groups, against the average photo; None where no groups were given.
-    tags : Decomposition or None
-        By the scores of all tags; None where the annotator looks at each tag alone.
-    """
-
-    row: int
-    tag: int
-    score: float
-    neighbors: NeighborDecomposition
-    groups: Decomposition | None
-    tags: Decomposition | None
-
-    @property
-    def parts(self) -> tuple[Decomposition, ...]:
-        """The decompositions that there are."""
-        return tuple(part for part in (self.neighbors, self.groups, self.tags) if part is not None)
-
-    @property
-    def rest(self) -> float:
-        """What the labelled photos do not explain."""
-        return self.neighbors.rest
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether every decomposition is exact."""
-        return all(part.is_exact for part in self.parts)
-
-    @property
-    def error(self) -> float:
-        """The largest of the errors."""
-        return max(part.error for part in self.parts)
+#: What scores of `AutoAnnotator` may differ by from those in double precision, its smoothing being in float32.
+ROUNDING = 1e-4
 
 
 class ScoreExplainer:
@@ -140,22 +43,26 @@ class ScoreExplainer:
     groups : FeatureGroups, optional
         Column ranges of X.
     scores : array of shape (n, c), optional
-        What is explained. Default: ``annotator.transduction_``.
+        What is explained. Default: ``annotator.transduction_``; of `AutoAnnotator` its scores before calibration, in
+        which a labelled photo has its own label (``transduction_`` is log-odds, without it).
     graph : NeighborGraph, optional
         The graph that scores of `RegularizedLeastSquares` are smoothed over, where it is there already.
 
     Notes
     -----
     Exact by labelled photos: `RegularizedLeastSquares` (smoothed or not; at the penalty that was chosen),
-    `HarmonicPropagation`, `LocalGlobalConsistency`, `LapRLS` and `NeighborTransfer`. For others ridge regression of
-    the same labels stands in, brought to the scale of the scores by a straight line.
+    `HarmonicPropagation`, `LocalGlobalConsistency`, `LapRLS` and `NeighborTransfer`; `AutoAnnotator` where absence
+    means no and no other method was taken in, at the choice that was made and its scores computed again in double
+    precision. For others ridge regression of the same labels stands in, brought to the scale of the scores by a
+    straight line.
 
     Exact by feature groups: annotators with ``coef_`` whose scores are ``Xw + b``, also smoothed over the graph. An
     amount is ``(z - μ x̄)·w`` over the group's columns: z the photo's features, x̄ those of the average photo, μ = 1;
     with smoothing z and μ are sums of features and of ones, weighted as the smoothing does. For others a line stands in
     that is fitted to the scores of the 256 nearest photos.
 
-    By tags: `BoostedAnnotator` mixes the scores of all tags; its photos and groups are summed through that mixture.
+    By tags: `BoostedAnnotator` mixes the scores of all tags; its photos and groups are summed through that mixture. So
+    are the photos of an `AutoAnnotator` whose tags listen to each other; a photo then adds by all of its labels.
     """
 
     def __init__(
@@ -177,14 +84,20 @@ class ScoreExplainer:
         if annotator is None and scores is None:
             raise InvalidInputError("expected a fitted annotator or its scores, got neither")
         self.annotator, self.groups = annotator, groups
-        given = getattr(annotator, "transduction_", None) if scores is None else scores
+        # Log-odds are no sum over labels; scores before calibration may be.
+        own = "_scores" if isinstance(annotator, AutoAnnotator) else "transduction_"
+        given = getattr(annotator, own, None) if scores is None else scores
         self._scores = None if given is None else _checked_scores(given, self.Y)
         self._mean = self.X.mean(axis=0, dtype=np.float64)
         self._stand_ins, self._columns = Latest(), Latest()
         self._inner: ScoreExplainer | None = None
         self._weights: LabelWeights | None = None
         if isinstance(annotator, BoostedAnnotator):
-            self._inner = ScoreExplainer(annotator.annotator_, self.X, self.Y, groups=groups, graph=graph)
+            inner = annotator.annotator_
+            mixed = inner.transduction_
+            self._inner = ScoreExplainer(inner, self.X, self.Y, groups=groups, scores=mixed, graph=graph)
+        elif isinstance(annotator, AutoAnnotator):
+            self._weights = find_auto_weights(annotator, self.X, self.Y) if scores is None else None
         elif annotator is not None:
             self._weights = find_label_weights(annotator, self.X, self.Y, graph=graph)
         if self._scores is None and not isinstance(self._weights, RidgeWeights):
@@ -194,11 +107,15 @@ class ScoreExplainer:
 
     def scores_of(self, tag: int) -> Floats:
         """Return the scores of all photos for a tag."""
-        if self._scores is not None:
-            return self._scores[:, tag]
-        return self._columns.get(tag, lambda: self._restored_scores(tag))
+        if isinstance(self._weights, AutoWeights) or self._scores is None:
+            return self._columns.get(tag, lambda: self._restored_scores(tag))
+        return self._scores[:, tag]
 
     def _restored_scores(self, tag: int) -> Floats:
+        if isinstance(self._weights, AutoWeights) and self._scores is not None:
+            found, kept = self._weights.scores(tag), self._scores[:, tag]
+            # Another difference than that of rounding is for the explanation to tell.
+            return found if np.abs(found - kept).max() <= ROUNDING else kept
         model: Any = self.annotator
         found = linear_scores(self.X, np.asarray(model.coef_)[:, [tag]], np.asarray(model.intercept_)[[tag]])[:, 0]
         return self._weights.smoothed(found) if isinstance(self._weights, RidgeWeights) else found
@@ -216,14 +133,15 @@ class ScoreExplainer:
         row, tag = _index(row, len(self.X), "row"), _index(tag, self.Y.shape[1], "tag")
         score = float(self.scores_of(tag)[row])
         if self._inner is not None:
-            return _Mixture(self, self._inner).explain(row, tag, score)
+            return self._explain_boosted(self._inner, row, tag, score)
         groups = None if self.groups is None else self._by_groups(row, tag, score)
+        if isinstance(self._weights, AutoWeights) and self._weights.mixing is not None:
+            neighbors, tags = self._by_mixed_tags(self._weights, row, tag, score)
+            return Explanation(row, tag, score, neighbors, groups, tags)
         return Explanation(row, tag, score, self._by_neighbors(row, tag, score), groups, None)
 
     def _by_neighbors(self, row: int, tag: int, score: float) -> NeighborDecomposition:
         rows = np.flatnonzero(self.Y[:, tag] != UNKNOWN)
-        labels = self.Y[rows, tag]
-        frequency = float(labels.mean()) if len(rows) else 0.0
         is_own = self._weights is not None
         if len(rows) == 0:
             weights, offset, is_own = np.empty(0), score, True
@@ -232,13 +150,36 @@ class ScoreExplainer:
         else:
             make = lambda: RidgeStandIn(self.X, self.Y, tag, self.scores_of(tag))  # noqa: E731
             weights, offset = self._stand_ins.get(tag, make).of(row)
-        amounts = weights * (labels - frequency)
-        base = offset + frequency * float(weights.sum())
-        rest = score - base - float(amounts.sum())
-        names = tuple(rows.tolist())
-        return NeighborDecomposition(
-            names, amounts, base, rest, is_own and _is_small(rest, score), weights, labels, frequency
-        )
+        return sum_labels(rows, self.Y[rows, tag], weights, offset, score, is_own=is_own)
+
+    def _explain_boosted(self, inner: "ScoreExplainer", row: int, tag: int, score: float) -> Explanation:
+        """Sum the explanations of all tags' own scores: ``score = mean + Σ_j (raw_j - mean_j) shrinkage_j``."""
+        model: Any = self.annotator
+        means, shares = model.score_means_, model.booster_.shrinkage_[:, tag]
+        raw = np.array([inner.scores_of(one)[row] for one in range(len(means))])
+        names = tuple(range(len(means)))
+        by_tags = sum_up(names, (raw - means) * shares, float(means[tag]), score, is_own=True)
+        used = np.flatnonzero(shares)
+        level = float(means[tag] - means[used] @ shares[used])
+        parts = [(float(shares[one]), inner.explain(row, int(one))) for one in used]
+        groups = mix_groups([(share, part.groups) for share, part in parts if part.groups is not None], level, score)
+        by_photos = [(part.tag, share, part.neighbors) for share, part in parts]
+        return Explanation(row, tag, score, mix_neighbors(by_photos, level, score, self.Y, tag), groups, by_tags)
+
+    def _by_mixed_tags(
+        self, weights: AutoWeights, row: int, tag: int, score: float
+    ) -> tuple[NeighborDecomposition, Decomposition]:
+        """Return the score by labelled photos and by tags: ``score = π + Σ_u D_u M_ut``."""
+        shares = weights.shares(tag)
+        names = tuple(range(len(shares)))
+        by_tags = sum_up(names, weights.deviations(row) * shares, weights.prior(tag), score, is_own=True)
+        terms = [(tag, 1.0, weights.of_prior(tag))]
+        terms += [(int(one), float(shares[one]), weights.of_deviation(row, int(one))) for one in np.flatnonzero(shares)]
+        parts = []
+        for one, share, (of_photos, offset) in terms:
+            rows = weights.known(one)
+            parts.append((one, share, sum_labels(rows, self.Y[rows, one], of_photos, offset)))
+        return mix_neighbors(parts, 0.0, score, self.Y, tag), by_tags
 
     def _by_groups(self, row: int, tag: int, score: float) -> Decomposition:
         line = self._line(row, tag)
@@ -262,60 +203,7 @@ class ScoreExplainer:
     def _grouped(self, products: Floats, base: float, score: float, *, is_own: bool) -> Decomposition:
         groups = FeatureGroups([], []) if self.groups is None else self.groups
         amounts = np.array([float(products[groups[name]].sum()) for name in groups])
-        rest = score - base - float(amounts.sum())
-        return Decomposition(groups.names, amounts, base, rest, is_own and _is_small(rest, score))
-
-
-class _Mixture:
-    """Explanations of scores that are mixtures of the scores of all tags."""
-
-    def __init__(self, outer: ScoreExplainer, inner: ScoreExplainer) -> None:
-        self._outer, self._inner = outer, inner
-
-    def explain(self, row: int, tag: int, score: float) -> Explanation:
-        """Sum the explanations of all tags' own scores: ``score = mean + Σ_j (raw_j - mean_j) shrinkage_j``."""
-        model: Any = self._outer.annotator
-        means, shares = model.score_means_, model.booster_.shrinkage_[:, tag]
-        raw = np.array([self._inner.scores_of(one)[row] for one in range(len(means))])
-        amounts = (raw - means) * shares
-        rest = score - float(means[tag]) - float(amounts.sum())
-        by_tags = Decomposition(tuple(range(len(means))), amounts, float(means[tag]), rest, _is_small(rest, score))
-        used = np.flatnonzero(shares)
-        parts = [self._inner.explain(row, int(one)) for one in used]
-        level = float(means[tag] - means[used] @ shares[used])
-        groups = self._groups(parts, shares[used], level, score)
-        return Explanation(row, tag, score, self._neighbors(parts, shares[used], level, score, tag), groups, by_tags)
-
-    def _groups(self, parts: list[Explanation], shares: Floats, level: float, score: float) -> Decomposition | None:
-        found = [part.groups for part in parts if part.groups is not None]
-        if not found:
-            return None
-        amounts = np.sum([share * part.amounts for share, part in zip(shares, found, strict=True)], axis=0)
-        base = level + sum(share * part.base for share, part in zip(shares, found, strict=True))
-        rest = score - base - float(amounts.sum())
-        is_exact = all(part.is_exact for part in found) and _is_small(rest, score)
-        return Decomposition(found[0].names, amounts, float(base), rest, is_exact)
-
-    def _neighbors(
-        self, parts: list[Explanation], shares: Floats, level: float, score: float, tag: int
-    ) -> NeighborDecomposition:
-        """Return what each photo adds by all of its labels; weights are those of the label of the tag itself."""
-        n = len(self._outer.X)
-        totals, own = np.zeros(n), np.zeros(n)
-        base = level
-        for share, part in zip(shares, parts, strict=True):
-            rows = np.asarray(part.neighbors.names, dtype=np.intp)
-            totals[rows] += share * part.neighbors.amounts
-            base += share * part.neighbors.base
-            if part.tag == tag:
-                own[rows] = share * part.neighbors.weights
-        kept = np.flatnonzero((self._outer.Y != UNKNOWN).any(axis=1))
-        rest = score - base - float(totals.sum())
-        is_exact = all(part.neighbors.is_exact for part in parts) and _is_small(rest, score)
-        labels = self._outer.Y[kept, tag]
-        frequency = float(labels[labels != UNKNOWN].mean()) if (labels != UNKNOWN).any() else 0.0
-        names = tuple(kept.tolist())
-        return NeighborDecomposition(names, totals[kept], float(base), rest, is_exact, own[kept], labels, frequency)
+        return sum_up(groups.names, amounts, base, score, is_own=is_own)
 
 
 def explain_score(
@@ -376,7 +264,3 @@ def _index(value: int, length: int, name: str) -> int:
     if not hasattr(value, "__index__") or not 0 <= value < length:
         raise InvalidInputError(f"{name} must be a whole number from 0 to {length - 1}, got {value!r}")
     return int(value)
-
-
-def _is_small(rest: float, score: float) -> bool:
-    return abs(rest) <= EXACT * max(1.0, abs(score))

@@ -1,0 +1,318 @@
+"""Explanations of what `AutoAnnotator` says: sums over labels, against refits and a dense literal version."""
+
+import copy
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from tagloom.core.groups import FeatureGroups
+from tagloom.core.labels import labeled_rows
+from tagloom.exceptions import InvalidInputError
+from tagloom.methods import BoostedAnnotator
+from tagloom.tuning import _refinement
+from tagloom.tuning._left_out_scores import smoothed_priors
+from tagloom.tuning._stack_model import Member, StackModel
+from tagloom.tuning._tag_mixing import TagMixing, label_correlations
+from tagloom.tuning.auto import AutoAnnotator
+from tagloom.tuning.explain import ScoreExplainer, explain_score
+from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate
+
+GROUPS = FeatureGroups(["deep", "texture"], [6, 4])
+N, N_LABELLED, N_TAGS = 150, 50, 4
+#: The annotator itself smooths in float32.
+FLOAT32 = 2e-6
+
+
+def make_problem(seed=0, *, open_entries=True):
+    rng = np.random.default_rng(seed)
+    truth = (rng.random((N, N_TAGS)) < 0.35).astype(np.int8)
+    truth[:, 1] |= truth[:, 0]
+    X = truth @ rng.standard_normal((N_TAGS, 10)) + rng.standard_normal((N, 10))
+    Y = truth.copy()
+    Y[N_LABELLED:] = -1
+    if open_entries:  # photos known for one tag and not for another
+        Y[:N_LABELLED][rng.random((N_LABELLED, N_TAGS)) < 0.2] = -1
+    return X, Y
+
+
+def fit(Y, X, **parameters):
+    return AutoAnnotator(GROUPS, also=(), n_neighbors=8, random_state=0, **parameters).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    X, Y = make_problem()
+    return X, Y, fit(Y, X)
+
+
+#: Combinations that the search need not choose.
+COMBINATIONS = {
+    "one": [Member(Candidate("deep", False, 0.7, 0.3, 0.0), 1.0)],
+    "smoothed": [Member(Candidate("joint", True, 2.0, 0.1, 0.5), 0.8)],
+    "graph": [Member(Candidate("deep", True), 0.5), Member(Candidate(GRAPH, False, 0.0, 0.3, 0.0), 0.7)],
+    "graph alone": [Member(Candidate(GRAPH, False, 0.0, 1.0, 0.0), 1.0)],
+    "a factor for each tag": [
+        Member(Candidate("joint", True), np.array([0.2, 1.0, 0.0, 0.5])),
+        Member(Candidate("deep", False, 0.2, 0.03, 0.0), np.array([0.9, 0.0, 0.4, 0.5])),
+        Member(Candidate("balanced", True, 5.0, 1.0, 0.5), 0.3),
+    ],
+}
+
+
+def combined(members, chosen):
+    """Return features, labels, and an annotator whose combination is this one."""
+    X, Y, fitted = chosen
+    model = copy.copy(fitted)
+    model._model = StackModel(model._views, model._model.weightings, members)
+    model._scores = model._model.fit(Y, np.flatnonzero(labeled_rows(Y)), smoothed_priors(Y)) + smoothed_priors(Y)
+    return X, Y, model
+
+
+def refitted(model, Y):
+    """Return scores by the same combination with other labels, the frequencies being theirs."""
+    stack = StackModel(model._views, model._model.weightings, model._model.members)
+    priors = smoothed_priors(Y)
+    return stack.fit(Y, model._model.rows, priors) + priors
+
+
+def literal_deviations(model, labels, tag):
+    """Return D (n,) of a tag with labels (n,) that are any numbers, NaN where unknown; everything is dense."""
+    views, rows = model._views, model._model.rows
+    rows = rows[~np.isnan(labels[rows])]
+    prior = (np.nansum(labels) + 0.5) / ((~np.isnan(labels)).sum() + 1)
+    laplacian = views.laplacian().toarray()
+    weightings = {one.name: one.weights for one in model._model.weightings}
+    total = np.zeros(N)
+    for member in model._model.members:
+        one = member.candidate
+        if one.view == GRAPH:
+            kernel = GRAPH_SCALE * np.linalg.inv(np.eye(N) + GRAPH_SMOOTHING * laplacian)
+        else:
+            points = views.smooth if one.smoothed else views.plain
+            weights = weightings[one.view]
+            squares = sum(
+                weight * cdist(points[:, views.groups[name]], points[:, views.groups[name]], "sqeuclidean")
+                for name, weight in weights.items()
+            )
+            kernel = np.exp(-one.width * squares / squares.mean())
+        inner = np.linalg.inv(kernel[np.ix_(rows, rows)] + one.ridge * np.eye(len(rows)))
+        found = kernel[:, rows] @ inner @ (labels[rows] - prior)
+        factor = np.broadcast_to(member.factor, N_TAGS)[tag]
+        total += factor * np.linalg.inv(np.eye(N) + one.score_smoothing * laplacian) @ found
+    return total
+
+
+def as_numbers(column):
+    return np.where(column == -1, np.nan, column.astype(float))
+
+
+def total(part):
+    return part.base + part.amounts.sum()
+
+
+def test_every_photo_is_a_sum_over_labels(chosen):
+    X, Y, model = chosen
+    explainer = ScoreExplainer(model, X, Y, groups=GROUPS)
+    known_and_not = (0, 7, N_LABELLED - 1, N_LABELLED, 90, N - 1)
+    for row in known_and_not:
+        for tag in range(N_TAGS):
+            found = explainer.explain(row, tag)
+            assert abs(found.score - model._scores[row, tag]) < FLOAT32
+            assert abs(total(found.neighbors) - found.score) < 1e-9
+            assert found.neighbors.is_exact
+            assert found.neighbors.names == tuple(np.flatnonzero(Y[:, tag] != -1))
+            assert found.tags is None
+            assert not found.groups.is_exact
+            np.testing.assert_allclose(total(found.groups) + found.groups.rest, found.score, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", COMBINATIONS)
+def test_scores_and_weights_are_those_of_the_dense_literal_version(name, chosen):
+    X, Y, model = combined(COMBINATIONS[name], chosen)
+    explainer = ScoreExplainer(model, X, Y)
+    for tag in (0, 3):
+        labels = as_numbers(Y[:, tag])
+        expected = literal_deviations(model, labels, tag) + smoothed_priors(Y)[tag]
+        np.testing.assert_allclose(explainer.scores_of(tag), expected, atol=1e-9)
+        moves = []
+        for photo in np.flatnonzero(Y[:, tag] != -1)[:6]:
+            raised = labels.copy()
+            raised[photo] += 1.0
+            n_known = (~np.isnan(labels)).sum()
+            moves.append(literal_deviations(model, raised, tag) + smoothed_priors(Y)[tag] + 1 / (n_known + 1))
+        for row in (1, 120):
+            found = explainer.explain(row, tag)
+            assert found.is_exact
+            assert abs(found.score - model._scores[row, tag]) < FLOAT32
+            by_literal = [one[row] - expected[row] for one in moves]
+            np.testing.assert_allclose(found.neighbors.weights[:6], by_literal, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", COMBINATIONS)
+def test_a_label_that_changes_moves_the_score_by_its_weight(name, chosen):
+    X, Y, model = combined(COMBINATIONS[name], chosen)
+    before = refitted(model, Y)
+    for row in (3, 77):
+        found = explain_score(model, X, Y, row, 1).neighbors
+        for place in range(0, len(found.names), 12):
+            other = Y.copy()
+            other[found.names[place], 1] = 1 - found.labels[place]
+            moved = refitted(model, other)[row, 1] - before[row, 1]
+            assert abs(moved - found.weights[place] * (1 - 2 * found.labels[place])) < FLOAT32
+
+
+def test_photos_that_are_not_learnt_from_count_through_the_frequency():
+    X, Y = make_problem()
+    model = fit(Y, X, max_rows=30)
+    explainer = ScoreExplainer(model, X, Y)
+    found = explainer.explain(100, 2)
+    labels = as_numbers(Y[:, 2])
+    assert len(model._model.rows) == 30
+    np.testing.assert_allclose(total(found.neighbors), found.score, atol=1e-9)
+    expected = literal_deviations(model, labels, 2) + smoothed_priors(Y)[2]
+    np.testing.assert_allclose(explainer.scores_of(2), expected, atol=1e-9)
+    passed_over = ~np.isin(found.neighbors.names, model._model.rows)
+    assert passed_over.any()
+    assert np.ptp(found.neighbors.weights[passed_over]) < 1e-12
+    before = refitted(model, Y)
+    other = Y.copy()
+    photo = np.array(found.neighbors.names)[passed_over][0]
+    other[photo, 2] = 1 - other[photo, 2]
+    moved = (refitted(model, other) - before)[100, 2] * (1 - 2 * Y[photo, 2])
+    np.testing.assert_allclose(found.neighbors.weights[passed_over], moved, atol=FLOAT32)
+
+
+def test_labels_that_came_later_are_explained_too():
+    X, Y = make_problem()
+    model = fit(Y, X)
+    more = Y.copy()
+    more[60:64, 0] = [1, 0, 1, 1]
+    model.update(more)
+    for tag in (0, 1):
+        found = explain_score(model, X, more, 62, tag)
+        assert found.neighbors.is_exact
+        assert abs(found.score - model._scores[62, tag]) < FLOAT32
+    # Of the labels before nothing of this can be told exactly.
+    assert not explain_score(model, X, Y, 62, 0).neighbors.is_exact
+
+
+def test_scores_that_are_not_the_sum_are_not_called_exact(chosen):
+    X, Y, model = chosen
+    explainer = ScoreExplainer(model, X, Y)
+    kept = explainer._scores[:, 0].copy()
+    explainer._scores = explainer._scores + 0.01
+    found = explainer.explain(100, 0)
+    assert found.score == kept[100] + 0.01
+    np.testing.assert_allclose(found.neighbors.error, 0.01, atol=FLOAT32)
+    assert not found.neighbors.is_exact
+
+
+def test_a_tag_that_nobody_knows_has_its_frequency():
+    X, Y = make_problem()
+    Y[:, 1] = -1
+    found = explain_score(fit(Y, X), X, Y, 120, 1)
+    assert found.score == found.neighbors.base == 0.5
+    assert found.neighbors.amounts.size == 0
+
+
+@pytest.fixture
+def mixed(monkeypatch):
+    """Return an annotator whose tags listen to each other, whatever the labels say."""
+
+    def find(deviations, labels, spreads, folds):
+        return TagMixing(0.3, np.eye(len(spreads)) + 0.3 * label_correlations(labels), 0.0)
+
+    monkeypatch.setattr(_refinement, "find_mixing", find)
+    X, Y = make_problem(2)
+    return X, Y, fit(Y, X)
+
+
+def test_tags_that_listen_to_each_other_are_a_sum_over_tags(mixed):
+    X, Y, model = mixed
+    matrix = np.eye(N_TAGS) + 0.3 * label_correlations(Y[:N_LABELLED])
+    deviations = np.column_stack([literal_deviations(model, as_numbers(Y[:, tag]), tag) for tag in range(N_TAGS)])
+    explainer = ScoreExplainer(model, X, Y, groups=GROUPS)
+    for row, tag in ((4, 0), (88, 1), (149, 3)):
+        found = explainer.explain(row, tag)
+        assert found.neighbors.is_exact
+        assert found.tags.is_exact
+        assert not found.groups.is_exact
+        assert abs(found.score - model._scores[row, tag]) < FLOAT32
+        assert found.tags.names == tuple(range(N_TAGS))
+        np.testing.assert_allclose(found.tags.base, smoothed_priors(Y)[tag])
+        np.testing.assert_allclose(found.tags.amounts, deviations[row] * matrix[:, tag], atol=1e-9)
+        np.testing.assert_allclose([total(found.tags), total(found.neighbors)], found.score, atol=1e-9)
+
+
+def test_photos_add_by_all_of_their_labels_where_tags_are_mixed(mixed):
+    X, Y, model = mixed
+    row, tag = 101, 1
+    found = explain_score(model, X, Y, row, tag).neighbors
+    matrix, photo = model._refinement.mixing.matrix, 9
+    amount, weight = 0.0, 0.0
+    for other in range(N_TAGS):
+        labels = as_numbers(Y[:, other])
+        if np.isnan(labels[photo]):
+            continue
+        raised = labels.copy()
+        raised[photo] += 1.0
+        move = literal_deviations(model, raised, other)[row] - literal_deviations(model, labels, other)[row]
+        move = matrix[other, tag] * move + (other == tag) / ((~np.isnan(labels)).sum() + 1)
+        amount += move * (labels[photo] - np.nanmean(labels))
+        weight = move if other == tag else weight
+    place = found.names.index(photo)
+    assert found.names == tuple(np.flatnonzero(labeled_rows(Y)))
+    np.testing.assert_allclose(found.amounts[place], amount, atol=1e-9)
+    np.testing.assert_allclose(found.weights[place], weight, atol=1e-9)
+
+
+def is_marked(model, X, Y, groups=GROUPS):
+    found = explain_score(model, X, Y, len(X) - 1, 0, groups=groups)
+    assert found.score == model._scores[-1, 0]
+    for part in found.parts:
+        assert not part.is_exact
+        np.testing.assert_allclose(total(part) + part.rest, found.score, atol=1e-12)
+    return True
+
+
+def test_absence_that_is_no_no_is_explained_by_a_stand_in():
+    X, Y = make_problem(open_entries=False)
+    named = np.where(Y == 1, 1, -1)
+    assert is_marked(fit(named, X, absent_means="unknown"), X, named)
+
+
+def test_other_methods_that_were_taken_in_are_explained_by_a_stand_in():
+    # One of ten groups shows each tag, which a group-sparse method finds and kernels of all groups do not.
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 20))
+    shown = np.column_stack([X[:, 2 * tag : 2 * tag + 2] @ rng.standard_normal(2) for tag in range(5)])
+    Y = (shown > 1.1 * shown.std(axis=0)).astype(np.int8)
+    Y[110:] = -1
+    groups = FeatureGroups([f"g{number}" for number in range(10)], [2] * 10)
+    model = AutoAnnotator(groups, also=("gllr",), random_state=0).fit(X, Y)
+    assert model.choice_["guests"]
+    assert is_marked(model, X, Y, groups)
+
+
+def test_given_scores_are_explained_by_a_stand_in(chosen):
+    X, Y, model = chosen
+    found = ScoreExplainer(model, X, Y, scores=model.transduction_).explain(120, 0)
+    assert found.score == model.transduction_[120, 0]
+    assert not found.neighbors.is_exact
+
+
+def test_boosted_log_odds_are_not_taken_for_scores():
+    X, Y = make_problem(open_entries=False)
+    inner = AutoAnnotator(GROUPS, also=(), n_neighbors=8, random_state=0)
+    boosted = BoostedAnnotator(inner, correlations="training").fit(X, Y)
+    found = explain_score(boosted, X, Y, 120, 1)
+    assert found.tags.is_exact
+    assert found.score == boosted.transduction_[120, 1]
+    assert not found.neighbors.is_exact
+
+
+def test_an_annotator_has_to_be_fitted():
+    X, Y = make_problem()
+    with pytest.raises(InvalidInputError, match="fit it first"):
+        explain_score(AutoAnnotator(GROUPS), X, Y, 0, 0)
