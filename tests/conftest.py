@@ -52,6 +52,17 @@ def chromium() -> str:
     return found
 
 
+@pytest.fixture(scope="module")
+def browser(chromium):
+    """Return a headless browser, started once for a module."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
 @pytest.fixture(scope="session")
 def unprivileged_uid() -> int:
     """Return a user id without permissions to run a child under, where this process may change users."""

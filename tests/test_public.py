@@ -79,6 +79,7 @@ def test_every_package_lists_names_that_exist():
         assert not missing, f"{name}: {missing}"
 
 
+@pytest.mark.medium
 def test_examples_in_docstrings_run():
     n_run = 0
     for name in MODULES:

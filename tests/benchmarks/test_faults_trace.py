@@ -182,9 +182,16 @@ def scene(environment, tmp_path_factory):
     return make_scene(tmp_path_factory.mktemp("trace").resolve() / "scene")
 
 
+# Training is by far the longest to trace, and touches no photo: once in `make test`, with both journals in all.
+CASES = [
+    pytest.param(verb, journal, marks=[pytest.mark.slow] if (verb, journal) == ("train", "delete") else [])
+    for verb in trace.WITNESSES
+    for journal in JOURNALS
+]
+
+
 @pytest.mark.medium
-@pytest.mark.parametrize("journal", JOURNALS)
-@pytest.mark.parametrize("verb", trace.WITNESSES)
+@pytest.mark.parametrize(("verb", "journal"), CASES)
 def test_everything_is_durable_before_it_is_acknowledged(scene, tmp_path, verb, journal):
     use_settings(journal)
     folder = copy_scene(scene, tmp_path.resolve() / "photos")

@@ -37,7 +37,7 @@ def test_by_hand_all_keywords_are_right_and_time_ends_the_work():
     assert 0.3 < part.sum() / truth.sum() < 0.7
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_the_quick_review_measures_the_page(chromium, tmp_path, capsys):
     review.main(["--quick", "--out", str(tmp_path / "review.json")])
     page, learning = json.loads((tmp_path / "review.json").read_text(encoding="utf-8"))["cases"]

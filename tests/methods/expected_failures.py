@@ -1,7 +1,9 @@
 """The annotators under shared checks, and the checks of scikit-learn that cannot hold, each with its reason.
 
-The table is exact: a check listed here that starts to pass fails the tests (``xfail_strict``).
+The table is exact: a check listed here that starts to pass fails the tests.
 """
+
+import pytest
 
 from tagloom.methods import (
     FSNM,
@@ -33,6 +35,7 @@ from tagloom.methods import (
 from tagloom.tuning import AutoAnnotator, CalibratedAnnotator, PositiveUnlabeledAnnotator
 
 ANNOTATORS = [
+    AutoAnnotator(also=()),
     AutoAnnotator(),
     BoostedAnnotator(),
     BoostedAnnotator(boost="structured", correlations="training", weights="asymptotic"),
@@ -57,6 +60,7 @@ ANNOTATORS = [
     LPSSVM(kernel="linear", coupling="paper"),
     M3L(),
     MultipleKernelSVM(),
+    NOVA(penalty="group_lasso", n_splits=2),
     NOVA(n_splits=2),
     NOVA(penalty="lasso", strength=0.05, standardize="columns"),
     NOVA(penalty="mcp", strength=0.1, boost="curds_and_whey"),
@@ -81,6 +85,9 @@ ANNOTATORS = [
     TopicMixture(3),
     TransductiveSVM(),
 ]
+
+#: These take nearly as long as all others together; cheaper settings of the same classes run in `make test`.
+LONGEST = ("AutoAnnotator()", "NOVA(n_splits=2)")
 
 #: Checks of our own that one annotator cannot hold: {class name: {check name: reason}}.
 EXEMPT_FROM_OUR_CHECKS: dict[str, dict[str, str]] = {
@@ -130,6 +137,11 @@ def expected_failures(annotator):
     name = type(annotator).__name__
     expected = EXPECTED_FAILURES | EXPECTED_FAILURES_OF.get(name, {})
     return {check: reason for check, reason in expected.items() if check not in PASSED_BY.get(name, set())}
+
+
+def marks_of(annotator):
+    """Return the marks of an annotator's checks."""
+    return [pytest.mark.slow] if title(annotator) in LONGEST else []
 
 
 def title(annotator):

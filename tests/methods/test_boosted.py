@@ -5,7 +5,7 @@ import pytest
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods import GLLR, HarmonicPropagation, RegularizedLeastSquares, check_annotator
+from tagloom.methods import GLLR, HarmonicPropagation, RegularizedLeastSquares
 from tagloom.methods._out_of_fold import out_of_fold_scores, stable_folds
 from tagloom.methods.boosted import BoostedAnnotator
 from tagloom.methods.curds_and_whey import CurdsAndWhey
@@ -19,16 +19,6 @@ def make_problem(n=200, p=40, c=10, *, n_test=1500, independent=False, seed=0):
     scores = X[:, :c] if independent else X @ rng.normal(size=(p, 2)) / np.sqrt(p) @ rng.normal(size=(2, c))
     Y = (scores + rng.normal(size=(n + n_test, c)) > 0.5).astype(np.int8)
     return X[:n], Y[:n], X[n:], Y[n:]
-
-
-@pytest.mark.medium
-@pytest.mark.parametrize(
-    "annotator",
-    [BoostedAnnotator(), BoostedAnnotator(boost="structured", correlations="training", weights="asymptotic")],
-    ids=["held_out", "training"],
-)
-def test_it_is_an_annotator(annotator):
-    check_annotator(annotator)
 
 
 @pytest.mark.parametrize("correlations", ["held_out", "training"])

@@ -6,14 +6,21 @@ import pytest
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.methods.checks import annotator_checks, check_annotator
-from tests.methods.expected_failures import ANNOTATORS, EXEMPT_FROM_OUR_CHECKS, title
+from tests.methods.expected_failures import ANNOTATORS, EXEMPT_FROM_OUR_CHECKS, LONGEST, marks_of, title
 
 CASES = [
-    pytest.param(annotator, check, id=f"{title(annotator)}-{name}")
+    pytest.param(annotator, check, id=f"{title(annotator)}-{name}", marks=marks_of(annotator))
     for annotator in ANNOTATORS
     for name, check in annotator_checks().items()
     if name not in EXEMPT_FROM_OUR_CHECKS.get(type(annotator).__name__, {})
 ]
+
+
+def test_the_longest_are_some_of_them_and_not_the_only_ones_of_their_class():
+    titles = [title(annotator) for annotator in ANNOTATORS]
+    for name in LONGEST:
+        kind = type(ANNOTATORS[titles.index(name)])
+        assert any(type(other) is kind and title(other) not in LONGEST for other in ANNOTATORS)
 
 
 @pytest.mark.medium

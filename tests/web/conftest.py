@@ -111,14 +111,3 @@ def album(tmp_path_factory):
         project.store.tags.alias("blossom", project.store.tags.numbers(["flower"])[0])
         project.train()
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    """Return a headless browser."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield browser
-        browser.close()

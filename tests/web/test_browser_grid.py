@@ -66,6 +66,12 @@ def many(tmp_path_factory):
     return root, by_path, picture
 
 
+@pytest.fixture(scope="module")
+def server(many):
+    with serving(many[0], flags=FLAGS) as server:
+        yield server
+
+
 def _shows(page, by_path, picture, *, first=None, last=None):
     """See that the screen shows a run of the order with the pictures of these photos, in few cells."""
     seen = until(
@@ -93,9 +99,9 @@ def _is_at(page, by_path, part):
     return bool(seen) and abs(by_path.index(seen[0]) / N_PHOTOS - part) < 0.01
 
 
-def test_few_cells_with_the_right_photos_at_the_top_in_the_middle_and_at_the_end(many, browser):
-    root, by_path, picture = many
-    with serving(root, flags=FLAGS) as server, visiting_page(browser, server) as visit:
+def test_few_cells_with_the_right_photos_at_the_top_in_the_middle_and_at_the_end(many, browser, server):
+    _, by_path, picture = many
+    with visiting_page(browser, server) as visit:
         page = visit.open()
         assert sorted(by_path) != by_path
         _shows(page, by_path, picture, first=0)
@@ -119,9 +125,9 @@ def test_few_cells_with_the_right_photos_at_the_top_in_the_middle_and_at_the_end
         _shows(page, by_path, picture, last=-1)
 
 
-def test_searching_shows_what_has_the_words(many, browser):
-    root, by_path, picture = many
-    with serving(root, flags=FLAGS) as server, visiting_page(browser, server) as visit:
+def test_searching_shows_what_has_the_words(many, browser, server):
+    _, by_path, picture = many
+    with visiting_page(browser, server) as visit:
         page = visit.open()
         press(page, "/")
         page.keyboard.type("07/03")

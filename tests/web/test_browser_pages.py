@@ -61,7 +61,7 @@ def _serious(page):
     ]
 
 
-@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("theme", ["dark", pytest.param("light", marks=pytest.mark.slow)])
 def test_axe_finds_nothing_serious(browser, server, theme):
     with visiting_page(browser, server, color_scheme=theme, reduced_motion="reduce") as visit:
         page = visit.open()

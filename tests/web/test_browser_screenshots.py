@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 from tests.web.browsing import CELL, GRID, PATIENCE, holds, press, ready, serving, visiting_page
 from tests.web.conftest import FLAGS
 
-pytestmark = pytest.mark.medium
+pytestmark = pytest.mark.slow
 
 KEPT = os.environ.get("TAGLOOM_SCREENSHOTS") == "1"
 LARGEST = 200_000

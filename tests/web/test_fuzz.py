@@ -74,7 +74,7 @@ def test_no_request_fails(shared_client, step):
     _try(shared_client, step)
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 @settings(max_examples=2500, **SHARED)
 @given(step=STEP)
 def test_no_request_fails_at_length(shared_client, step):

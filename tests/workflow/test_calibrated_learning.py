@@ -38,6 +38,7 @@ def test_an_annotator_with_probabilities_of_its_own_is_fitted_once(counts):
     np.testing.assert_allclose(found.values, expected.probabilities_, atol=1e-6)
 
 
+@pytest.mark.medium
 def test_auto_is_told_which_labels_are_a_sample_and_corrected_for_what_was_not_named():
     rng = np.random.default_rng(0)
     truth = (rng.random((400, 6)) < 0.3).astype(np.int8)

@@ -10,6 +10,7 @@ def _features(n=10):
     return np.random.default_rng(1).gamma(2.0, size=(n, 289)).astype(np.float32)
 
 
+@pytest.mark.medium
 def test_the_default_method_serves_every_verb(made_up):
     made = made_up(150, 3)
     made.say(range(60))

@@ -2,7 +2,6 @@ import html.parser
 import io
 import json
 import re
-import subprocess
 
 import pytest
 from hypothesis import given, settings
@@ -258,10 +257,24 @@ def test_errors():
         ReportData(photos=[], max_photos=-1)
 
 
-@pytest.fixture
-def browse(chromium, tmp_path, monkeypatch):
-    """Return a function that opens a report in a browser, does something there, and returns page and console."""
+#: After these, what watches for the end of the list has seen it.
+TWO_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
+
+@pytest.fixture(scope="module")
+def tab(browser):
+    """Return a tab, and the list of what comes to its console."""
+    said = []
+    with browser.new_page() as page:
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(f"Uncaught {error}"))
+        yield page, said
+
+
+@pytest.fixture
+def browse(tab, tmp_path, monkeypatch):
+    """Return a function that opens a report in a browser, does something there, and returns page and console."""
+    opened, said = tab
     original = report_page._template
 
     def browse(data, action="", tamper=lambda text: text):
@@ -270,16 +283,10 @@ def browse(chromium, tmp_path, monkeypatch):
         )
         path = write_report(tmp_path / "report.html", data)
         path.write_text(tamper(path.read_text(encoding="utf-8")), encoding="utf-8")
-        done = subprocess.run(
-            [
-                *(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"),
-                *("--virtual-time-budget=2000", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()),
-            ],
-            capture_output=True,
-            timeout=60,
-            check=True,
-        )
-        return Page(done.stdout.decode()), done.stderr.decode(errors="replace")
+        said.clear()
+        opened.goto(path.as_uri())
+        opened.evaluate(TWO_FRAMES)
+        return Page(opened.content()), "\n".join(said)
 
     return browse
 
