@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from tagloom.core.groups import FeatureGroups
 from tagloom.workflow import stored_graph
+from tagloom.workflow.learners import get_learner, make_annotator
+from tagloom.workflow.settings import Settings
 
 
 def _features(n=10):
@@ -33,6 +36,13 @@ def test_the_default_method_serves_every_verb(made_up):
     assert measured.map == pytest.approx(trained.held_out_map, abs=0.2)
     unseen = slice(60, None)
     assert abs(stored.scores[unseen].sum() - made.truth[unseen].sum()) < 0.3 * made.truth[unseen].sum()
+
+
+def test_the_budget_can_be_set():
+    learner, groups = get_learner("auto"), FeatureGroups(["color"], [3])
+    made = make_annotator(learner, Settings(budget_seconds=7, n_threads=2, n_neighbors=4), groups)
+    assert (made.budget_seconds, made.n_threads, made.n_neighbors) == (7.0, 2, 4)
+    assert make_annotator(learner, Settings(), groups).budget_seconds == 300.0
 
 
 def test_photos_that_came_later_have_numbers_after_an_update(made_up):

@@ -68,6 +68,14 @@ def test_parts_can_be_left_out(photos):
     assert (found.method, found.curve, found.forecast, found.groups) == ("neighbors", (), None, ())
 
 
+def test_groups_are_compared_for_the_method_that_chooses_too(photos):
+    with Project.open(photos, flags=LIGHT) as project:
+        found = project.evaluate("auto", folds=2, curve=False)
+    assert found.method == "auto"
+    assert {one.name for one in found.groups} == {"color", "edges"}
+    assert all(one.low <= one.gain <= one.high and 0.0 < one.alone < 1.0 for one in found.groups)
+
+
 def test_nothing_said_nothing_measured(photos, tmp_path):
     copy = tmp_path / "photos"
     shutil.copytree(photos, copy, ignore=shutil.ignore_patterns(".tagloom"))

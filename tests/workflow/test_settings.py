@@ -79,7 +79,7 @@ def test_all_settings_in_a_file_and_the_same_in_variables(project_file, tmp_path
             "vocabulary_words = 50\nvocabulary_photos = 20\n"
             f"encoder = {str(tmp_path / 'net.onnx')!r}\nabsent_means = 'Unknown'\nn_workers = 2\nn_threads = 'auto'\n"
             "batch_size = 8\ndeadline_seconds = 5\nmemory_limit_mb = 1024\nmax_megapixels = 100\n"
-            "report_photos = 0\nlog_level = 'debug'\nprecision = 0.8\n"
+            "report_photos = 0\nlog_level = 'debug'\nprecision = 0.8\nbudget_seconds = 60\n"
         )
     )
     environ = {ENVIRONMENT_PREFIX + name.upper(): value for name, value, _ in from_file.rows()}

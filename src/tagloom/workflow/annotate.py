@@ -25,7 +25,7 @@ from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.annotation_report import write_annotation_report
 from tagloom.workflow.evaluate import compare_with_truth
 from tagloom.workflow.labels_evaluation import measure_labels
-from tagloom.workflow.learners import get_learner, prepare
+from tagloom.workflow.learners import get_learner, make_annotator, prepare
 from tagloom.workflow.logs import configure_logging
 from tagloom.workflow.reading import list_photos, make_folder, open_engine
 from tagloom.workflow.results import AnnotateResult, top_suggestions
@@ -91,9 +91,9 @@ def annotate(
         _check_some_labeled(Y, said, records)
         progress.start(f"learning ({learner.name})", None)
         with threadpool_limits(settings.n_threads):
-            annotator = learner.make(settings.n_neighbors, groups)
+            annotator = make_annotator(learner, settings, groups)
             if isinstance(annotator, AutoAnnotator):  # absence is its own business
-                annotator.set_params(absent_means=settings.absent_means, n_threads=settings.n_threads)
+                annotator.set_params(absent_means=settings.absent_means)
             scores = annotator.fit(learner.features(X, groups), Y).transduction_
         progress.finish()
         clock.lap("learning")

@@ -5,7 +5,7 @@ import time
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.tuning.evaluation import cross_validate
 from tagloom.workflow.evaluation_data import LEVEL, make_evaluation
-from tagloom.workflow.learners import Learner
+from tagloom.workflow.learners import Learner, make_annotator
 from tagloom.workflow.results import AnnotateResult
 from tagloom.workflow.settings import Settings
 
@@ -40,7 +40,7 @@ def measure_labels(
             f"of them have and some have not; there are {n_labeled}, {n_yes} times a yes and {n_no} times a no."
         )
         return
-    annotator = learner.make(settings.n_neighbors, result.groups)
+    annotator = make_annotator(learner, settings, result.groups)
     X = learner.features(result.X, result.groups)
     found = cross_validate(annotator, X, Y, level=LEVEL, progress=progress)
     seconds = time.perf_counter() - begin

@@ -23,6 +23,7 @@ from tagloom.methods import (
     RegularizedLeastSquares,
 )
 from tagloom.tuning.auto import AutoAnnotator
+from tagloom.workflow.settings import Settings
 from tagloom.workflow.visual_words import visual_words
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "all_learners",
     "as_extracted",
     "get_learner",
+    "make_annotator",
     "prepare",
 ]
 
@@ -131,6 +133,14 @@ LEARNERS = {
         ),
     )
 }
+
+
+def make_annotator(learner: Learner, settings: Settings, groups: FeatureGroups) -> Annotator:
+    """Return a learner's annotator with what a person has set."""
+    annotator = learner.make(settings.n_neighbors, groups)
+    if isinstance(annotator, AutoAnnotator):
+        annotator.set_params(n_threads=settings.n_threads, budget_seconds=settings.budget_seconds)
+    return annotator
 
 
 def get_learner(name: str) -> Learner:

@@ -5,14 +5,17 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from tagloom.core.annotator import Annotator
+from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.store.project import ProjectStore
+from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.evaluation import cross_validate
 from tagloom.tuning.group_figures import GroupFigure, compare_groups
 from tagloom.tuning.label_curve import learning_curve
 from tagloom.workflow.evaluation_data import LEVEL, Bin, CurvePoint, Evaluation, TagFigures, make_evaluation
-from tagloom.workflow.learners import Learner, get_learner, prepare
+from tagloom.workflow.learners import Learner, as_extracted, get_learner, make_annotator, prepare
 from tagloom.workflow.project_features import FeatureRows, load_rows
 from tagloom.workflow.settings import Settings
 from tagloom.workflow.stored_evaluation import keep_evaluation
@@ -22,6 +25,8 @@ __all__ = ["Bin", "CurvePoint", "Evaluation", "TagFigures", "evaluate"]
 
 #: Labelled photos from which a part of them says anything.
 _LEAST_FOR_CURVE = 20
+#: A budget in which ``auto`` tries its usual candidate alone.
+ONE_CANDIDATE = 1e-3
 
 
 def evaluate(
@@ -68,7 +73,7 @@ def evaluate(
     labels = read_labels(store, rows.ids)
     with threadpool_limits(settings.n_threads):
         X = learner.features(rows.X, rows.groups)
-        annotator = learner.make(settings.n_neighbors, rows.groups)
+        annotator = make_annotator(learner, settings, rows.groups)
         found = cross_validate(annotator, X, labels.Y, n_splits=folds, level=LEVEL, progress=progress)
         learnt = None
         if curve and int(labeled_rows(labels.Y).sum()) >= _LEAST_FOR_CURVE:
@@ -98,10 +103,18 @@ def _groups(
     folds: int,
     progress: Progress,
 ) -> list[GroupFigure]:
-    if learner.features is not prepare:  # columns are not those of the groups
+    if learner.features not in (prepare, as_extracted):  # columns are not those of the groups
         return []
+
+    def make(kept: FeatureGroups) -> Annotator:
+        annotator = make_annotator(learner, settings, kept)
+        if isinstance(annotator, AutoAnnotator):
+            # One choice for each of many subsets would take as many times as long as training.
+            annotator.set_params(also=(), budget_seconds=ONE_CANDIDATE)
+        return annotator
+
     return compare_groups(
-        lambda kept: learner.make(settings.n_neighbors, kept),
+        make,
         X,
         rows.groups,
         labels.Y,

@@ -47,6 +47,8 @@ class Settings:
         Photos from which a vocabulary is learned; ``blobs`` takes four times as many.
     absent_means : {"no", "unknown"}, default="no"
         What it means that a labelled photo lacks a tag.
+    budget_seconds : float, default=300
+        Time after which the method ``auto`` tries nothing further.
     precision : float, default=0.9
         Share of right ones that is wanted among the suggestions of a project above the threshold.
     n_workers : int or None, default=None
@@ -77,6 +79,7 @@ class Settings:
     vocabulary_words: Annotated[int, Integer(2, 100000)] = 500
     vocabulary_photos: Annotated[int, Integer(1, 1000000)] = 500
     absent_means: Annotated[AbsentMeans, Choice(("no", "unknown"))] = "no"
+    budget_seconds: Annotated[float, Number(0, 86400)] = 300.0
     precision: Annotated[float, Number(0, 0.999)] = 0.9
     n_workers: Annotated[int | None, Integer(1, 1024, optional=True)] = None
     n_threads: Annotated[int | None, Integer(1, 1024, optional=True)] = None

@@ -14,7 +14,7 @@ from tagloom.methods import SFSS, HarmonicPropagation, LocalGlobalConsistency
 from tagloom.store.project import ProjectStore
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.calibrated_learning import Numbers, learn, tells_probabilities, too_few
-from tagloom.workflow.learners import Learner, prepare
+from tagloom.workflow.learners import Learner, make_annotator, prepare
 from tagloom.workflow.project_features import FeatureRows
 from tagloom.workflow.ridge_learning import RidgeLearner, choose_strength, learn_ridge
 from tagloom.workflow.settings import Settings
@@ -77,15 +77,11 @@ def train_learner(
     """
     if learner.features is not prepare:
         X = learner.features(rows.X, rows.groups)
-        annotator = learner.make(settings.n_neighbors, rows.groups)
+        annotator = make_annotator(learner, settings, rows.groups)
         graph: KeptGraph | None = None
-        if isinstance(annotator, AutoAnnotator):
-            annotator.set_params(n_threads=settings.n_threads)
-            if len(X) > 1:
-                # Not for itself: updates smooth a ridge over it, and must not be kept waiting for it.
-                graph = KeptGraph(
-                    store, prepare(rows.X, rows.groups), settings.n_neighbors, n_threads=settings.n_threads
-                )
+        if isinstance(annotator, AutoAnnotator) and len(X) > 1:
+            # Not for itself: updates smooth a ridge over it, and must not be kept waiting for it.
+            graph = KeptGraph(store, prepare(rows.X, rows.groups), settings.n_neighbors, n_threads=settings.n_threads)
         return _train_annotator(annotator, X, labels, settings, graph, {}, {})
     scaler = GroupScaler(rows.groups).fit(rows.X)
     X = scaler.transform(rows.X)
