@@ -29,7 +29,7 @@ def clusters(n=400, c=6, seed=0, noise=1.0):
 def fitted():
     X, truth, groups = clusters()
     Y = label_budget(truth, 80, random_state=0)
-    return X, truth, Y, AutoAnnotator(groups, random_state=0).fit(X, Y)
+    return X, truth, Y, AutoAnnotator(groups, also=(), random_state=0).fit(X, Y)
 
 
 @pytest.mark.medium
@@ -64,7 +64,7 @@ def test_known_entries_have_what_is_said_without_their_labels(fitted):
     changed = Y.copy()
     row = int(np.flatnonzero(known)[3])
     changed[row] = 1 - changed[row]
-    other = AutoAnnotator(model.groups, random_state=0).fit(X, changed)
+    other = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, changed)
     gap = np.abs(other.probabilities_[row] - model.probabilities_[row])
     assert gap.max() < 0.2  # priors, members and maps move a little; the photo's own label is not in it
 
@@ -72,8 +72,8 @@ def test_known_entries_have_what_is_said_without_their_labels(fitted):
 def test_new_photos_are_scored_like_the_same_photos_in_the_training_set():
     X, truth, groups = clusters(500)
     Y = label_budget(truth[:400], 100, random_state=1)
-    model = AutoAnnotator(groups, random_state=0).fit(X[:400], Y)
-    together = AutoAnnotator(groups, random_state=0).fit(X, np.vstack([Y, np.full((100, 6), -1)]))
+    model = AutoAnnotator(groups, also=(), random_state=0).fit(X[:400], Y)
+    together = AutoAnnotator(groups, also=(), random_state=0).fit(X, np.vstack([Y, np.full((100, 6), -1)]))
     as_new = model.decision_function(X[400:])
     np.testing.assert_allclose(model.predict_proba(X[400:]), 1.0 / (1.0 + np.exp(-as_new)))
     assert np.corrcoef(as_new.ravel(), together.transduction_[400:].ravel())[0, 1] > 0.97
@@ -96,7 +96,7 @@ def test_update_gives_what_a_solution_with_all_labels_gives(fitted):
     rows = np.flatnonzero(Y[:, 0] == -1)[:10]
     more[rows] = truth[rows]
     more[rows[:3], 0] = -1
-    updated = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
+    updated = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
     before = updated.transduction_.copy()
     kept = updated._scores.copy()
     assert updated.update(more) is updated
@@ -110,7 +110,7 @@ def test_update_gives_what_a_solution_with_all_labels_gives(fitted):
 
 def test_update_solves_changed_tags_only(fitted):
     X, truth, Y, model = fitted
-    updated = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
+    updated = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
     scores, new = updated._scores.copy(), updated.decision_function(X[:7])
     more = Y.copy()
     row = int(np.flatnonzero(Y[:, 0] == -1)[0])
@@ -129,7 +129,7 @@ def test_update_refuses_labels_that_do_not_fit(fitted):
     with pytest.raises(InvalidLabelsError, match="rows"):
         model.update(Y[1:])
     with pytest.raises(InvalidLabelsError, match="at least one known"):
-        AutoAnnotator(model.groups).fit(X, Y).update(np.full_like(Y, -1))
+        AutoAnnotator(model.groups, also=()).fit(X, Y).update(np.full_like(Y, -1))
 
 
 def test_named_tags_alone_are_learnt_from_as_positive_and_unlabelled():
@@ -137,8 +137,8 @@ def test_named_tags_alone_are_learnt_from_as_positive_and_unlabelled():
     rng = np.random.default_rng(3)
     named = np.where((truth == 1) & (rng.random(truth.shape) < 0.5), 1, -1)
     named[300:] = -1
-    explicit = AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, named)
-    as_no = AutoAnnotator(groups, random_state=0).fit(X, weak_negatives(named))
+    explicit = AutoAnnotator(groups, also=(), absent_means="unknown", random_state=0).fit(X, named)
+    as_no = AutoAnnotator(groups, also=(), random_state=0).fit(X, weak_negatives(named))
     assert 0.4 < explicit.completeness_ < 0.8
     hidden = slice(300, None)
     assert brier_skill(truth[hidden], explicit.probabilities_[hidden]) > brier_skill(
@@ -152,14 +152,14 @@ def test_only_positive_labels_without_the_word_give_finite_answers():
     X, truth, groups = clusters(60)
     Y = np.where(truth == 1, 1, -1)
     Y[20:] = -1
-    assert np.isfinite(AutoAnnotator(groups).fit(X, Y).transduction_).all()
+    assert np.isfinite(AutoAnnotator(groups, also=()).fit(X, Y).transduction_).all()
 
 
 @pytest.mark.parametrize("n_labelled", [1, 2, 3])
 def test_very_few_labels_give_finite_answers(n_labelled):
     X, truth, groups = clusters(40)
     Y = label_budget(truth, n_labelled, random_state=0)
-    model = AutoAnnotator(groups, random_state=0).fit(X, Y)
+    model = AutoAnnotator(groups, also=(), random_state=0).fit(X, Y)
     assert np.isfinite(model.transduction_).all()
     assert model.choice_["members"]
 
@@ -185,7 +185,7 @@ def test_the_length_of_rows_counts_where_there_is_no_network():
 
 def test_more_labels_than_are_learnt_from_are_named():
     X, truth, groups = clusters(200)
-    model = AutoAnnotator(groups, max_rows=50, max_search_rows=30, random_state=0).fit(X, truth)
+    model = AutoAnnotator(groups, also=(), max_rows=50, max_search_rows=30, random_state=0).fit(X, truth)
     assert any("labelled photos" in name for name in model.left_out_)
     assert model.choice_["n_search_rows"] == 30
     assert np.isfinite(model.transduction_).all()
@@ -207,7 +207,7 @@ def test_a_photo_that_moves_in_after_another_lost_its_labels_counts_for_all_its_
 
 def test_without_time_it_still_answers_and_says_so(fitted):
     X, truth, Y, model = fitted
-    hasty = AutoAnnotator(model.groups, budget_seconds=1e-6, random_state=0).fit(X, Y)
+    hasty = AutoAnnotator(model.groups, also=(), budget_seconds=1e-6, random_state=0).fit(X, Y)
     assert "the time was over" in hasty.left_out_.values()
     hidden = Y[:, 0] == -1
     assert mean_average_precision(truth[hidden], hasty.transduction_[hidden]) > 0.5
@@ -230,7 +230,7 @@ def test_interrupted_it_goes_on_with_what_it_has(fitted):
         def finish(self):
             pass
 
-    stopped = AutoAnnotator(model.groups, progress=Impatient(), random_state=0).fit(X, Y)
+    stopped = AutoAnnotator(model.groups, also=(), progress=Impatient(), random_state=0).fit(X, Y)
     assert "interrupted" in stopped.left_out_.values()
     assert np.isfinite(stopped.transduction_).all()
 

@@ -18,6 +18,8 @@ from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.explain import ScoreExplainer, explain_score
 from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate
 
+pytestmark = pytest.mark.medium
+
 GROUPS = FeatureGroups(["deep", "texture"], [6, 4])
 N, N_LABELLED, N_TAGS = 150, 50, 4
 #: The annotator itself smooths in float32.

@@ -74,6 +74,7 @@ def _clusters(n=900, c=6):
     return X, truth, FeatureGroups(["deep"], [8])
 
 
+@pytest.mark.medium
 def test_many_photos_that_know_one_tag_leave_the_probabilities_of_others_alone():
     X, truth, groups = _clusters()
     Y = np.full(truth.shape, -1, dtype=np.int8)
@@ -86,6 +87,7 @@ def test_many_photos_that_know_one_tag_leave_the_probabilities_of_others_alone()
     assert expected == pytest.approx(alone.probabilities_[others].sum() / truth[others].sum(), rel=0.1)
 
 
+@pytest.mark.medium
 def test_probabilities_can_be_learnt_on_a_sample_of_the_labels():
     X, truth, groups = _clusters()
     sample = np.full(truth.shape, -1, dtype=np.int8)

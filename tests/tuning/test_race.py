@@ -17,6 +17,8 @@ from tagloom.tuning._guests import GUESTS, Columns, Guest
 from tagloom.tuning._photo_views import PhotoViews, View
 from tagloom.tuning.auto import AutoAnnotator
 
+pytestmark = pytest.mark.medium
+
 
 def group_sparse(n=360, c=6, n_groups=10, size=4, seed=0):
     """Tags that one of ten groups shows each; the others are noise, which kernels of all groups drown in."""
@@ -184,7 +186,6 @@ def test_methods_that_are_not_there_are_refused(problem, wrong):
         AutoAnnotator(groups, also=wrong).fit(X, truth)
 
 
-@pytest.mark.medium
 def test_every_method_can_be_raced(problem):
     X, _, groups, Y = problem
     words = np.random.default_rng(0).poisson(1.0, size=(260, 30)).astype(float)
