@@ -1,7 +1,6 @@
 """Other methods raced against the combination of the annotator that chooses for itself."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -194,8 +193,3 @@ def test_every_method_can_be_raced(problem):
     raced = set(GUESTS) & (set(model.left_out_) | set(model.choice_["guests"]))
     assert raced == set(GUESTS)
     assert not [why for why in model.left_out_.values() if "cannot be fitted" in why]
-
-
-def test_replaced_rows_of_the_board_keep_their_order(fitted):
-    rows = [replace(row, weight=0.0) for row in fitted.leaderboard_[:2]]
-    assert fitted._refinement.join_board(rows)[0].map >= fitted._refinement.join_board(rows)[-1].map

@@ -77,11 +77,8 @@ def combine(trials: list[Trial], labels: LabelMatrix, weightings: list[View]) ->
         "map": None if np.isnan(stack.score) else stack.score,
         "map_of_start": None if np.isnan(stack.start_score) else stack.start_score,
     }
-    board = [_row(trials[place], float(weights[place])) for place in order]
+    board = [
+        LeaderboardRow.of(trials[place].candidate.name, trials[place].precisions, float(weights[place]))
+        for place in order
+    ]
     return Combination(members, np.asarray(total), board, choice)
-
-
-def _row(trial: Trial, weight: float) -> LeaderboardRow:
-    precisions = trial.precisions
-    error = float(precisions.std(ddof=1) / np.sqrt(len(precisions))) if len(precisions) > 1 else float("nan")
-    return LeaderboardRow(trial.candidate.name, trial.figure, error, weight)

@@ -1,5 +1,6 @@
 """Other methods that `AutoAnnotator` may take in: how each is made, and what it sees of the photos."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,11 +28,12 @@ COMPONENT_ROWS = 2000
 TOLERANCE = 1e-3
 
 
-class GuestFeatures:
+class GuestFeatures(ABC):
     """What a guest sees; made from training photos, applied to any."""
 
     groups: FeatureGroups
 
+    @abstractmethod
     def of(self, X: NDArray[Any], plain: NDArray[Any]) -> Any:
         """Return features of photos.
 
@@ -42,7 +44,6 @@ class GuestFeatures:
         plain : array of shape (n, d')
             The same in coordinates of `PhotoViews`.
         """
-        raise NotImplementedError
 
 
 class Columns(GuestFeatures):
@@ -70,7 +71,9 @@ class Columns(GuestFeatures):
 
     def of(self, X: NDArray[Any], plain: NDArray[Any]) -> Any:  # noqa: ARG002
         """Return components (n, k)."""
-        return np.hstack([plain[:, columns] @ basis for columns, basis in self._parts])
+        # In the precision of the features: a wider basis would copy them.
+        parts = [plain[:, columns] @ basis.astype(plain.dtype) for columns, basis in self._parts]
+        return np.hstack(parts).astype(np.float64, copy=False)
 
 
 class Words(GuestFeatures):

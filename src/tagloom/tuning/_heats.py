@@ -30,7 +30,6 @@ __all__ = [
     "attempt",
     "matched",
     "matching",
-    "photo_order",
     "spaced",
 ]
 
@@ -83,6 +82,12 @@ class Field:
     folds: Rows
     left_out: Floats
     everywhere: Floats
+
+    @cached_property
+    def order(self) -> Floats:
+        """A number for each photo by which to order photos as if at random, whatever order they come in."""
+        direction = np.random.default_rng(1).normal(size=(self.X.shape[1],))
+        return np.asarray(self.X @ direction.astype(self.X.dtype), dtype=np.float64)
 
     @cached_property
     def columns(self) -> Columns:
@@ -138,7 +143,7 @@ class Heat:
     @classmethod
     def of(cls, on: Field) -> "Heat | None":
         """Return the heat; None where there are too few labels for one."""
-        order = photo_order(on.X)
+        order = on.order
         labeled = spaced(on.rows[np.argsort(order[on.rows], kind="stable")], HEAT_LABELED)
         known = on.labels[labeled]
         counts = np.minimum((known == 1).sum(axis=0), (known == 0).sum(axis=0))
@@ -208,13 +213,9 @@ def matching(scores: Floats, to: Floats) -> tuple[Floats, Floats]:
 
 
 def matched(scores: Floats, to: Floats) -> Floats:
+    """Return scores of the spread that others have, around 0, tag by tag."""
     centres, sizes = matching(scores, to)
     return np.asarray((scores - centres) * sizes)
-
-
-def photo_order(X: NDArray[Any]) -> Floats:
-    """Return a number for each photo by which to order photos as if at random, whatever order they come in."""
-    return np.asarray(X @ np.random.default_rng(1).normal(size=X.shape[1]), dtype=np.float64)
 
 
 def spaced(rows: Rows, count: int) -> Rows:

@@ -22,7 +22,6 @@ from tagloom.tuning._heats import (
     attempt,
     matched,
     matching,
-    photo_order,
     spaced,
 )
 from tagloom.tuning.search import LeaderboardRow
@@ -190,7 +189,7 @@ def _take_in(finals: list[_Final], on: Field, outcome: Outcome) -> None:
             fitted = attempt(name, outcome.reasons, _fit, final.guest, on, seen, on.labels)
         else:
             outcome.reasons[name] = f"{final.precisions.mean():.3f} alone, adds nothing to {stack.score:.3f}"
-        outcome.board.append(_row(final, weight if fitted is not None else 0.0))
+        outcome.board.append(LeaderboardRow.of(name, final.precisions, weight if fitted is not None else 0.0))
         if fitted is None:
             continue
         annotator, scores = fitted
@@ -205,12 +204,6 @@ def _take_in(finals: list[_Final], on: Field, outcome: Outcome) -> None:
         outcome.left_out = outcome.everywhere = None
 
 
-def _row(final: _Final, weight: float) -> LeaderboardRow:
-    precisions = final.precisions
-    error = float(precisions.std(ddof=1) / np.sqrt(len(precisions))) if len(precisions) > 1 else float("nan")
-    return LeaderboardRow(final.guest.name, float(precisions.mean()), error, weight)
-
-
 def _fit(guest: Guest, on: Field, seen: Any, labels: LabelMatrix) -> tuple[Annotator, Floats]:
     """Return a method fitted to some labels, and its scores of all photos."""
     features = on.features(guest)
@@ -222,8 +215,7 @@ def _fit(guest: Guest, on: Field, seen: Any, labels: LabelMatrix) -> tuple[Annot
         return fitted, np.asarray(fitted.transduction_, dtype=np.float64)
     labeled = np.flatnonzero(labeled_rows(on.labels))
     others = np.flatnonzero(~labeled_rows(on.labels))
-    order = photo_order(on.X)
-    others = spaced(others[np.argsort(order[others], kind="stable")], max(MOST_PHOTOS - len(labeled), 0))
+    others = spaced(others[np.argsort(on.order[others], kind="stable")], max(MOST_PHOTOS - len(labeled), 0))
     photos = np.union1d(labeled, others)
     fitted = annotator.fit(seen[photos], labels[photos])
     scores = np.empty(labels.shape)

@@ -193,7 +193,8 @@ class AutoAnnotator(Accepting):
         self._learn(labels, labels, self._search_rows if doubted else rows, deviations)
         plain = self._left_out
         self._refine(X, labels, deviations, folds, began + RACE_SHARE * self.budget_seconds)
-        self._express(labels, deviations)
+        if not self._refinement.changes_nothing:
+            self._express(labels, deviations)
         self._calibrate(labels, self._refinement.of_left_out(deviations) + self._priors, folds)
         if doubted:
             self._forgotten, targets, deviations = soften(self._model, Y, self._search_rows, plain)

@@ -121,6 +121,13 @@ class LeaderboardRow:
     error: float
     weight: float
 
+    @classmethod
+    def of(cls, name: str, precisions: Floats, weight: float) -> "LeaderboardRow":
+        """Return the line of left-out average precisions, one for each tag that can be ranked."""
+        mean = float(precisions.mean()) if len(precisions) else float("nan")
+        error = float(precisions.std(ddof=1) / np.sqrt(len(precisions))) if len(precisions) > 1 else float("nan")
+        return cls(name, mean, error, weight)
+
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
