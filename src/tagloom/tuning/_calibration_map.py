@@ -9,18 +9,16 @@ from scipy.special import expit, logit
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning._isotonic import TagSteps, choose_steps
-from tagloom.tuning._pooled_platt import TagSigmoids, fit_pooled, fit_tags, platt_targets
+from tagloom.tuning._pooled_platt import USUAL_SPREADS, TagSigmoids, fit_pooled, fit_tags, platt_targets
 
-__all__ = ["CalibrationMap", "Method", "Pooling", "fit_map"]
+__all__ = ["FOLDS_PRIOR", "LEFT_OUT_PRIOR", "PRIOR_MEANS", "CalibrationMap", "MapPrior", "Method", "Pooling", "fit_map"]
 
 Floats = NDArray[np.float64]
 Method = Literal["auto", "platt", "isotonic"]
 Pooling = Literal["partial", "none", "full"]
 
-#: Prior of the pooled coefficients (see `ScoreScale.describe`): what they are, and how much they differ, on
-#: sub-problems of Corel5K's training photos with 25 to 450 labelled ones.
+#: Means of the pooled coefficients of folds; see `FOLDS_PRIOR`.
 PRIOR_MEANS = np.array([-0.3, 1.0, 1.15, 0.3])
-PRIOR_DEVIATIONS = np.array([0.4, 0.5, 0.2, 0.4])
 #: Bounds of the pooled coefficients: a higher score never means less, however few examples a tag has. A tag whose only
 #: example is left out is scored without any, so that its left-out scores can say the opposite of its scores elsewhere.
 PRIOR_LEAST = np.array([-np.inf, 0.05, -np.inf, 0.0])
@@ -34,6 +32,42 @@ BEND_FROM, BEND_MEAN, BEND_SPREAD = 1.0, 0.1, 0.2
 #: A bend leaves at least this slope.
 LEAST_SLOPE = 0.2
 MAX_STEPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class MapPrior:
+    """What a map is like before any label is looked at, as found on sub-problems of Corel5K's training photos.
+
+    Attributes
+    ----------
+    means : ndarray of shape (q,)
+        Of the pooled coefficients.
+    deviations : ndarray of shape (q,) or (q, q)
+        How much they differ: standard deviations, or a covariance.
+    spreads : ndarray of shape (2,)
+        How much offsets and slopes of tags differ.
+    single : bool
+        Whether the entries of a tag with a single example tell. Held out, the example was scored without any; unless
+        that is described, what its scores are worth elsewhere they do not tell.
+    """
+
+    means: Floats
+    deviations: Floats
+    spreads: Floats
+    single: bool
+
+
+#: Of scores described by `ScoreScale`, with 25 to 450 labelled photos.
+FOLDS_PRIOR = MapPrior(PRIOR_MEANS, np.array([0.4, 0.5, 0.2, 0.4]), USUAL_SPREADS, single=False)
+#: Of scores described by `LevelScale`, with 25 to 350 labelled photos and 2 to 260 tags.
+LEFT_OUT_PRIOR = MapPrior(
+    np.array([-0.6, 2.2, 1.2, 0.05]),
+    np.array(
+        [[0.25, 0.15, 0.10, -0.09], [0.15, 0.59, 0.12, -0.16], [0.10, 0.12, 0.09, -0.03], [-0.09, -0.16, -0.03, 0.10]]
+    ),
+    np.array([0.5, 0.3]),
+    single=True,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +125,7 @@ def fit_map(
     method: Method = "auto",
     pooling: Pooling = "partial",
     bend: bool = False,
+    prior: MapPrior = FOLDS_PRIOR,
 ) -> CalibrationMap:
     """Fit the maps to held-out entries.
 
@@ -106,16 +141,17 @@ def fit_map(
         See `CalibratedAnnotator`.
     bend : bool, default=False
         Whether likely entries get a slope of their own.
+    prior : MapPrior, optional
+        What the map is like before labels are looked at.
     """
     known, positive = Y != UNKNOWN, Y == 1
     labels = positive.astype(np.float64)
-    # A tag whose only example is held out was scored without any: what its scores are worth elsewhere they do not tell.
-    telling = known & ((positive & known).sum(axis=0) != 1)
+    telling = known if prior.single else known & ((positive & known).sum(axis=0) != 1)
     coefficients, covariance = fit_pooled(
-        features[telling], labels[telling], PRIOR_MEANS, PRIOR_DEVIATIONS, PRIOR_LEAST
+        features[telling], labels[telling], prior.means, prior.deviations, PRIOR_LEAST
     )
     eta = features @ coefficients
-    own = _fit_own(eta, positive, known, pooling)
+    own = _fit_own(eta, positive, known, pooling, prior.spreads)
     steps = TagSteps({})
     if method != "platt" and len(Y):
         options: dict[str, Any] = {"compare": method == "auto"}
@@ -142,10 +178,12 @@ def _fit_bend(eta: Floats, labels: Floats) -> float:
     return max(bend, LEAST_SLOPE - 1.0)
 
 
-def _fit_own(eta: Floats, positive: NDArray[np.bool_], known: NDArray[np.bool_], pooling: Pooling) -> TagSigmoids:
+def _fit_own(
+    eta: Floats, positive: NDArray[np.bool_], known: NDArray[np.bool_], pooling: Pooling, usual: Floats
+) -> TagSigmoids:
     labels = positive.astype(np.float64)
     if pooling == "partial":
-        return fit_tags(eta, labels, known)
+        return fit_tags(eta, labels, known, usual=usual)
     if pooling == "full":
         return fit_tags(eta, labels, np.zeros_like(known), spread=(1e-3, 1e-3))
     # A tag with a single example, or all of one kind, has no sigmoid of its own.

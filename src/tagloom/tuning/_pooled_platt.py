@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-__all__ = ["TagSigmoids", "fit_pooled", "fit_tags", "platt_targets"]
+__all__ = ["USUAL_SPREADS", "TagSigmoids", "fit_pooled", "fit_tags", "platt_targets"]
 
 Floats = NDArray[np.float64]
 
@@ -30,8 +30,10 @@ def fit_pooled(
         One row per known entry; a column of ones is the intercept.
     labels : array of shape (entries,)
         Within 0 and 1.
-    means, deviations : array of shape (q,)
-        Of the coefficients' priors: what is used where nothing is known, and how firmly.
+    means : array of shape (q,)
+        Of the coefficients' priors: what is used where nothing is known.
+    deviations : array of shape (q,) or (q, q)
+        How firmly: standard deviations, or a covariance.
     least : array of shape (q,), optional
         What coefficients must not be below. Default: nothing.
 
@@ -44,37 +46,38 @@ def fit_pooled(
         Of the normal approximation there.
     """
     bounds = np.full(len(means), -np.inf) if least is None else least
+    covariance = np.diag(np.square(deviations)) if deviations.ndim == 1 else deviations
+    precision = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
     free = np.ones(len(means), dtype=bool)
     w = np.maximum(means, bounds)
     while True:
-        w = _most_probable(features, labels, means, deviations, w, free)
+        w = _most_probable(features, labels, means, precision, w, free)
         below = free & (w < bounds)
         if not below.any():
             break
         free &= ~below
         w[below] = bounds[below]
     p = expit(features @ w)
-    hessian = (features * (p * (1.0 - p))[:, None]).T @ features + np.diag(1.0 / np.square(deviations))
+    hessian = (features * (p * (1.0 - p))[:, None]).T @ features + precision
     return w, np.linalg.solve(hessian, np.eye(len(w)))
 
 
 def _most_probable(
-    features: Floats, labels: Floats, means: Floats, deviations: Floats, start: Floats, free: NDArray[np.bool_]
+    features: Floats, labels: Floats, means: Floats, precision: Floats, start: Floats, free: NDArray[np.bool_]
 ) -> Floats:
     """Return the coefficients of the least loss, those that are not free as they are."""
-    precision = 1.0 / np.square(deviations)
 
     def loss(w: Floats) -> float:
         eta = features @ w
-        away = (w - means) / deviations
-        return float((np.logaddexp(0.0, eta) - labels * eta).sum() + 0.5 * away @ away)
+        away = w - means
+        return float((np.logaddexp(0.0, eta) - labels * eta).sum() + 0.5 * away @ precision @ away)
 
     w = start.copy()
     value = loss(w)
     for _ in range(MAX_NEWTON):
         p = expit(features @ w)
-        gradient = (features.T @ (p - labels) + precision * (w - means))[free]
-        hessian = (features * (p * (1.0 - p))[:, None]).T @ features + np.diag(precision)
+        gradient = (features.T @ (p - labels) + precision @ (w - means))[free]
+        hessian = (features * (p * (1.0 - p))[:, None]).T @ features + precision
         step = np.zeros(len(w))
         step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient)
         if gradient @ step[free] < TOLERANCE:
@@ -127,7 +130,12 @@ def platt_targets(labels: NDArray[np.bool_], known: NDArray[np.bool_]) -> Floats
 
 
 def fit_tags(
-    eta: Floats, targets: Floats, known: NDArray[np.bool_], *, spread: tuple[float, float] | None = None
+    eta: Floats,
+    targets: Floats,
+    known: NDArray[np.bool_],
+    *,
+    spread: tuple[float, float] | None = None,
+    usual: Floats = USUAL_SPREADS,
 ) -> TagSigmoids:
     """Fit every tag's own sigmoid on top of the pooled one, all tags together.
 
@@ -142,7 +150,9 @@ def fit_tags(
     spread : (float, float), optional
         Standard deviations between tags of offsets and slopes. Default: estimated (empirical Bayes): the spread at
         which the mean of the square of each tag's deviation, what is not known of it included, is its square; twenty
-        tags of the usual spreads, 0.3 and 0.2, are counted along.
+        tags of the usual spreads are counted along.
+    usual : array of shape (2,), optional
+        The usual spreads of offsets and slopes.
 
     Returns
     -------
@@ -152,7 +162,7 @@ def fit_tags(
     weights = np.where(known, expit(eta) * expit(-eta), 0.0)
     total = weights.sum(axis=0)
     centres = np.divide((weights * eta).sum(axis=0), total, out=np.zeros(eta.shape[1]), where=total > 0)
-    spreads = USUAL_SPREADS if spread is None else np.asarray(spread, dtype=np.float64)
+    spreads = usual if spread is None else np.asarray(spread, dtype=np.float64)
     found, variances = np.zeros((2, eta.shape[1])), np.zeros((2, eta.shape[1]))
     # Tags without contrast say nothing of how tags differ.
     positive = np.where(known, targets, 0.0).sum(axis=0)
@@ -161,7 +171,7 @@ def fit_tags(
         found, variances = _newton(eta, targets, known, centres, spreads, found)
         if spread is not None or not telling.any():
             break
-        squares = (np.square(found) + variances)[:, telling].sum(axis=1) + USUAL_COUNT * np.square(USUAL_SPREADS)
+        squares = (np.square(found) + variances)[:, telling].sum(axis=1) + USUAL_COUNT * np.square(usual)
         updated = np.sqrt(np.maximum(squares / (telling.sum() + USUAL_COUNT), LEAST_SPREAD**2))
         settled = np.abs(np.log(updated / spreads)).max() < 1e-3
         spreads = updated

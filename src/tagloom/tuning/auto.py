@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -17,11 +16,12 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.tuning._accepting import Accepting
-from tagloom.tuning._calibration_map import CalibrationMap, Method, fit_map
+from tagloom.tuning._calibration_map import LEFT_OUT_PRIOR, CalibrationMap, Method, fit_map
 from tagloom.tuning._combination import combine
 from tagloom.tuning._guests import GUESTS
 from tagloom.tuning._heats import Field
-from tagloom.tuning._held_out import ScoreScale, folds_of, scale_of
+from tagloom.tuning._held_out import folds_of, scale_of
+from tagloom.tuning._level_scale import LevelScale, TagRates
 from tagloom.tuning._pattern_left_out import pattern_left_out
 from tagloom.tuning._photo_views import PhotoViews, default_views
 from tagloom.tuning._refinement import Refinement, refine
@@ -281,7 +281,7 @@ class AutoAnnotator(Accepting):
         else:
             self._scores = self._refinement.of_all(self._deviations) + self._priors
         self._left_out = np.where(labels == UNKNOWN, self._scores, self._left_out)
-        self._scale = self._scale_of(labels)
+        self._scale = self._scale_of(labels, self._scale.rates)
         self._finish(Y, labels)
         return self
 
@@ -337,15 +337,15 @@ class AutoAnnotator(Accepting):
         left_out, folds = left_out[: len(rows)], folds[: len(rows)]
         self.seen_ = labeled_rows(labels)
         self.seen_[rows] = False
-        # The scores are by models that knew no more examples than there are among these photos.
-        evidence = np.log1p((labels[rows] == 1).sum(axis=0))
-        described = replace(self._scale, evidence=evidence).describe(left_out)
+        described = self._scale.describe_left_out(left_out, labels, rows)
         target = self._calibrated_against(labels)
-        self.map_: CalibrationMap = fit_map(described, target[rows], folds, method=self.calibration, bend=True)
+        self.map_: CalibrationMap = fit_map(
+            described, target[rows], folds, method=self.calibration, bend=True, prior=LEFT_OUT_PRIOR
+        )
 
-    def _scale_of(self, labels: LabelMatrix) -> ScoreScale:
+    def _scale_of(self, labels: LabelMatrix, rates: TagRates | None = None) -> LevelScale:
         everywhere = scale_of(self._left_out, np.full_like(labels, UNKNOWN))
-        return replace(scale_of(self._scores, labels), centre=everywhere.centre, spread=everywhere.spread)
+        return LevelScale.of(everywhere, labels, rates)
 
     def _finish(self, Y: LabelMatrix, labels: LabelMatrix) -> None:
         """Set what is reported of the training photos."""
