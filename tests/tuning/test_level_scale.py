@@ -6,7 +6,7 @@ from scipy.stats import betabinom
 
 from tagloom.tuning import AutoAnnotator
 from tagloom.tuning._held_out import scale_of
-from tagloom.tuning._level_scale import MISSED_PHOTOS, WITHOUT_EXAMPLES, LevelScale, fit_rates
+from tagloom.tuning._level_scale import WITHOUT_EXAMPLES, LevelScale, fit_rates, heaps, sharpened
 from tagloom.tuning._pooled_platt import fit_pooled
 
 
@@ -55,7 +55,7 @@ def test_a_left_out_entry_is_described_as_if_its_photo_had_never_been_labelled(r
     n_yes, n_left = (Y == 1).sum(axis=0), (hidden == 1).sum(axis=0)
     shrunk = np.where(n_left > 0, np.sqrt(n_left / np.maximum(n_yes, 1)), 1.0)
     distance = np.arcsinh((scores[row] - scale.centre) / (scale.spread * shrunk))
-    distance *= np.where(n_left > 0, 1.0, WITHOUT_EXAMPLES) * 15 / (15 + MISSED_PHOTOS)
+    distance *= np.where(n_left > 0, 1.0, WITHOUT_EXAMPLES)
     expected = np.stack([n_left > 0, distance, without.prior, distance * np.log1p(n_left)], axis=-1)
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -109,3 +109,27 @@ def test_with_few_labels_probabilities_are_right_on_the_whole():
         skills.append(1 - np.square(found - truth[30:]).sum() / np.square(usual - truth[30:]).sum())
     assert abs(np.mean(ratios)) < 0.15
     assert min(skills) > 0.2
+
+
+def test_scores_in_two_heaps_are_told_from_scores_in_one():
+    rng = np.random.default_rng(6)
+    one = rng.normal(size=(2000, 4))
+    two = one + 15.0 * (rng.random((2000, 4)) < 0.1)
+    every = np.ones(4, dtype=bool)
+    # One heap has a coefficient of 1/3, below the bound; two points have one of 1.
+    assert heaps(one, every) == -0.6
+    assert heaps(two, every) > 0.2
+    # Neither scale nor order of photos matters, nor tags without examples.
+    assert heaps(7.0 * two[::-1] + 3.0, every) == pytest.approx(heaps(two, every), abs=1e-9)
+    mixed = np.column_stack([two, one, one])
+    assert heaps(mixed, np.array([True] * 4 + [False] * 8)) == pytest.approx(heaps(two, every), abs=1e-12)
+    # Too few photos, constant scores or no tag with an example say nothing.
+    assert heaps(two[:50], every) == heaps(np.ones((500, 4)), every) == heaps(two, ~every) == 0.0
+
+
+def test_left_out_coefficients_are_sharpened_away_from_the_prior_alone():
+    alone = np.array([0.0, 0.0, 1.0, 0.0])
+    np.testing.assert_array_equal(sharpened(alone, 25), alone)
+    found = np.array([-1.0, 2.0, 1.5, 0.5])
+    np.testing.assert_allclose(sharpened(found, 25), [-1.08, 2.16, 1.54, 0.54])
+    np.testing.assert_allclose(sharpened(found, 10**9), found)

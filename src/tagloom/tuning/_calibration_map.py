@@ -11,7 +11,7 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning._isotonic import TagSteps, choose_steps
 from tagloom.tuning._pooled_platt import USUAL_SPREADS, TagSigmoids, fit_pooled, fit_tags, platt_targets
 
-__all__ = ["FOLDS_PRIOR", "LEFT_OUT_PRIOR", "PRIOR_MEANS", "CalibrationMap", "MapPrior", "Method", "Pooling", "fit_map"]
+__all__ = ["FOLDS_PRIOR", "PRIOR_MEANS", "CalibrationMap", "MapPrior", "Method", "Pooling", "fit_map", "left_out_prior"]
 
 Floats = NDArray[np.float64]
 Method = Literal["auto", "platt", "isotonic"]
@@ -59,15 +59,29 @@ class MapPrior:
 
 #: Of scores described by `ScoreScale`, with 25 to 450 labelled photos.
 FOLDS_PRIOR = MapPrior(PRIOR_MEANS, np.array([0.4, 0.5, 0.2, 0.4]), USUAL_SPREADS, single=False)
-#: Of scores described by `LevelScale`, with 25 to 350 labelled photos and 2 to 260 tags.
-LEFT_OUT_PRIOR = MapPrior(
-    np.array([-0.6, 2.2, 1.2, 0.05]),
-    np.array(
-        [[0.25, 0.15, 0.10, -0.09], [0.15, 0.59, 0.12, -0.16], [0.10, 0.12, 0.09, -0.03], [-0.09, -0.16, -0.03, 0.10]]
-    ),
-    np.array([0.5, 0.3]),
-    single=True,
+#: The same of scores described by `LevelScale`, with 25 to 350 labelled photos and 2 to 260 tags: means, and by how
+#: much they rise with `heaps`.
+LEFT_OUT_MEANS, LEFT_OUT_RISES = np.array([-0.61, 2.24, 1.19, 0.06]), np.array([-0.87, 2.92, 0.48, 0.66])
+LEFT_OUT_COVARIANCE = np.array(
+    [
+        [0.161, 0.114, 0.071, -0.053],
+        [0.114, 0.338, 0.072, -0.116],
+        [0.071, 0.072, 0.057, -0.020],
+        [-0.053, -0.116, -0.020, 0.062],
+    ]
 )
+LEFT_OUT_SPREADS = np.array([0.5, 0.3])
+
+
+def left_out_prior(heaps: float) -> MapPrior:
+    """Return the prior of a map from scores described by `LevelScale`.
+
+    Parameters
+    ----------
+    heaps : float
+        How clearly the scores fall into two heaps.
+    """
+    return MapPrior(LEFT_OUT_MEANS + heaps * LEFT_OUT_RISES, LEFT_OUT_COVARIANCE, LEFT_OUT_SPREADS, single=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from scipy.special import betaln, logit
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning._held_out import ScoreScale
 
-__all__ = ["LevelScale", "TagRates", "fit_rates"]
+__all__ = ["LevelScale", "TagRates", "fit_rates", "heaps", "sharpened"]
 
 Floats = NDArray[np.float64]
 
@@ -24,9 +24,13 @@ USUAL_WEIGHT, WEIGHT_SPREAD = 8.0, 1.0
 WEIGHTS = np.geomspace(0.5, 300.0, 60)
 #: Share of a score's weight that is left for a tag without examples: photos unlike all labelled ones have it.
 WITHOUT_EXAMPLES = 0.2
-#: Left-out scores spread more than others, as if this many photos more were missing, as measured on sub-problems of
-#: Corel5K's training photos.
-MISSED_PHOTOS = 2.0
+#: Left-out scores say less than others, as if this many photos more were missing, as measured on sub-problems of
+#: Corel5K's training photos; and what a map is that says nothing but the prior.
+MISSED_PHOTOS, PRIOR_ALONE = 2.0, np.array([0.0, 0.0, 1.0, 0.0])
+#: Photos that it takes to tell whether scores fall into two heaps, and those looked at.
+FEWEST_PHOTOS, MOST_PHOTOS = 100, 4096
+#: The usual coefficient of bimodality, and bounds of its logarithm's distance from that.
+USUAL_HEAPS, HEAPS_BOUNDS = 0.68, (-0.6, 0.35)
 
 
 @dataclass(frozen=True)
@@ -135,9 +139,40 @@ class LevelScale(ScoreScale):
         level = n_examples - yes
         shrunk = np.sqrt(np.where(level > 0, level / np.maximum(n_examples, 1), 1.0))
         own = replace(self, spread=self.spread * shrunk, prior=prior, evidence=np.log1p(level))
-        described = own.describe(scores)
-        described[..., (1, 3)] *= len(rows) / (len(rows) + MISSED_PHOTOS)
-        return described
+        return own.describe(scores)
+
+
+def heaps(scores: Floats, tags: NDArray[np.bool_]) -> float:
+    """Return how clearly scores of all photos fall into two heaps; 0 is usual, or not known.
+
+    Parameters
+    ----------
+    scores : array of shape (n, c)
+        The scores.
+    tags : array of bool, shape (c,)
+        Tags with examples.
+
+    Notes
+    -----
+    The logarithm of the median coefficient of bimodality, ``(skewness² + 1)/kurtosis``, over the usual one. With 25
+    labelled photos this tells how much a score says as well as the labels do, and no label is needed for it.
+    """
+    if len(scores) < FEWEST_PHOTOS or not tags.any():
+        return 0.0
+    found = scores[:: max(1, len(scores) // MOST_PHOTOS)][:, tags]
+    found = found - found.mean(axis=0)
+    spread = found.std(axis=0)
+    telling = spread > 1e-9
+    if not telling.any():
+        return 0.0
+    z = found[:, telling] / spread[telling]
+    bimodality = (np.square((z**3).mean(axis=0)) + 1.0) / (z**4).mean(axis=0)
+    return float(np.clip(np.log(np.median(bimodality) / USUAL_HEAPS), *HEAPS_BOUNDS))
+
+
+def sharpened(coefficients: Floats, n_left_out: int) -> Floats:
+    """Return coefficients for scores that know all labels, from those of left-out scores of so many photos."""
+    return PRIOR_ALONE + (1.0 + MISSED_PHOTOS / max(n_left_out, 1)) * (coefficients - PRIOR_ALONE)
 
 
 def _counts(Y: LabelMatrix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -16,12 +17,12 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.tuning._accepting import Accepting
-from tagloom.tuning._calibration_map import LEFT_OUT_PRIOR, CalibrationMap, Method, fit_map
+from tagloom.tuning._calibration_map import CalibrationMap, Method, fit_map, left_out_prior
 from tagloom.tuning._combination import combine
 from tagloom.tuning._guests import GUESTS
 from tagloom.tuning._heats import Field
 from tagloom.tuning._held_out import folds_of, scale_of
-from tagloom.tuning._level_scale import LevelScale, TagRates
+from tagloom.tuning._level_scale import LevelScale, TagRates, heaps, sharpened
 from tagloom.tuning._pattern_left_out import pattern_left_out
 from tagloom.tuning._photo_views import PhotoViews, default_views
 from tagloom.tuning._refinement import Refinement, refine
@@ -339,9 +340,9 @@ class AutoAnnotator(Accepting):
         self.seen_[rows] = False
         described = self._scale.describe_left_out(left_out, labels, rows)
         target = self._calibrated_against(labels)
-        self.map_: CalibrationMap = fit_map(
-            described, target[rows], folds, method=self.calibration, bend=True, prior=LEFT_OUT_PRIOR
-        )
+        prior = left_out_prior(heaps(self._left_out, self._scale.evidence > 0.0))
+        found = fit_map(described, target[rows], folds, method=self.calibration, bend=True, prior=prior)
+        self.map_: CalibrationMap = replace(found, coefficients=sharpened(found.coefficients, len(rows)))
 
     def _scale_of(self, labels: LabelMatrix, rates: TagRates | None = None) -> LevelScale:
         everywhere = scale_of(self._left_out, np.full_like(labels, UNKNOWN))
