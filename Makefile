@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-# Two tests at a time, each with one thread.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+# Two tests at a time, each with one thread; tests of one file mostly in one process, as they share what is costly to
+# make. Bytecode is kept, or every run would compile all tests anew; folders are kept of tests that failed.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q \
+	-n 2 --dist worksteal -o tmp_path_retention_policy=failed
 
 .PHONY: demo test-fast test test-slow check bench bench-env docs docs-serve lock wheel clean
 

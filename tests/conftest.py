@@ -5,6 +5,7 @@ needs one skips with a reason where it is missing; with ``TAGLOOM_REQUIRE=data,e
 what the machine's kernel does not permit (tracing, mounting).
 """
 
+import gc
 import os
 import shutil
 import socket
@@ -14,6 +15,17 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = {name for name in os.environ.get("TAGLOOM_REQUIRE", "").split(",") if name}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage while collecting, nor later among what was collected: all of it lives to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,10 @@
 import json
 import shutil
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
+import typer.main
 
 from tagloom.cli import main
 from tagloom.datasets import write_scenes
@@ -32,9 +34,14 @@ def _light(monkeypatch):
     monkeypatch.delenv("TAGLOOM_PROJECT", raising=False)
 
 
+# A process builds its tree of commands once. Here hundreds of commands run in one, and most are shorter than that.
+built_once = cache(typer.main.get_command)
+
+
 @pytest.fixture
-def tagloom(capsys):
+def tagloom(capsys, monkeypatch):
     """Return a function that runs a command line and returns exit code, standard output and standard error."""
+    monkeypatch.setattr(typer.main, "get_command", built_once)
 
     def run(*arguments):
         capsys.readouterr()

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated
@@ -134,16 +135,20 @@ ENVIRONMENTS = [
 COMPLETIONS = ["p every", "p everything --te", "p everything --text a", "p everything --color r", "p --na"]
 
 
-def _run(app, words, capsys):
-    command = typer.main.get_command(app)
+@cache
+def _command(command_class, group_class):
+    return typer.main.get_command(_program(command_class, group_class))
+
+
+def _run(command, words, capsys):
     with pytest.raises(SystemExit) as end:
         command.main(args=words, prog_name="p")
     return end.value.code, *capsys.readouterr()
 
 
 def _both(words, capsys):
-    own = _run(_program(TyperCommand, TyperGroup), words, capsys)
-    return own, _run(_program(LightCommand, LightGroup), words, capsys)
+    own = _run(_command(TyperCommand, TyperGroup), words, capsys)
+    return own, _run(_command(LightCommand, LightGroup), words, capsys)
 
 
 @pytest.fixture(autouse=True)
@@ -160,7 +165,7 @@ def test_every_kind_of_value_is_what_typer_makes_of_it(line, capsys):
 
 
 def test_the_lines_reach_success_and_failure(capsys):
-    codes = [_run(_program(LightCommand, LightGroup), line.split(), capsys)[0] for line in LINES]
+    codes = [_run(_command(LightCommand, LightGroup), line.split(), capsys)[0] for line in LINES]
     assert codes.count(0) > 10
     assert codes.count(2) > 10
 

@@ -21,6 +21,11 @@ from tagloom.exceptions import InvalidInputError, WriteError
 LIGHT = frozenset({"sky", "night", "sunset"})
 
 
+@pytest.fixture(scope="module")
+def many():
+    return make_scenes(1500)
+
+
 def column(scenes, tag):
     return scenes.Y[:, scenes.tags.column(tag)] == 1
 
@@ -102,30 +107,26 @@ def test_frequencies_go_from_common_to_rare():
     ("tag", "needs"),
     [("moon", "night"), ("stars", "night"), ("beach", "sea"), ("car", "road"), ("sunset", "sky"), ("night", "sky")],
 )
-def test_one_tag_needs_another(tag, needs):
-    scenes = make_scenes(1500)
-    assert column(scenes, tag).any()
-    assert column(scenes, needs)[column(scenes, tag)].all()
+def test_one_tag_needs_another(tag, needs, many):
+    assert column(many, tag).any()
+    assert column(many, needs)[column(many, tag)].all()
 
 
 @pytest.mark.parametrize(
     ("first", "second"),
     [("sun", "night"), ("moon", "sun"), ("sunset", "night"), ("fog", "sun"), ("beach", "snow"), ("sea", "lake")],
 )
-def test_two_tags_exclude_each_other(first, second):
-    scenes = make_scenes(1500)
-    assert not (column(scenes, first) & column(scenes, second)).any()
+def test_two_tags_exclude_each_other(first, second, many):
+    assert not (column(many, first) & column(many, second)).any()
 
 
-def test_boats_float():
-    scenes = make_scenes(1500)
-    assert (column(scenes, "sea") | column(scenes, "lake"))[column(scenes, "boat")].all()
+def test_boats_float(many):
+    assert (column(many, "sea") | column(many, "lake"))[column(many, "boat")].all()
 
 
-def test_tags_occur_together_as_in_albums():
-    scenes = make_scenes(1500)
+def test_tags_occur_together_as_in_albums(many):
     for tag, other in [("bird", "sea"), ("boat", "sea"), ("car", "city"), ("lake", "mountain"), ("flower", "grass")]:
-        assert column(scenes, other)[column(scenes, tag)].mean() > 1.5 * column(scenes, other).mean(), (tag, other)
+        assert column(many, other)[column(many, tag)].mean() > 1.5 * column(many, other).mean(), (tag, other)
 
 
 @pytest.mark.medium

@@ -1,3 +1,5 @@
+import hashlib
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -6,11 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from tagloom.exceptions import InvalidInputError
-from tagloom.features import DeepDescriptor, Descriptor
+from tagloom.exceptions import InvalidInputError, ModelError
+from tagloom.features import DeepDescriptor, Descriptor, model_cache
 from tagloom.features import deep as deep_module
 from tagloom.features.efficientnet import weights_path
 from tagloom.features.model_cache import file_digest
+from tagloom.features.registry import get_descriptor
 from tagloom.images import Rendition
 
 # ImageNet's numbers of classes that Caltech101 has as well; it has two for aeroplanes (airliner, warplane).
@@ -53,7 +56,7 @@ def test_rows(rows):
     assert len(np.unique(rows, axis=0)) == len(SHAPES)
 
 
-@pytest.mark.parametrize("n_together", range(1, 9))
+@pytest.mark.parametrize("n_together", [1, 4, 8, *(pytest.param(n, marks=pytest.mark.medium) for n in (2, 3, 5, 6, 7))])
 def test_rows_are_the_same_to_the_last_bit_whatever_photos_come_with_them(photos, rows, n_together):
     order = np.random.default_rng(n_together).permutation(len(photos))
     descriptor = DeepDescriptor()
@@ -105,6 +108,30 @@ def test_the_model_is_kept_in_the_cache(rows, session_cache):
     (file,) = (session_cache / "models").glob("efficientnet-lite0-*.onnx")
     assert file_digest(weights_path()) in file.name
     assert file_digest(file) in file.name
+
+
+def test_the_weights_are_read_once_for_many_descriptors(monkeypatch):
+    expected, read = DeepDescriptor().key, []
+    monkeypatch.setattr(hashlib, "file_digest", lambda handle, kind: read.append(handle) or hashlib.new(kind))
+    assert [get_descriptor("deep").key for _ in range(3)] == [expected] * 3
+    assert not read
+
+
+def test_replaced_weights_are_seen(monkeypatch, tmp_path, photos):
+    """By every descriptor made afterwards; one that took the earlier ones keeps nothing under their name."""
+    file = tmp_path / "weights.pth"
+    shutil.copy(weights_path(), file)
+    monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(model_cache, "_SETTLED_NS", -(10**18))  # as if the copy were an old file
+    monkeypatch.setattr(deep_module, "weights_path", lambda: file)
+    early = DeepDescriptor()
+    assert early.key == get_descriptor("deep").key
+    with open(file, "ab") as handle:
+        handle.write(b"\0")
+    assert DeepDescriptor().parameters["weights"] == file_digest(file) != early.parameters["weights"]
+    with pytest.raises(ModelError, match="replaced"):
+        early.compute(photos[:1])
+    assert not list(tmp_path.glob("cache/**/*.onnx"))
 
 
 def test_views_are_checked():

@@ -138,6 +138,7 @@ def test_rows_in_one_direction_have_cosine_one():
     assert near_duplicates(np.zeros((50, 64)), embeddings.astype(np.float64), min_cosine=1.0 - 1e-9).labels.max() == 0
 
 
+@pytest.mark.medium
 def test_photos_that_are_twice_in_a_public_set(shared_data):
     paths = sorted(path for first in (1, 9) for path in (shared_data / "msrc_v2" / "images").glob(f"{first}_*.jpg"))
     found = near_duplicates([perceptual_hash(np.asarray(Image.open(path).convert("RGB"))) for path in paths])

@@ -104,6 +104,7 @@ def photos(shared_data):
     return [Image.open(path).convert("RGB") for path in paths]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("change", CHANGES)
 def test_changed_photos_differ_by_a_few_bits(photos, change):
     differences = [
@@ -113,6 +114,7 @@ def test_changed_photos_differ_by_a_few_bits(photos, change):
     assert np.mean(differences) <= 1
 
 
+@pytest.mark.medium
 def test_different_photos_differ_in_half_of_the_bits(photos):
     bits = np.array([perceptual_hash(_fit(photo)) for photo in photos])
     distances = (bits[:, None] != bits).sum(axis=2)[np.triu_indices(len(bits), 1)]

@@ -12,7 +12,7 @@ RENDITIONS = (Rendition("a", "fit", 256), Rendition("b", "square", 224), Renditi
 def test_a_frame_gives_the_pixels_of_a_lossless_file(shape, tmp_path):
     pixels = np.random.default_rng(0).integers(0, 256, (*shape, 3), dtype=np.uint8)
     path = tmp_path / "frame.png"
-    Image.fromarray(pixels).save(path)
+    Image.fromarray(pixels).save(path, compress_level=0)
     with DecodePool(RENDITIONS, n_workers=1) as pool:
         (decoded,) = pool.decode([str(path).encode()])
     photo = photo_from_pixels(pixels, RENDITIONS, path=b"frame")

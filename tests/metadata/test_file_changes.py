@@ -253,7 +253,9 @@ KILLER = """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills are made in forked processes")
-@pytest.mark.parametrize("what", ["write", "write new", "undo", "undo new"])
+@pytest.mark.parametrize(
+    "what", ["write", *(pytest.param(what, marks=pytest.mark.medium) for what in ("write new", "undo", "undo new"))]
+)
 def test_a_kill_between_any_two_steps(tmp_path, what):
     for number in range(60):
         (tmp_path / str(number) / "photos").mkdir(parents=True)

@@ -69,7 +69,7 @@ def test_what_is_written_is_read(some):
     assert not plan_sidecar(plan.after, add=some).changes
 
 
-@pytest.mark.parametrize("name", [*REAL, "odd"])
+@pytest.mark.parametrize("name", [*(pytest.param(name, marks=pytest.mark.medium) for name in REAL), "odd"])
 @settings(deadline=None, max_examples=60)
 @given(add=st.lists(keywords.filter(survives), max_size=4), data=st.data())
 def test_adding_and_removing_in_real_sidecars(name, add, data):

@@ -3,6 +3,8 @@
 The table is exact: a check listed here that starts to pass fails the tests.
 """
 
+from functools import cache
+
 import pytest
 
 from tagloom.methods import (
@@ -144,6 +146,7 @@ def marks_of(annotator):
     return [pytest.mark.slow] if title(annotator) in LONGEST else []
 
 
+@cache
 def title(annotator):
     """Return an annotator and its parameters on one line."""
     return " ".join(str(annotator).split())

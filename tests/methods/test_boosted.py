@@ -53,7 +53,14 @@ def test_correlated_tags_gain_on_new_photos(boost):
     assert np.mean(errors) < 0.97
 
 
-@pytest.mark.parametrize(("boost", "n_columns"), [("curds_and_whey", 40), ("structured", 40), ("curds_and_whey", 250)])
+@pytest.mark.parametrize(
+    ("boost", "n_columns"),
+    [
+        ("curds_and_whey", 40),
+        pytest.param("structured", 40, marks=pytest.mark.medium),
+        pytest.param("curds_and_whey", 250, marks=pytest.mark.medium),
+    ],
+)
 def test_independent_tags_come_to_no_harm(boost, n_columns):
     losses, errors = [], []
     for seed in range(5):

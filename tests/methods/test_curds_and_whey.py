@@ -145,7 +145,7 @@ def test_auto_holds_out_where_columns_are_many():
 
 
 @pytest.mark.parametrize("canonical", ["plain", "structured"])
-@pytest.mark.parametrize("n_columns", [30, 80])
+@pytest.mark.parametrize("n_columns", [30, pytest.param(80, marks=pytest.mark.medium)])
 def test_correlated_tags_gain(canonical, n_columns):
     ratios = []
     for seed in range(3):

@@ -58,7 +58,7 @@ def fixed_point_residual(model, X, Y, mu, *, weighted):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("start", ["assignment", "gaussian"])
 @pytest.mark.parametrize("mu", [1.0, 1e-3])
-@pytest.mark.parametrize("n_atoms", [None, 4, 24])
+@pytest.mark.parametrize("n_atoms", [None, 4, pytest.param(24, marks=pytest.mark.medium)])
 def test_equal_to_the_printed_iteration(weighted, start, mu, n_atoms):
     X, Y = make_problem(m=20, labelled=9)
     model = TKML(rank_penalty=mu, n_atoms=n_atoms, weighted=weighted, start=start, **EXACT).fit(X, Y)

@@ -107,7 +107,9 @@ def test_a_concave_block_is_not_worse_than_now_nor_than_zero(radial):
             assert after <= min(before, 0.0) + 1e-12
         # Repeated, it comes to rest at a stationary point.
         for _ in range(200):
-            found = best_on_axes(z, curvature, radial, limit, found)
+            last, found = found, best_on_axes(z, curvature, radial, limit, found)
+            if np.array_equal(found, last):
+                break
         slope = radial.slope(np.linalg.norm(found, axis=0), limit)
         rests = [residual(found[:, tag], z[:, tag], curvature, slope[tag]) for tag in range(c)]
         assert max(rests) < 1e-8

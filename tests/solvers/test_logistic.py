@@ -44,7 +44,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("share", [0.5, 0.05])
+@pytest.mark.parametrize("share", [pytest.param(0.5, marks=pytest.mark.medium), 0.05])
 @pytest.mark.parametrize("name", CASES)
 def test_equals_a_conic_solver(name, share):
     sizes, n, unknown = CASES[name]

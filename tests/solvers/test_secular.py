@@ -33,7 +33,7 @@ def test_against_dense_eigendecompositions(weight, q):
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
-@pytest.mark.parametrize("q", [6, 60, 260])
+@pytest.mark.parametrize("q", [6, 60, pytest.param(260, marks=pytest.mark.medium)])
 def test_deflation_of_zeros_and_of_repeated_values(weight, q):
     rng = np.random.default_rng(q)
     values, Z = np.sort(rng.integers(0, 8, q) / 4.0), rng.normal(size=(q, 4))

@@ -62,7 +62,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("share", [0.5, 0.1, 0.01])
+@pytest.mark.parametrize("share", [0.1, *(pytest.param(share, marks=pytest.mark.medium) for share in (0.5, 0.01))])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_a_conic_solver_finds_the_same_objective(case, share, fit_intercept):

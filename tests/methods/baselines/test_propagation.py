@@ -39,6 +39,7 @@ def dense_consistency(W, y, alpha):
     return (1 - alpha) * np.linalg.solve(np.eye(len(W)) - alpha * S, y)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("name", sorted(annotator_checks()))
 def test_promises_of_annotators(kind, name):
