@@ -28,7 +28,7 @@ ON_ITS_OWN = (3.0, 1.0)
 LARGEST_LOGIT = 15.0
 #: Log-odds above which the map may bend, and mean and spread of the bend's prior, found on the same photos. Sigmoids
 #: are fitted to the many entries that are unlikely; the few that are most likely decide what can be accepted unseen.
-BEND_FROM, BEND_MEAN, BEND_SPREAD = 1.0, 0.1, 0.2
+BEND_FROM, BEND_MEAN, BEND_SPREAD = 1.0, 0.2, 0.2
 #: A bend leaves at least this slope.
 LEAST_SLOPE = 0.2
 MAX_STEPS = 100
@@ -61,13 +61,13 @@ class MapPrior:
 FOLDS_PRIOR = MapPrior(PRIOR_MEANS, np.array([0.4, 0.5, 0.2, 0.4]), USUAL_SPREADS, single=False)
 #: The same of scores described by `LevelScale`, with 25 to 350 labelled photos and 2 to 260 tags: means, and by how
 #: much they rise with `heaps`.
-LEFT_OUT_MEANS, LEFT_OUT_RISES = np.array([-0.61, 2.24, 1.19, 0.06]), np.array([-0.87, 2.92, 0.48, 0.66])
+LEFT_OUT_MEANS, LEFT_OUT_RISES = np.array([-0.57, 2.37, 1.23, 0.04]), np.array([-1.03, 2.39, 0.40, 0.87])
 LEFT_OUT_COVARIANCE = np.array(
     [
-        [0.161, 0.114, 0.071, -0.053],
-        [0.114, 0.338, 0.072, -0.116],
-        [0.071, 0.072, 0.057, -0.020],
-        [-0.053, -0.116, -0.020, 0.062],
+        [0.204, 0.190, 0.106, -0.081],
+        [0.190, 0.489, 0.130, -0.169],
+        [0.106, 0.130, 0.079, -0.042],
+        [-0.081, -0.169, -0.042, 0.081],
     ]
 )
 LEFT_OUT_SPREADS = np.array([0.5, 0.3])
