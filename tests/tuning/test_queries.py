@@ -134,8 +134,10 @@ def _far(X, labelled):
     return total
 
 
-@pytest.mark.parametrize("n_labelled", [0, 5])
-@pytest.mark.parametrize("together", [1, 16])
+@pytest.mark.parametrize(
+    ("together", "n_labelled"),
+    [(1, 0), (16, 5), *(pytest.param(*case, marks=pytest.mark.medium) for case in ((1, 5), (16, 0)))],
+)
 def test_each_representative_brings_all_photos_nearest_to_a_labelled_one(n_labelled, together, monkeypatch):
     monkeypatch.setattr(_representatives, "TOGETHER", together)
     X, P, Y = _problem(n=30, n_labelled=n_labelled)

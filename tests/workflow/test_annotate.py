@@ -202,7 +202,10 @@ def test_results_may_lie_among_the_photos(photos):
     assert len(again.photos) == 60
 
 
-@pytest.mark.parametrize("method", ["ridge", "harmonic", "consistency", "neighbors", "smoothed-ridge", "auto"])
+OTHERS = ("harmonic", "consistency", "neighbors", "smoothed-ridge")
+
+
+@pytest.mark.parametrize("method", ["ridge", "auto", *(pytest.param(m, marks=pytest.mark.medium) for m in OTHERS)])
 def test_every_method_runs(photos, tmp_path, method):
     settings = Settings(descriptors=("color",), n_workers=1, method=method, n_keywords=0)
     result = annotate(photos, photos / "labels.csv", tmp_path / "out", settings)

@@ -129,14 +129,15 @@ def test_not_one_readable_photo_gives_an_empty_table(tmp_path):
     assert load_features(tmp_path / "out").X.shape == (0, 298)
 
 
-def test_words_and_blobs_learn_their_vocabulary_once(photos, tmp_path):
-    settings = Settings(descriptors=("words", "blobs"), n_workers=1, vocabulary_words=20, vocabulary_photos=12)
+@pytest.mark.parametrize("names", [["words"], pytest.param(["words", "blobs"], marks=pytest.mark.medium)], ids=len)
+def test_words_and_blobs_learn_their_vocabulary_once(photos, tmp_path, names):
+    settings = Settings(descriptors=tuple(names), n_workers=1, vocabulary_words=20, vocabulary_photos=12)
     extract_folder(photos, tmp_path / "out", settings)
     table = load_features(tmp_path / "out")
-    assert dict(zip(table.groups.names, table.groups.sizes, strict=True)) == {"words": 20, "blobs": 20}
+    assert dict(zip(table.groups.names, table.groups.sizes, strict=True)) == dict.fromkeys(names, 20)
     np.testing.assert_allclose(table.groups.split(table.X)["words"].sum(axis=1), 1, rtol=1e-5)
     vocabularies = sorted((tmp_path / "out" / ".tagloom" / "vocabularies").iterdir())
-    assert len(vocabularies) == 2
+    assert len(vocabularies) == len(names)
     before = {path: path.read_bytes() for path in vocabularies}
     write_scenes(tmp_path / "more", 30, size=(96, 64), random_state=5)
     for path in (tmp_path / "more").glob("*.jpg"):

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from tagloom.core import system
+from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.descriptor import Descriptor
 from tagloom.images import DecodedPhoto
@@ -36,8 +36,6 @@ class RowComputer:
         if self.n_threads < 1:
             raise InvalidInputError(f"n_threads must be at least 1, got {n_threads!r}")
         self._executor: ThreadPoolExecutor | None = None
-        self._controller: ThreadpoolController | None = None
-        self._n_libraries = 0
 
     def close(self) -> None:
         """End the threads."""
@@ -75,18 +73,12 @@ class RowComputer:
     def _one_thread_each(self) -> Iterator[None]:
         """Hold BLAS and OpenCV to one thread: what runs here is small, and there are as many of it as threads."""
         with ExitStack() as stack:
-            stack.enter_context(self._libraries().limit(limits=1))
+            stack.enter_context(limit_libraries(1))
             cv2 = sys.modules.get("cv2")
             if cv2 is not None:
                 stack.callback(cv2.setNumThreads, cv2.getNumThreads())
                 cv2.setNumThreads(1)
             yield
-
-    def _libraries(self) -> ThreadpoolController:
-        # Looking for the libraries takes milliseconds: once, and again only when modules were loaded since.
-        if self._controller is None or self._n_libraries != len(sys.modules):
-            self._controller, self._n_libraries = ThreadpoolController(), len(sys.modules)
-        return self._controller
 
 
 def _check_rows(descriptor: Descriptor, values: NDArray[np.float32], n_rows: int) -> None:

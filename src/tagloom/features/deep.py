@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import InvalidInputError, ModelError
 from tagloom.features.descriptor import PixelDescriptor
 from tagloom.features.efficientnet import INPUT_SIZE, N_CLASSES, N_FEATURES, EfficientNetLite0, weights_path
-from tagloom.features.model_cache import cached_model, file_digest
+from tagloom.features.model_cache import cached_model, file_digest, kept_digest
 from tagloom.features.onnx_graph import BUILDER_VERSION, build_onnx
 from tagloom.features.onnx_runner import OnnxRunner
 from tagloom.features.torch_weights import read_state_dict
@@ -66,7 +66,7 @@ class DeepDescriptor(PixelDescriptor):
     @functools.cached_property
     def parameters(self) -> Mapping[str, Any]:
         """The view, the weights' SHA-256 and the version of the graph made of them."""
-        return {"view": self.view, "weights": file_digest(weights_path()), "builder": BUILDER_VERSION}
+        return {"view": self.view, "weights": kept_digest(weights_path()), "builder": BUILDER_VERSION}
 
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return 1,280 features, then 1,000 probabilities.
@@ -84,9 +84,15 @@ class DeepDescriptor(PixelDescriptor):
 
     @functools.cached_property
     def _runner(self) -> OnnxRunner:
-        model = cached_model(f"efficientnet-lite0-{self.parameters['weights']}-b{BUILDER_VERSION}", _build)
+        weights = self.parameters["weights"]
+        model = cached_model(f"efficientnet-lite0-{weights}-b{BUILDER_VERSION}", functools.partial(_build, weights))
         return OnnxRunner(model, n_threads=1, label="EfficientNet-Lite0")
 
 
-def _build() -> bytes:
-    return build_onnx(EfficientNetLite0.from_state_dict(read_state_dict(weights_path())))
+def _build(weights: str) -> bytes:
+    """Return the network of the weights with this SHA-256, under which it will be kept."""
+    path = weights_path()
+    tensors = read_state_dict(path)
+    if file_digest(path) != weights:
+        raise ModelError(f"the weights file {path.name!r} was replaced while it was in use; start again")
+    return build_onnx(EfficientNetLite0.from_state_dict(tensors))

@@ -4,13 +4,18 @@ import contextlib
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tagloom.core.files import write_bytes
 from tagloom.exceptions import WriteError
 
-__all__ = ["cache_folder", "cached_model", "file_digest"]
+__all__ = ["cache_folder", "cached_model", "file_digest", "kept_digest"]
+
+# File systems tell times apart by up to 2 s: a file changed less than that ago can change again and look the same.
+_SETTLED_NS = 3_000_000_000
+_digests: dict[str, tuple[tuple[int, ...], str]] = {}
 
 
 def cache_folder(environment: Mapping[str, str] | None = None, *, platform: str | None = None) -> Path:
@@ -44,6 +49,22 @@ def file_digest(path: str | os.PathLike[str]) -> str:
     """Return the hexadecimal SHA-256 of a file."""
     with open(path, "rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def kept_digest(path: str | os.PathLike[str]) -> str:
+    """Return what `file_digest` does; the file is read again only if it has been changed or replaced since.
+
+    Its place on the disk, its size and its times tell: another file of the same size and date is seen, too.
+    """
+    now, status = time.time_ns(), os.stat(path)
+    state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    known = _digests.get(os.fspath(path))
+    if known is not None and known[0] == state:
+        return known[1]
+    digest = file_digest(path)
+    if now - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED_NS:
+        _digests[os.fspath(path)] = (state, digest)
+    return digest
 
 
 def cached_model(name: str, build: Callable[[], bytes], *, folder: Path | None = None) -> bytes:

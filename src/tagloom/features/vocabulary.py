@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
-from threadpoolctl import threadpool_limits
 
 from tagloom._version import __version__
 from tagloom.core.files import write_bytes
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
+from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError, PhotosError, StoreError
 from tagloom.images import DecodePool, Rendition
 
@@ -267,7 +267,7 @@ def learn_vocabulary(
         reassignment_ratio=0,
         random_state=int(generator.integers(2**31 - 1)),
     )
-    with threadpool_limits(1):  # sums of several threads would differ in their last digits from run to run
+    with limit_libraries(1):  # sums of several threads would differ in their last digits from run to run
         clusters = estimator.fit(distinct, sample_weight=counts)
     known = {
         "method": "mini-batch k-means",

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
+from tagloom.core.threads import limit_libraries
 from tagloom.graph.exact import Neighbors, best_of_candidates, exact_neighbors
 from tagloom.graph.rows import Floats
-from tagloom.graph.runtime import map_blocks, row_blocks
+from tagloom.graph.runtime import map_blocks, row_blocks, single_threaded_libraries
 from tagloom.graph.spaces import Space
 
 __all__ = ["approximate_neighbors", "sampled_recall"]
@@ -53,7 +53,7 @@ def approximate_neighbors(
     index.hnsw.efConstruction = _BUILD_EFFORT
     index.hnsw.efSearch = max(_SEARCH_EFFORT, 2 * n_candidates)
     progress.start("neighbour index", n)
-    with threadpool_limits(limits=1):
+    with single_threaded_libraries():
         for rows in row_blocks(n, _ADD_ROWS):
             index.add(sides[rows])
             progress.advance(rows.stop - rows.start)
@@ -61,7 +61,7 @@ def approximate_neighbors(
     keys = np.empty((n, n_neighbors))
     indices = np.empty((n, n_neighbors), dtype=np.intp)
     candidates = np.empty((n, n_candidates), dtype=np.intp)
-    with threadpool_limits(limits=n_threads):
+    with limit_libraries(n_threads):
         for rows in row_blocks(n, _ADD_ROWS):
             candidates[rows] = index.search(sides[rows], n_candidates)[1]
     candidates[candidates == np.arange(n)[:, None]] = -1

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.threads import limit_libraries
 from tagloom.graph.rows import Floats, first_copies
 from tagloom.graph.runtime import load_faiss, map_blocks, row_blocks
 from tagloom.graph.spaces import Space
@@ -75,7 +75,7 @@ def exact_neighbors(
         block = max(16, _BLOCK_ELEMENTS // max(points.shape[0], points.shape[1]))
         map_blocks(work, rows.size, block, n_threads, progress)
     else:
-        with threadpool_limits(limits=n_threads):
+        with limit_libraries(n_threads):
             for part in row_blocks(rows.size, 1024):
                 work(part)
                 progress.advance(part.stop - part.start)

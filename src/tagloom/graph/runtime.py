@@ -4,12 +4,12 @@ import importlib
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from types import ModuleType
-
-from threadpoolctl import threadpool_limits
 
 from tagloom.core.progress import Progress
 from tagloom.core.system import cpu_count
+from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["NO_FAISS", "check_threads", "load_faiss", "map_blocks", "row_blocks", "single_threaded_libraries"]
@@ -53,9 +53,9 @@ def row_blocks(n_rows: int, block: int) -> Iterator[slice]:
         yield slice(start, min(start + block, n_rows))
 
 
-def single_threaded_libraries() -> threadpool_limits:
+def single_threaded_libraries() -> AbstractContextManager[object]:
     """Return a context in which BLAS and OpenMP use one thread, so that our own threads do not fight theirs."""
-    return threadpool_limits(limits=1)
+    return limit_libraries(1)
 
 
 def map_blocks(work: Callable[[slice], None], n_rows: int, block: int, n_threads: int, progress: Progress) -> None:

@@ -5,12 +5,10 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from functools import cache
 from typing import TypeVar
 
-from threadpoolctl import ThreadpoolController
-
 from tagloom.core.system import cpu_count
+from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["choose_threads", "one_thread_each", "run_blocks", "run_rows"]
@@ -32,16 +30,9 @@ def choose_threads(n_threads: int | None, n_entries: int) -> int:
     return int(n_threads)
 
 
-@cache
-def _libraries() -> ThreadpoolController:
-    # Looking for the libraries takes milliseconds. Those of NumPy and SciPy are loaded when a solver is.
-    return ThreadpoolController()
-
-
 def one_thread_each() -> AbstractContextManager[object]:
     """Return a context in which the linear algebra libraries keep to one thread: best for small matrices, too."""
-    limited: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
-    return limited
+    return limit_libraries(1, only_blas=True)
 
 
 def run_blocks(work: Callable[[Block], None], blocks: Sequence[Block], n_threads: int) -> None:
