@@ -95,11 +95,11 @@ def test_other_methods_say_how_well_they_are_explained(photos, method):
         project.train(method)
         found = project.explain(open_unlabelled(project)[0], "sky")
         check_sums(found)
-        assert found.photos_exact == (method in ("consistency", "neighbors", "laprls"))
+        assert found.photos_exact == (method in ("consistency", "neighbors", "laprls", "auto"))
         assert found.groups_exact == (method == "nova")
         assert any("By photos" in note for note in found.notes) != found.photos_exact
         assert found.error == max(abs(found.photos_rest), abs(found.groups_rest))
-        if method in ("sfss", "auto") and found.kind == "probability":
+        if method == "sfss" and found.kind == "probability":
             assert found.score == pytest.approx(np.log(found.value / (1 - found.value)), rel=1e-5)
             assert any("log-odds" in note for note in found.notes)
 

@@ -112,6 +112,8 @@ class PhotoViews:
         Strength of feature smoothing.
     n_threads : int or None
         For the graph.
+    graph : NeighborGraph or None, default=None
+        That of the same photos, where it was built before.
 
     Notes
     -----
@@ -125,7 +127,14 @@ class PhotoViews:
     """
 
     def __init__(
-        self, X: Values, groups: FeatureGroups | None, *, n_neighbors: int, smoothing: float, n_threads: int | None
+        self,
+        X: Values,
+        groups: FeatureGroups | None,
+        *,
+        n_neighbors: int,
+        smoothing: float,
+        n_threads: int | None,
+        graph: NeighborGraph | None = None,
     ) -> None:
         self.given_groups = FeatureGroups(["features"], [X.shape[1]]) if groups is None else groups
         self.groups = self.given_groups if self.has_network else _doubled(self.given_groups)
@@ -140,7 +149,9 @@ class PhotoViews:
         self.plain = self._learn_scale(X)
         weights = joint_weights(self.groups.names)
         self._roots: Values = np.sqrt([weights[name] for name in self.groups])[self.groups.labels].astype(self._dtype)
-        self.graph: NeighborGraph = knn_graph(self.plain * self._roots, n_neighbors, n_threads=n_threads)
+        if graph is None:
+            graph = knn_graph(self.plain * self._roots, n_neighbors, n_threads=n_threads)
+        self.graph: NeighborGraph = graph
         self._inverse_roots = _inverse_roots(self.graph.degrees)
         self.links = self._normalized(self.graph.weights, self._inverse_roots)
         self.smooth = self._smooth_features()

@@ -53,6 +53,9 @@ class StackModel:
     graph's smoothing or the identity. Tags known on the same photos share one factorisation.
     """
 
+    #: Smoothed deviations by strength, of which a new photo takes its neighbours' share.
+    _smoothed: dict[float, Floats]
+
     def __init__(self, views: PhotoViews, weightings: Sequence[View], members: Sequence[Member]) -> None:
         self.views = views
         self.members = [member for member in members if member.takes_part]
@@ -92,6 +95,25 @@ class StackModel:
             for member in self.members
         ]
         return self._deviations_of_all(Y.shape[1])
+
+    def restore(self, rows: NDArray[np.intp], coefficients: list[Floats], smoothed: dict[float, Floats]) -> None:
+        """Take over what `fit` found before, instead of solving for it.
+
+        Parameters
+        ----------
+        rows : array of int, shape (m,)
+            The labelled photos that were learnt from.
+        coefficients : list of array of shape (m, c)
+            Of each member.
+        smoothed : dict of float to array of shape (n, c)
+            Smoothed deviations of all training photos, by strength.
+        """
+        self.rows, self.coefficients, self._smoothed = rows, coefficients, smoothed
+
+    @property
+    def smoothed(self) -> dict[float, Floats]:
+        """Smoothed deviations (n, c) of all training photos, by strength of score smoothing."""
+        return self._smoothed
 
     def update(self, Y: NDArray[Any], rows: NDArray[np.intp], priors: Floats, tags: NDArray[np.intp]) -> Floats:
         """Solve some tags anew, leave the others, and return the deviations (n, len(tags)) of all training photos.
@@ -174,8 +196,7 @@ class StackModel:
         """Return the sum of all members' deviations; keeps those that are smoothed, for new photos."""
         n = self.views.n_photos
         plain = np.zeros((n, n_tags))
-        #: Smoothed deviations by strength, of which a new photo takes its neighbours' share.
-        self._smoothed: dict[float, Floats] = {}
+        self._smoothed = {}
         for smoothed in (True, False):
             self._add_kernels(self.views.coordinates(smoothed), smoothed, plain, self._smoothed)
         for strength, scores in self._smoothed.items():

@@ -1,46 +1,27 @@
 """The verb behind ``tagloom explain``: why the active model gives a tag to a photo."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
 from threadpoolctl import threadpool_limits
 
-from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.exceptions import InvalidInputError, StoreError
-from tagloom.features.scaling import GroupScaler
-from tagloom.graph import NeighborGraph
-from tagloom.methods import (
-    NOVA,
-    HarmonicPropagation,
-    LapRLS,
-    LocalGlobalConsistency,
-    NeighborTransfer,
-    RegularizedLeastSquares,
-)
-from tagloom.methods.baselines.ridge_path import linear_scores
 from tagloom.store.models import StoredSuggestions
 from tagloom.store.project import ProjectStore
-from tagloom.tuning.explain import Decomposition, Explanation, ScoreExplainer
-from tagloom.workflow.learners import get_learner
+from tagloom.tuning.explain import Decomposition, Explanation
+from tagloom.workflow.explained_scores import ExplainedScores, StoredNumbers, explained_auto, explained_numbers
 from tagloom.workflow.project_features import load_rows
 from tagloom.workflow.project_names import PhotoName, find_photo_ids, find_tag_ids
 from tagloom.workflow.project_results import Result
-from tagloom.workflow.project_suggest import SCORE
-from tagloom.workflow.restored_ridge import common_strength
 from tagloom.workflow.settings import Settings
-from tagloom.workflow.stored_graph import KeptGraph
-from tagloom.workflow.trained_model import load_scaler
+from tagloom.workflow.stored_auto import is_whole, solved_since
 from tagloom.workflow.training_labels import read_labels
 
 __all__ = ["ExplainResult", "NamedAmount", "PhotoAmount", "ProjectExplainer"]
-
-#: Fitted again for an explanation: quick, and the same for the same labels.
-_FITTED_AGAIN = (HarmonicPropagation, LocalGlobalConsistency, LapRLS, NeighborTransfer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +145,8 @@ class ProjectExplainer:
         The project; its lock is taken while features are read. No photo is.
     settings : Settings
         Features, threads.
+    before : ProjectExplainer, optional
+        An earlier one of the same project: what it holds of the same model is taken over.
 
     Raises
     ------
@@ -171,15 +154,15 @@ class ProjectExplainer:
         If there is no model, or if features have changed since it was trained.
     """
 
-    def __init__(self, store: ProjectStore, settings: Settings) -> None:
-        self._store, self._n_threads = store, settings.n_threads
+    def __init__(self, store: ProjectStore, settings: Settings, *, before: "ProjectExplainer | None" = None) -> None:
+        self._store, self._settings = store, settings
         active, stored = store.models.active(), store.suggestions.load()
         if active is None or stored is None:
             raise StoreError("there is no model yet that could be explained; train one first: tagloom train")
         self.key = _moment(store)
-        self._is_log_odds = False
         self.model, self.method = active.id, str(active.settings["method"])
-        arrays, self._info = store.models.load(active.id)
+        self._n_neighbors = int(active.settings.get("n_neighbors", settings.n_neighbors))
+        self._arrays, self._info = store.models.load(active.id)
         with store.lock(), store.cache() as cache:
             rows = load_rows(store, cache, settings, compute=False)
         if [list(pair) for pair in zip(rows.groups.names, rows.groups.sizes, strict=True)] != self._info["groups"]:
@@ -188,15 +171,21 @@ class ProjectExplainer:
                 f"settings name {', '.join(rows.groups.names)}; give the same, or train again: tagloom train"
             )
         kept = np.isin(rows.ids, stored.photo_ids)
-        self._ids, self._groups = rows.ids[kept], rows.groups
-        self._values, self._kind = _aligned(stored, self._ids), str(stored.info["kind"])
-        labels = read_labels(store, self._ids)
-        self._tag_ids = stored.tag_ids
-        self._Y = _columns_of(labels.Y, labels.tag_ids, self._tag_ids)
-        self._has_changed = labels.digest != active.labels_digest or len(self._ids) != len(stored.photo_ids)
-        n_neighbors = int(active.settings.get("n_neighbors", settings.n_neighbors))
-        with threadpool_limits(self._n_threads):
-            self._explainer = self._make(arrays, rows.X if kept.all() else rows.X[kept], n_neighbors)
+        self._rows = rows if kept.all() else replace(rows, ids=rows.ids[kept], X=rows.X[kept])
+        labels = read_labels(store, self._rows.ids)
+        Y = _columns_of(labels.Y, labels.tag_ids, stored.tag_ids)
+        values = _aligned(stored, self._rows.ids)
+        self._numbers = StoredNumbers(stored.tag_ids, values, str(stored.info["kind"]), Y)
+        self._has_changed = labels.digest != active.labels_digest or len(values) != len(stored.photo_ids)
+        self._by_numbers: ExplainedScores | None = None
+        self._whole: ExplainedScores | None = None
+        if before is not None and before.model == active.id:
+            self._whole = before._whole
+        if self._whole is None and is_whole(self._info):
+            with threadpool_limits(settings.n_threads):
+                self._whole = explained_auto(self._arrays, self._info, self._rows, n_threads=settings.n_threads)
+        #: Tags of which a model that is there again no longer tells the numbers.
+        self._solved_since = set() if self._whole is None else solved_since(self._arrays, self._info, stored)
 
     def is_current(self) -> bool:
         """Tell whether neither the model nor what was decided is another one by now."""
@@ -221,61 +210,44 @@ class ProjectExplainer:
             raise InvalidInputError(f"n must be at least 0, got {n}")
         photo_id = find_photo_ids(self._store, photo, base=base)[0]
         row = _place(
-            self._ids, photo_id, "this photo has no score yet: it was added, or has no features, since training"
+            self._rows.ids, photo_id, "this photo has no score yet: it was added, or has no features, since training"
         )
         tag_id = find_tag_ids(self._store, [tag])[0]
-        column = _place(self._tag_ids, tag_id, f"the model does not know the tag {tag!r}, which is newer")
-        with threadpool_limits(self._n_threads):
-            found = self._explainer.explain(row, column)
-        return self._result(found, photo_id, n, begin)
+        column = _place(self._numbers.tag_ids, tag_id, f"the model does not know the tag {tag!r}, which is newer")
+        with threadpool_limits(self._settings.n_threads):
+            scores = self._scores_of(photo_id, tag_id)
+            places = np.flatnonzero(scores.photo_ids == photo_id), np.flatnonzero(scores.tag_ids == tag_id)
+            found = scores.explainer.explain(int(places[0][0]), int(places[1][0]))
+        return self._result(found, scores, row, column, n, begin)
 
-    def _make(self, arrays: dict[str, NDArray[Any]], features: NDArray[Any], n_neighbors: int) -> ScoreExplainer:
-        learner = get_learner(self.method)
-        is_stored = bool(self._info.get("is_linear")) and "coef" in arrays
-        scaler = load_scaler(arrays, self._info) if is_stored else GroupScaler(self._groups).fit(features)
-        X = scaler.transform(features)
-        made = learner.make(n_neighbors, self._groups)
-        graph = self._graph(made, X, n_neighbors)
-        annotator, scores = self._annotator(made, arrays if is_stored else {}, X, graph)
-        return ScoreExplainer(annotator, X, self._Y, groups=self._groups, scores=scores, graph=graph)
+    def _scores_of(self, photo_id: int, tag_id: int) -> ExplainedScores:
+        """Return the scores that a photo's number for a tag was made of, or the numbers themselves."""
+        if self._whole is not None and tag_id not in self._solved_since and photo_id in self._whole.photo_ids:
+            return self._whole
+        if self._by_numbers is None:
+            self._by_numbers = explained_numbers(
+                self._store,
+                self.method,
+                self._arrays,
+                self._info,
+                self._rows,
+                self._numbers,
+                n_neighbors=self._n_neighbors,
+                n_threads=self._settings.n_threads,
+            )
+        return self._by_numbers
 
-    def _graph(self, made: Annotator, X: NDArray[Any], n_neighbors: int) -> NeighborGraph | None:
-        smooths = isinstance(made, RegularizedLeastSquares) and made.smoothing > 0
-        spreads = isinstance(made, HarmonicPropagation | LocalGlobalConsistency)
-        if (smooths or spreads) and len(X) > 1:
-            return KeptGraph(self._store, X, n_neighbors, n_threads=self._n_threads).graph
-        return None
-
-    def _annotator(
-        self, made: Any, arrays: dict[str, NDArray[Any]], X: NDArray[Any], graph: NeighborGraph | None
-    ) -> tuple[Annotator | None, NDArray[np.float64] | None]:
-        """Return the model as far as it was stored or can be fitted again, and scores where it does not have them."""
-        if arrays:
-            made.coef_, made.intercept_ = arrays["coef"], arrays["intercept"]
-            if isinstance(made, RegularizedLeastSquares):
-                made.regularization_ = common_strength(X, self._Y, made.coef_)
-                return made, None
-            if isinstance(made, NOVA) and made.boost is None:
-                return made, linear_scores(X, made.coef_, made.intercept_)
-            if self._kind == SCORE:
-                return made, self._values
-        elif isinstance(made, _FITTED_AGAIN):
-            if graph is not None:
-                made.set_params(graph=graph)
-            return made.fit(X, self._Y), None
-        # What the score was before calibration is not known here, and must not be made up from the coefficients.
-        self._is_log_odds = self._kind != SCORE
-        limit = float(np.finfo(np.float32).eps)
-        return None, logit(np.clip(self._values, limit, 1.0 - limit)) if self._is_log_odds else self._values
-
-    def _result(self, found: Explanation, photo_id: int, n: int, begin: float) -> ExplainResult:
+    def _result(
+        self, found: Explanation, scores: ExplainedScores, row: int, column: int, n: int, begin: float
+    ) -> ExplainResult:
         near, groups = found.neighbors, found.groups or Decomposition((), np.empty(0), found.score, 0.0, True)
         order = near.order if n == 0 else near.order[:n]
-        listed = [int(self._ids[near.names[place]]) for place in order]
+        photo_id = int(self._rows.ids[row])
+        listed = [int(scores.photo_ids[near.names[place]]) for place in order]
         table = self._store.photos.table([photo_id, *listed])
         names = dict(zip(table.ids.tolist(), table.paths, strict=True))
-        state = int(self._Y[found.row, found.tag])
-        texts = self._store.tags.texts(self._tag_ids)
+        state = int(self._numbers.Y[row, column])
+        texts = self._store.tags.texts(scores.tag_ids)
         return ExplainResult(
             photo_id=photo_id,
             photo=names[photo_id],
@@ -283,8 +255,8 @@ class ProjectExplainer:
             method=self.method,
             model=self.model,
             score=found.score,
-            value=float(self._values[found.row, found.tag]),
-            kind=self._kind,
+            value=float(self._numbers.values[row, column]),
+            kind=self._numbers.kind,
             decided=None if state == UNKNOWN else state == 1,
             photos=tuple(
                 PhotoAmount(
@@ -307,15 +279,15 @@ class ProjectExplainer:
             photos_exact=near.is_exact,
             groups_exact=groups.is_exact,
             error=found.error,
-            notes=self._notes(found),
+            notes=self._notes(found, scores),
             seconds=time.perf_counter() - begin,
         )
 
-    def _notes(self, found: Explanation) -> tuple[str, ...]:
+    def _notes(self, found: Explanation, scores: ExplainedScores) -> tuple[str, ...]:
         notes = []
         if self._has_changed:
             notes.append("Labels or photos have changed since the model was trained; tagloom train takes them in.")
-        if self._is_log_odds:
+        if scores.is_log_odds:
             notes.append("The score is the log-odds of the probability: the model's own score was not kept.")
         if not found.neighbors.is_exact:
             notes.append("By photos: not exact; what is missing is given as rest.")

@@ -62,5 +62,5 @@ class InsightVerbs(ProjectBase):
         from tagloom.workflow.project_explain import ProjectExplainer
 
         if self._explainer is None or not self._explainer.is_current():
-            self._explainer = ProjectExplainer(self.store, self.settings)
+            self._explainer = ProjectExplainer(self.store, self.settings, before=self._explainer)
         return self._explainer.explain(photo, tag, n=n, base=base)

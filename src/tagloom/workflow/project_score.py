@@ -1,10 +1,12 @@
 """Suggestions for photos that came after training, by the stored model as it is."""
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from tagloom.core.labels import UNKNOWN
 from tagloom.exceptions import PhotosError, StoreError
@@ -15,7 +17,8 @@ from tagloom.workflow.project_features import FeatureRows, load_rows
 from tagloom.workflow.project_results import Result
 from tagloom.workflow.project_suggest import PROBABILITY
 from tagloom.workflow.settings import Settings
-from tagloom.workflow.trained_model import FeaturesUsed, load_scaler
+from tagloom.workflow.stored_auto import is_whole, numbers_of_new, restore, solved_since
+from tagloom.workflow.trained_model import OWN_PHOTOS, FeaturesUsed, load_scaler
 from tagloom.workflow.updated_numbers import UpdatedNumbers
 
 __all__ = ["ScoreResult", "score_new"]
@@ -63,8 +66,10 @@ def score_new(store: ProjectStore, settings: Settings) -> ScoreResult:
     Notes
     -----
     New photos get the model's linear scores, and their probabilities by the map that was learnt for photos never seen.
-    They are not smoothed over the graph: the next training or update does that. A model that is not linear is not
-    stored whole; beside it a ridge is fitted to the same labels, and new photos get what an update would give them.
+    They are not smoothed over the graph: the next training or update does that. A model of the default method that is
+    stored whole scores them itself, attached to its graph. Other models are not stored whole; beside them a ridge is
+    fitted to the same labels, and new photos get what an update would give them. So it is for tags that an update has
+    solved since training, whatever the model.
     """
     with store.lock():
         model, stored = store.models.active(), store.suggestions.load()
@@ -84,14 +89,55 @@ def score_new(store: ProjectStore, settings: Settings) -> ScoreResult:
             return ScoreResult(model=model.id, n_scored=0, why_not=why)
         if info.get("is_linear"):
             _save(store, stored, rows.ids, _values(rows, arrays, info), info["tag_ids"])
-        else:
-            found = _values_beside(store, settings, rows.ids)
-            if found is None or found.kind != info["kind"]:
-                method = model.settings.get("method", "")
-                why = f"a model of {method} on so few labels scores no new photos; run: tagloom train"
-                return ScoreResult(model=model.id, n_scored=0, why_not=why)
-            _save(store, stored, rows.ids, found.values, found.tag_ids.tolist())
+            return ScoreResult(model=model.id, n_scored=len(rows.ids))
+        found = _values_of_others(store, settings, stored, rows, arrays, info)
+        if found is None:
+            method = model.settings.get("method", "")
+            why = f"a model of {method} on so few labels scores no new photos; run: tagloom train"
+            return ScoreResult(model=model.id, n_scored=0, why_not=why)
+        _save(store, stored, rows.ids, *found)
     return ScoreResult(model=model.id, n_scored=len(rows.ids))
+
+
+def _values_of_others(
+    store: ProjectStore,
+    settings: Settings,
+    stored: StoredSuggestions,
+    rows: FeatureRows,
+    arrays: dict[str, NDArray[Any]],
+    info: dict[str, Any],
+) -> tuple[NDArray[np.float32], list[int]] | None:
+    """Return numbers of new photos and their tags where the model is not linear, None where there are none."""
+    tag_ids: list[int] = info["tag_ids"]
+    own = _own_values(store, settings, rows, arrays, info)
+    later = set() if own is None else solved_since(arrays, info, stored)
+    beside = _values_beside(store, settings, rows.ids) if own is None or later else None
+    if beside is None or beside.kind != info["kind"]:
+        return None if own is None else (own, tag_ids)
+    if own is None:
+        return beside.values, beside.tag_ids.tolist()
+    kept = [place for place, tag in enumerate(tag_ids) if tag not in later]
+    taken = [place for place, tag in enumerate(beside.tag_ids.tolist()) if tag in later]
+    values = np.concatenate([own[:, kept], beside.values[:, taken]], axis=1)
+    return values, [tag_ids[place] for place in kept] + beside.tag_ids[taken].tolist()
+
+
+def _own_values(
+    store: ProjectStore,
+    settings: Settings,
+    rows: FeatureRows,
+    arrays: dict[str, NDArray[Any]],
+    info: dict[str, Any],
+) -> NDArray[np.float32] | None:
+    """Return what a model that is stored whole says of new photos; None where it is not, or has lost its own."""
+    if not is_whole(info):
+        return None
+    with store.cache() as cache, contextlib.suppress(PhotosError):
+        trained = load_rows(store, cache, settings, photo_ids=arrays[OWN_PHOTOS], compute=False)
+        with threadpool_limits(settings.n_threads):
+            annotator = restore(arrays, info, trained, n_threads=settings.n_threads)
+            return None if annotator is None else numbers_of_new(annotator, rows.X, arrays, info)
+    return None
 
 
 def _values_beside(store: ProjectStore, settings: Settings, photo_ids: NDArray[np.int64]) -> UpdatedNumbers | None:

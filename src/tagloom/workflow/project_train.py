@@ -63,7 +63,7 @@ class TrainResult(Result):
     n_above : int
         Suggestions above the threshold.
     is_linear : bool
-        Whether the model is stored with all that is needed to score photos it has not seen.
+        Whether scores are linear in the features.
     reused : tuple of str
         What was taken over from an earlier model because nothing it depends on has changed.
     groups : dict of str to int

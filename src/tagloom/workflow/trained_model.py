@@ -131,6 +131,7 @@ def save_model(store: ProjectStore, new: NewModel, *, verb: str) -> int:
         "silence_is_no": labels.tag_ids[labels.named].tolist(),
         "n_yes": (labels.Y == 1).sum(axis=0).tolist(),
         "forgettable": labels.tag_ids[labels.forgettable].tolist(),
+        "reviewed": labels.tag_ids[labels.reviewed].tolist(),
         "completeness": new.info.get("completeness") if new.calibration is None else new.calibration.completeness,
     }
     registered = settings | {"n_decisions": labels.n_decisions, "n_photos": len(new.features.photo_ids)}

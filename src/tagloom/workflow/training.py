@@ -18,6 +18,7 @@ from tagloom.workflow.learners import Learner, make_annotator, prepare
 from tagloom.workflow.project_features import FeatureRows
 from tagloom.workflow.ridge_learning import RidgeLearner, choose_strength, learn_ridge
 from tagloom.workflow.settings import Settings
+from tagloom.workflow.stored_auto import whole_parts
 from tagloom.workflow.stored_graph import KeptGraph, features_key
 from tagloom.workflow.trained_model import scaler_parts
 from tagloom.workflow.training_labels import TrainingLabels
@@ -149,7 +150,10 @@ def _train_annotator(
     numbers = learn(annotator, X, labels, precision=settings.precision)
     arrays, info = _linear_parts(numbers.annotator, scaler)
     if isinstance(annotator, AutoAnnotator):
+        state, described = whole_parts(annotator)
+        arrays |= state
         info |= {"choice": annotator.choice_, "left_out": annotator.left_out_, "completeness": numbers.completeness}
+        info |= described
     return Trained(
         numbers=numbers,
         graph=graph,
@@ -175,7 +179,7 @@ def _chosen(fitted: Annotator, names: list[str]) -> dict[str, NDArray[Any]]:
 
 
 def _linear_parts(annotator: Annotator, scaler: GroupScaler | None) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return what is stored of a fitted annotator: all of a linear one, of others nothing but numbers."""
+    """Return what is stored of a linear annotator; of others nothing."""
     if scaler is None or not (hasattr(annotator, "coef_") and hasattr(annotator, "intercept_")):
         return {}, {"is_linear": False}
     arrays, choices = scaler_parts(scaler)
