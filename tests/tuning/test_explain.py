@@ -81,10 +81,16 @@ def test_named_learners_are_sums_over_groups(name):
         assert found.groups.is_exact
 
 
-@pytest.mark.parametrize("name", sorted(set(LEARNERS) - {"topics"}))
+LONG = ("auto", "nova")
+QUICK = sorted(set(LEARNERS) - {"topics", *LONG})
+
+
+@pytest.mark.parametrize("name", [*QUICK, "auto, no race", *(pytest.param(n, marks=pytest.mark.medium) for n in LONG)])
 def test_every_learner_says_how_well_it_is_explained(name):
     X, Y = make_problem(open_entries=False)
-    annotator = LEARNERS[name].make(5, GROUPS).fit(X, Y)
+    name, *no_race = name.split(", ")
+    annotator = LEARNERS[name].make(5, GROUPS)
+    annotator = (annotator.set_params(also=()) if no_race else annotator).fit(X, Y)
     found = explain_score(annotator, X, Y, 50, 0, groups=GROUPS)
     for part in found.parts:
         np.testing.assert_allclose(total(part) + part.rest, found.score, atol=1e-12)

@@ -10,8 +10,10 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import labeled_rows
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods import BoostedAnnotator
-from tagloom.tuning import _refinement
+from tagloom.tuning import _exact_stack, _refinement
+from tagloom.tuning._auto_weights import AutoWeights
 from tagloom.tuning._left_out_scores import smoothed_priors
+from tagloom.tuning._photo_views import default_views
 from tagloom.tuning._stack_model import Member, StackModel
 from tagloom.tuning._tag_mixing import TagMixing, label_correlations
 from tagloom.tuning.auto import AutoAnnotator
@@ -147,6 +149,7 @@ def test_scores_and_weights_are_those_of_the_dense_literal_version(name, chosen)
             found = explainer.explain(row, tag)
             assert found.is_exact
             assert abs(found.score - model._scores[row, tag]) < FLOAT32
+            assert abs(found.score - expected[row]) < 1e-9
             by_literal = [one[row] - expected[row] for one in moves]
             np.testing.assert_allclose(found.neighbors.weights[:6], by_literal, atol=1e-9)
 
@@ -162,6 +165,68 @@ def test_a_label_that_changes_moves_the_score_by_its_weight(name, chosen):
             other[found.names[place], 1] = 1 - found.labels[place]
             moved = refitted(model, other)[row, 1] - before[row, 1]
             assert abs(moved - found.weights[place] * (1 - 2 * found.labels[place])) < FLOAT32
+
+
+def test_one_score_does_not_wait_for_those_of_all_photos(chosen, monkeypatch):
+    X, Y, model = chosen
+    expected = literal_deviations(model, as_numbers(Y[:, 1]), 1) + smoothed_priors(Y)[1]
+    monkeypatch.delattr(AutoWeights, "scores")
+    explainer = ScoreExplainer(model, X, Y, groups=GROUPS)
+    for row in (2, 110):
+        found = explainer.explain(row, 1)
+        assert abs(found.score - expected[row]) < 1e-9
+        assert found.neighbors.is_exact
+    with pytest.raises(AttributeError):
+        explainer.scores_of(1)
+
+
+@pytest.mark.parametrize("name", ["smoothed", "graph", "a factor for each tag"])
+def test_what_there_is_no_room_for_is_computed_again(name, chosen, monkeypatch):
+    for limit in ("FACTOR_BYTES", "KERNEL_BYTES", "TOGETHER_BYTES", "STEP_ENTRIES"):
+        monkeypatch.setattr(_exact_stack, limit, 0)
+    X, Y, model = combined(COMBINATIONS[name], chosen)
+    explainer = ScoreExplainer(model, X, Y)
+    for tag in (0, 3):
+        expected = literal_deviations(model, as_numbers(Y[:, tag]), tag) + smoothed_priors(Y)[tag]
+        for row in (1, 120, 121):
+            found = explainer.explain(row, tag)
+            assert abs(found.score - expected[row]) < 1e-9
+            assert abs(total(found.neighbors) - expected[row]) < 1e-9
+    assert not explainer._weights._stack._kernels
+
+
+def test_kernels_are_kept_where_there_is_room_for_some(chosen, monkeypatch):
+    X, Y, model = combined(COMBINATIONS["smoothed"], chosen)
+    monkeypatch.setattr(model._views, "blocks", lambda n, n_anchors: (slice(at, at + 50) for at in range(0, n, 50)))
+    monkeypatch.setattr(_exact_stack, "KERNEL_BYTES", 2 * 8 * 50 * len(model._model.rows))
+    explainer = ScoreExplainer(model, X, Y)
+    expected = literal_deviations(model, as_numbers(Y[:, 2]), 2) + smoothed_priors(Y)[2]
+    for row in (1, 120):
+        assert abs(explainer.explain(row, 2).score - expected[row]) < 1e-9
+    assert list(explainer._weights._stack._kernels) == [0, 50]
+
+
+@pytest.mark.parametrize("names", [["deep", "semantic", "rgb", "edges"], ["colour", "edges"], ["deep"]])
+def test_distances_of_several_views_are_those_of_each(names):
+    points = np.random.default_rng(0).standard_normal((30, 3 * len(names))).astype(np.float32)
+    views = default_views(names)
+    distances = _exact_stack.ViewDistances(points, FeatureGroups(names, [3] * len(names)), views)
+    wide, rows = points.astype(float), np.array([3, 8, 9])
+    for asked in (views, views[-1:]):
+        found = distances.between(slice(4, 21), rows, [view.name for view in asked])
+        square = distances.among(rows, [view.name for view in asked])
+        assert set(found) == {view.name for view in asked}
+        for view in asked:
+            roots = np.sqrt(np.repeat([view.weights.get(name, 0.0) for name in names], 3))
+            expected = cdist(wide * roots, wide * roots, "sqeuclidean")
+            np.testing.assert_allclose(found[view.name], expected[4:21][:, rows], atol=1e-12)
+            np.testing.assert_allclose(square[view.name], expected[np.ix_(rows, rows)], atol=1e-12)
+
+
+def test_the_graph_kernel_is_exact_at_small_penalties(chosen):
+    X, Y, model = combined([Member(Candidate(GRAPH, False, 0.0, 0.01, 0.0), 1.0)], chosen)
+    expected = literal_deviations(model, as_numbers(Y[:, 2]), 2)[99] + smoothed_priors(Y)[2]
+    assert abs(explain_score(model, X, Y, 99, 2).score - expected) < 1e-9
 
 
 def test_photos_that_are_not_learnt_from_count_through_the_frequency():
@@ -210,6 +275,18 @@ def test_scores_that_are_not_the_sum_are_not_called_exact(chosen):
     assert not found.neighbors.is_exact
 
 
+def test_one_score_that_is_not_the_sum_is_told_of_that_photo(chosen):
+    X, Y, model = chosen
+    explainer = ScoreExplainer(model, X, Y)
+    explainer._scores = explainer._scores.copy()
+    explainer._scores[100, 0] += 0.01
+    found = explainer.explain(100, 0)
+    assert found.score == explainer._scores[100, 0]
+    assert not found.neighbors.is_exact
+    for row, tag in ((101, 0), (100, 1)):
+        assert explainer.explain(row, tag).neighbors.is_exact
+
+
 def test_a_tag_that_nobody_knows_has_its_frequency():
     X, Y = make_problem()
     Y[:, 1] = -1
@@ -243,6 +320,8 @@ def test_tags_that_listen_to_each_other_are_a_sum_over_tags(mixed):
         assert abs(found.score - model._scores[row, tag]) < FLOAT32
         assert found.tags.names == tuple(range(N_TAGS))
         np.testing.assert_allclose(found.tags.base, smoothed_priors(Y)[tag])
+        expected = smoothed_priors(Y)[tag] + deviations[row] @ matrix[:, tag]
+        np.testing.assert_allclose([found.score, explainer.scores_of(tag)[row]], expected, atol=1e-9)
         np.testing.assert_allclose(found.tags.amounts, deviations[row] * matrix[:, tag], atol=1e-9)
         np.testing.assert_allclose([total(found.tags), total(found.neighbors)], found.score, atol=1e-9)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
 from tagloom.tuning._exact_stack import ExactStack
-from tagloom.tuning._label_weights import LabelWeights, Latest
+from tagloom.tuning._label_weights import KEPT, LabelWeights, Latest
 from tagloom.tuning._left_out_scores import PRIOR_COUNT, smoothed_priors
 from tagloom.tuning.auto import AutoAnnotator
 
@@ -51,7 +51,8 @@ class AutoWeights(LabelWeights):
         factors = [np.broadcast_to(np.asarray(one.factor, dtype=np.float64), Y.shape[1]) for one in model.members]
         #: Of members and tags.
         self._factors = np.array(factors).reshape(len(factors), Y.shape[1])
-        self._slopes, self._coefficients = Latest(), Latest(self._patterns.shape[1])
+        # Tags that listen to each other need those of all patterns for one photo.
+        self._slopes = Latest(max(KEPT, self._patterns.shape[1]))
 
     def of(self, row: int, tag: int) -> tuple[Floats, float]:
         """Return weights and offset of ``π + D``: the score where tags do not listen to each other."""
@@ -86,20 +87,25 @@ class AutoWeights(LabelWeights):
     def deviations(self, row: int) -> Floats:
         """Return D of a photo for all tags, shape (c,)."""
         found = np.empty(self.Y.shape[1])
-        influences = self._stack.influences(row)
         for pattern in range(self._patterns.shape[1]):
-            coefficients = self._coefficients_of(pattern)
-            found[self._pattern_of == pattern] = np.einsum("km,kmc->c", influences, coefficients)
+            tags = np.flatnonzero(self._pattern_of == pattern)
+            found[tags] = self._deviations_of(row, pattern, tags)
         return found
+
+    def score(self, row: int, tag: int) -> float:
+        """Return the score of one photo for a tag."""
+        if self.mixing is not None:
+            return self.prior(tag) + float(self.deviations(row) @ self.shares(tag))
+        return self.prior(tag) + float(self._deviations_of(row, int(self._pattern_of[tag]), np.array([tag]))[0])
 
     def scores(self, tag: int) -> Floats:
         """Return the scores (n,) of all photos for a tag, its coefficients mixed before they are brought to photos."""
         shares = self.shares(tag)
         mixed = np.zeros((len(self._factors), len(self._learnt)))
-        for pattern in range(self._patterns.shape[1]):
-            of_pattern = shares[self._pattern_of == pattern]
-            if of_pattern.any():
-                mixed += self._coefficients_of(pattern) @ of_pattern
+        for pattern in np.unique(self._pattern_of[np.flatnonzero(shares)]):
+            among, tags = self._among(pattern), np.flatnonzero(self._pattern_of == pattern)
+            targets = (self._factors[:, tags] * shares[tags]) @ self._targets(pattern, tags).T
+            mixed[:, among] += self._stack.solve(among, targets)
         return self._priors[tag] + self._stack.scores(list(mixed))
 
     def _among(self, pattern: int) -> NDArray[np.intp]:
@@ -110,21 +116,16 @@ class AutoWeights(LabelWeights):
         return np.asarray(self._slopes.get((row, pattern), lambda: self._find_slopes(row, pattern)))
 
     def _find_slopes(self, row: int, pattern: int) -> Floats:
-        among, influences = self._among(pattern), self._stack.influences(row)
-        found = [self._stack.solve(place, among, one[among]) for place, one in enumerate(influences)]
-        return np.array(found).reshape(len(influences), len(among))
+        among = self._among(pattern)
+        return self._stack.solve(among, self._stack.influences(row)[:, among])
 
-    def _coefficients_of(self, pattern: int) -> Floats:
-        """Return coefficients of the tags of a pattern with their factors, shape (members, m, tags)."""
-        return np.asarray(self._coefficients.get(pattern, lambda: self._find_coefficients(pattern)))
+    def _targets(self, pattern: int, tags: NDArray[np.intp]) -> Floats:
+        """Return what tags of a pattern are learnt from, shape (k, tags)."""
+        return np.asarray(self._learnt[np.ix_(self._among(pattern), tags)] - self._priors[tags])
 
-    def _find_coefficients(self, pattern: int) -> Floats:
-        among, tags = self._among(pattern), np.flatnonzero(self._pattern_of == pattern)
-        targets = self._learnt[np.ix_(among, tags)] - self._priors[tags]
-        found = np.zeros((len(self._factors), len(self._learnt), len(tags)))
-        for place, factors in enumerate(self._factors):
-            found[place, among] = factors[tags] * self._stack.solve(place, among, targets)
-        return found
+    def _deviations_of(self, row: int, pattern: int, tags: NDArray[np.intp]) -> Floats:
+        products = self._slopes_of(row, pattern) @ self._targets(pattern, tags)
+        return np.asarray((self._factors[:, tags] * products).sum(axis=0))
 
 
 def find_auto_weights(annotator: AutoAnnotator, X: NDArray[Any], Y: LabelMatrix) -> AutoWeights | None:

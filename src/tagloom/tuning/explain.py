@@ -114,11 +114,18 @@ class ScoreExplainer:
     def _restored_scores(self, tag: int) -> Floats:
         if isinstance(self._weights, AutoWeights) and self._scores is not None:
             found, kept = self._weights.scores(tag), self._scores[:, tag]
-            # Another difference than that of rounding is for the explanation to tell.
             return found if np.abs(found - kept).max() <= ROUNDING else kept
         model: Any = self.annotator
         found = linear_scores(self.X, np.asarray(model.coef_)[:, [tag]], np.asarray(model.intercept_)[[tag]])[:, 0]
         return self._weights.smoothed(found) if isinstance(self._weights, RidgeWeights) else found
+
+    def _score_of(self, row: int, tag: int) -> float:
+        """Return the score of one photo, without those of all others where they are dear."""
+        if not isinstance(self._weights, AutoWeights) or self._scores is None:
+            return float(self.scores_of(tag)[row])
+        found, kept = self._weights.score(row, tag), float(self._scores[row, tag])
+        # Another difference than that of rounding is for the explanation to tell.
+        return found if abs(found - kept) <= ROUNDING else kept
 
     def explain(self, row: int, tag: int) -> Explanation:
         """Return why a photo has its score for a tag.
@@ -131,7 +138,7 @@ class ScoreExplainer:
             The tag's column in Y.
         """
         row, tag = _index(row, len(self.X), "row"), _index(tag, self.Y.shape[1], "tag")
-        score = float(self.scores_of(tag)[row])
+        score = self._score_of(row, tag)
         if self._inner is not None:
             return self._explain_boosted(self._inner, row, tag, score)
         groups = None if self.groups is None else self._by_groups(row, tag, score)
@@ -184,7 +191,8 @@ class ScoreExplainer:
     def _by_groups(self, row: int, tag: int, score: float) -> Decomposition:
         line = self._line(row, tag)
         if line is None:
-            column = self.scores_of(tag)
+            # The line is no more exact than scores that are rounded.
+            column = self.scores_of(tag) if self._scores is None else self._scores[:, tag]
             found = local_line(self.X, column, row, labels_shown(column, self.Y[:, tag]))
             return self._grouped((self.X[row] - found.mean) * found.coef, found.level, score, is_own=False)
         view, coef, intercept = line
