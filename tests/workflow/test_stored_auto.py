@@ -6,7 +6,7 @@ import pytest
 from tagloom.tuning import _refinement
 from tagloom.tuning._tag_mixing import TagMixing, label_correlations
 from tagloom.tuning.explain import explain_score
-from tagloom.workflow import stored_auto, training
+from tagloom.workflow import explained_scores, stored_auto, training
 from tagloom.workflow.learners import get_learner, make_annotator
 from tagloom.workflow.project_features import load_rows
 from tagloom.workflow.project_update import Updater
@@ -274,6 +274,22 @@ def test_tags_that_listen_to_each_other_are_explained_by_tags(made_up, monkeypat
     check_explanation(found, expected, labels.photo_ids)
     amounts = {f"tag {place}": amount for place, amount in enumerate(expected.tags.amounts)}
     assert {one.name: one.amount for one in found.tags} == pytest.approx(amounts, abs=1e-9)
+
+
+def test_tags_that_listen_and_are_known_on_photos_of_their_own_are_explained_by_stand_ins(made_up, monkeypatch):
+    def find(deviations, labels, spreads, folds):
+        return TagMixing(0.3, np.eye(len(spreads)) + 0.3 * label_correlations(labels), 0.0)
+
+    monkeypatch.setattr(_refinement, "find_mixing", find)
+    monkeypatch.setattr(explained_scores, "MOST_PATTERNS", 3)
+    made = made_up(120, 4)
+    for tag in range(4):
+        made.say(range(10 * tag, 10 * tag + 30), [tag])
+    made.project.train()
+    found = made.project.explain(int(made.ids[110]), "tag 1")
+    assert not found.photos_exact
+    assert not found.tags
+    assert any("log-odds" in note for note in found.notes)
 
 
 def test_explanations_stay_those_of_the_training(made_up):

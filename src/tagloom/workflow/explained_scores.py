@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from tagloom.core.annotator import Annotator
-from tagloom.core.labels import LabelMatrix
+from tagloom.core.labels import LabelMatrix, known_patterns
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph
 from tagloom.methods import (
@@ -21,6 +21,7 @@ from tagloom.methods import (
 )
 from tagloom.methods.baselines.ridge_path import linear_scores
 from tagloom.store.project import ProjectStore
+from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.explain import ScoreExplainer
 from tagloom.workflow.learners import get_learner
 from tagloom.workflow.project_features import FeatureRows
@@ -32,6 +33,9 @@ from tagloom.workflow.trained_model import OWN_PHOTOS, load_scaler
 
 __all__ = ["ExplainedScores", "StoredNumbers", "explained_auto", "explained_numbers"]
 
+#: Where tags listen to each other, an explanation solves once for every set of photos that some tag is known on. With
+#: more of these than this it would take too long to wait for.
+MOST_PATTERNS = 30
 #: Fitted again for an explanation: quick, and the same for the same labels.
 _FITTED_AGAIN = (HarmonicPropagation, LocalGlobalConsistency, LapRLS, NeighborTransfer)
 
@@ -81,7 +85,9 @@ class StoredNumbers:
 def explained_auto(
     arrays: dict[str, NDArray[Any]], info: dict[str, Any], rows: FeatureRows, *, n_threads: int | None
 ) -> ExplainedScores | None:
-    """Return the scores of a stored `AutoAnnotator`, with the labels of its training; None where it is not whole.
+    """Return the scores of a stored `AutoAnnotator`, with the labels of its training.
+
+    None where it is not whole, or where explaining one score would take too long.
 
     Parameters
     ----------
@@ -93,10 +99,17 @@ def explained_auto(
         Threads.
     """
     annotator, X = restore(arrays, info, rows, n_threads=n_threads), trained_features(arrays, rows)
-    if annotator is None or X is None:
+    if annotator is None or X is None or _takes_too_long(annotator):
         return None
     photo_ids, tag_ids = arrays[OWN_PHOTOS], np.asarray(info["tag_ids"], dtype=np.int64)
     return ExplainedScores(photo_ids, tag_ids, ScoreExplainer(annotator, X, annotator._labels, groups=annotator.groups))
+
+
+def _takes_too_long(annotator: AutoAnnotator) -> bool:
+    if annotator._refinement.mixing is None:
+        return False
+    patterns, _ = known_patterns(annotator._labels[annotator._model.rows])
+    return patterns.shape[1] > MOST_PATTERNS
 
 
 def explained_numbers(
