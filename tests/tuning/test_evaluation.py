@@ -65,7 +65,7 @@ def test_figures_are_those_of_a_literal_loop(annotator):
 @pytest.mark.parametrize("annotator", ANNOTATORS)
 def test_shared_fits_change_nothing(annotator):
     X, Y = make_problem()
-    scores, thresholds = SharedFits(annotator, X).fit(Y)
+    scores, thresholds, _ = SharedFits(annotator, X).fit(Y)
     plain = clone(annotator).fit(X, Y)
     np.testing.assert_allclose(scores, plain.transduction_, atol=1e-6)
     np.testing.assert_allclose(thresholds, plain.thresholds_)
@@ -97,7 +97,7 @@ def test_smaller_parts_lie_within_larger_ones():
     class Recorder:
         def fit(self, labels):
             seen.append((labels != -1).any(axis=1))
-            return np.zeros(labels.shape), np.zeros(labels.shape[1])
+            return np.zeros(labels.shape), np.zeros(labels.shape[1]), np.zeros(labels.shape)
 
     folds = deal_folds(X, Y, 3, 1)
     sizes = [score_held_out(None, X, Y, folds, seed=1, share=share, fits=Recorder()).n_learnt for share in SHARES]

@@ -1,7 +1,7 @@
 """Many fits of one annotator on the same photos, each with other labels hidden; what they share is computed once."""
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,18 +11,39 @@ from sklearn.base import clone
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.graph import knn_graph
+from tagloom.methods._out_of_fold import known_means
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.solvers import block_cg
 from tagloom.tuning._held_out import with_shared_graph
 from tagloom.tuning._photo_views import PhotoViews
 from tagloom.tuning.auto import AutoAnnotator
 
-__all__ = ["SharedFits"]
+__all__ = ["SharedFit", "SharedFits"]
 
 Floats = NDArray[np.float64]
 
 #: Times as many labelled photos, from which on other methods are raced once more.
 MORE_LABELS = 1.2
+
+
+class SharedFit(NamedTuple):
+    """One of several fits.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, c)
+        ``transduction_``.
+    thresholds : ndarray of shape (c,)
+        Of these.
+    comparable : ndarray of shape (n, c)
+        Scores of a tag that can be ranked together with those of other fits: less their mean where the tag is known.
+        Log-odds of `AutoAnnotator` also depend on how many examples were hidden, which would rank every yes below what
+        it deserves; of these it is scores before calibration, less the frequency.
+    """
+
+    scores: Floats
+    thresholds: Floats
+    comparable: Floats
 
 
 class SharedFits:
@@ -61,7 +82,7 @@ class SharedFits:
         self._n_raced = 0
         self._taken_in: tuple[str, ...] = ()
 
-    def fit(self, Y: LabelMatrix) -> tuple[Floats, Floats]:
+    def fit(self, Y: LabelMatrix) -> SharedFit:
         """Return the scores of all photos and the thresholds of an annotator fitted with these labels."""
         with warnings.catch_warnings():
             # A person is warned of what all labels lack when a model is trained; a part of them lacks more.
@@ -70,7 +91,10 @@ class SharedFits:
             scores = np.asarray(fitted.transduction_, dtype=np.float64)
             if self._smoother is not None:
                 scores = np.asarray(block_cg(self._smoother, scores, x0=scores, tol=1e-8).x, dtype=np.float64)
-        return scores, np.asarray(fitted.thresholds_, dtype=np.float64)
+        comparable = scores - known_means(scores, Y)
+        if isinstance(fitted, AutoAnnotator):
+            comparable = fitted.scores_ - fitted._priors
+        return SharedFit(scores, np.asarray(fitted.thresholds_, dtype=np.float64), comparable)
 
     def _fit_auto(self, Y: LabelMatrix) -> Annotator:
         n_labelled = int(labeled_rows(Y).sum())

@@ -14,7 +14,7 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
-from tagloom.methods._out_of_fold import known_means, stable_folds
+from tagloom.methods._out_of_fold import stable_folds
 from tagloom.metrics import average_precision
 from tagloom.metrics.calibration import ReliabilityCurve, reliability_curve
 from tagloom.tuning._bootstrap import draw_counts, interval, mean_over_tags, resampled_average_precision
@@ -48,7 +48,7 @@ class HeldOutScores:
     labels : label matrix of shape (m, c)
         What is known of them.
     scores : ndarray of shape (m, c)
-        Scores less the mean score of the photos learnt from, so that those of different folds can be compared.
+        Scores on a scale that different folds share, so that they can be ranked together; see `SharedFit`.
     accepted : ndarray of bool, shape (m, c)
         Which scores are above the thresholds of the annotator that gave them.
     described : ndarray of shape (m, c, q)
@@ -172,9 +172,9 @@ def score_held_out(
     n_learnt = []
     for fold, test in enumerate(folds):
         hidden = _hide(Y, np.setdiff1d(rows, test), share, seed + fold)
-        found, thresholds = fits.fit(hidden)
+        found, thresholds, comparable = fits.fit(hidden)
         here = place[test]
-        fold_of[here], scores[here] = fold, found[test] - known_means(found, hidden)
+        fold_of[here], scores[here] = fold, comparable[test]
         accepted[here] = found[test] > thresholds
         described.append((here, scale_of(found, hidden).describe(found[test])))
         n_learnt.append(int(labeled_rows(hidden).sum()))
