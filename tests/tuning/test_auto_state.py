@@ -188,13 +188,8 @@ def test_weights_of_a_graph_and_shared_views_are_kept():
 
 
 @pytest.mark.medium
-def test_an_annotator_that_took_another_method_in_is_not_kept():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((150, 20))
-    shown = np.column_stack([X[:, 2 * tag : 2 * tag + 2] @ rng.standard_normal(2) for tag in range(5)])
-    Y = (shown > 1.1 * shown.std(axis=0)).astype(np.int8)
-    Y[110:] = -1
-    groups = FeatureGroups([f"g{number}" for number in range(10)], [2] * 10)
+def test_an_annotator_that_took_another_method_in_is_not_kept(sparse_groups):
+    X, Y, groups = sparse_groups
     fitted = AutoAnnotator(groups, also=("gllr",), random_state=0).fit(X, Y)
     assert fitted.choice_["guests"]
     assert auto_state(fitted) is None

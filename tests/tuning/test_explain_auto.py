@@ -363,14 +363,8 @@ def test_absence_that_is_no_no_is_explained_by_a_stand_in():
     assert is_marked(fit(named, X, absent_means="unknown"), X, named)
 
 
-def test_other_methods_that_were_taken_in_are_explained_by_a_stand_in():
-    # One of ten groups shows each tag, which a group-sparse method finds and kernels of all groups do not.
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((150, 20))
-    shown = np.column_stack([X[:, 2 * tag : 2 * tag + 2] @ rng.standard_normal(2) for tag in range(5)])
-    Y = (shown > 1.1 * shown.std(axis=0)).astype(np.int8)
-    Y[110:] = -1
-    groups = FeatureGroups([f"g{number}" for number in range(10)], [2] * 10)
+def test_other_methods_that_were_taken_in_are_explained_by_a_stand_in(sparse_groups):
+    X, Y, groups = sparse_groups
     model = AutoAnnotator(groups, also=("gllr",), random_state=0).fit(X, Y)
     assert model.choice_["guests"]
     assert is_marked(model, X, Y, groups)

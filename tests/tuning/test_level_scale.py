@@ -34,12 +34,14 @@ def test_rates_are_those_that_make_the_counts_most_probable():
     assert found.weight == pytest.approx(12.0, rel=0.3)
 
 
-def test_tags_that_differ_by_chance_alone_get_nearly_the_same_rate():
+def test_tags_that_differ_by_chance_alone_are_drawn_together():
     rng = np.random.default_rng(2)
     n_known = np.full(200, 25)
-    n_yes = rng.binomial(n_known, 0.1)
-    rates = expit(fit_rates(n_yes, n_known).log_odds(n_yes, n_known))
-    assert rates.max() - rates.min() < 0.25 * (n_yes.max() - n_yes.min()) / 25
+    by_chance = rng.binomial(n_known, 0.1)
+    in_fact = rng.binomial(n_known, rng.beta(1.0, 9.0, size=200))
+    assert fit_rates(by_chance, n_known).weight > 5 * fit_rates(in_fact, n_known).weight
+    rates = expit(fit_rates(by_chance, n_known).log_odds(by_chance, n_known))
+    assert np.square(rates - 0.1).mean() < np.square(by_chance / 25 - 0.1).mean() / 10
 
 
 @pytest.mark.parametrize("row", range(15))

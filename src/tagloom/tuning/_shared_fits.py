@@ -91,9 +91,8 @@ class SharedFits:
             scores = np.asarray(fitted.transduction_, dtype=np.float64)
             if self._smoother is not None:
                 scores = np.asarray(block_cg(self._smoother, scores, x0=scores, tol=1e-8).x, dtype=np.float64)
-        comparable = scores - known_means(scores, Y)
-        if isinstance(fitted, AutoAnnotator):
-            comparable = fitted.scores_ - fitted._priors
+        is_calibrated = isinstance(fitted, AutoAnnotator)
+        comparable = fitted.scores_ - fitted._priors if is_calibrated else scores - known_means(scores, Y)
         return SharedFit(scores, np.asarray(fitted.thresholds_, dtype=np.float64), comparable)
 
     def _fit_auto(self, Y: LabelMatrix) -> Annotator:

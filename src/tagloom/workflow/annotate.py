@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.files import atomic_write
@@ -16,6 +15,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.photos import PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import LabelsFileError, PhotosError
 from tagloom.features import ExtractionCounts
 from tagloom.metadata import KeywordRow, PhotoLabels, name_to_text, read_labels, write_keywords
@@ -90,7 +90,7 @@ def annotate(
         Y = said.Y[rows]
         _check_some_labeled(Y, said, records)
         progress.start(f"learning ({learner.name})", None)
-        with threadpool_limits(settings.n_threads):
+        with limit_libraries(settings.n_threads):
             annotator = make_annotator(learner, settings, groups)
             if isinstance(annotator, AutoAnnotator):  # absence is its own business
                 annotator.set_params(absent_means=settings.absent_means)
@@ -111,7 +111,7 @@ def annotate(
             topics=_topics(annotator, said.vocabulary.names),
         )
         if evaluate:
-            with threadpool_limits(settings.n_threads):
+            with limit_libraries(settings.n_threads):
                 measure_labels(result, learner, settings, progress=progress)
             clock.lap("evaluating")
         if truth is not None:

@@ -3,12 +3,11 @@
 import time
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.threads import limit_libraries
 from tagloom.store.project import ProjectStore
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.evaluation import cross_validate
@@ -71,7 +70,7 @@ def evaluate(
     with store.lock(), store.cache() as cache:
         rows = load_rows(store, cache, settings, progress=progress)
     labels = read_labels(store, rows.ids)
-    with threadpool_limits(settings.n_threads):
+    with limit_libraries(settings.n_threads):
         X = learner.features(rows.X, rows.groups)
         annotator = make_annotator(learner, settings, rows.groups)
         found = cross_validate(annotator, X, labels.Y, n_splits=folds, level=LEVEL, progress=progress)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.store.models import StoredSuggestions
 from tagloom.store.project import ProjectStore
@@ -182,7 +182,7 @@ class ProjectExplainer:
         if before is not None and before.model == active.id:
             self._whole = before._whole
         if self._whole is None and is_whole(self._info):
-            with threadpool_limits(settings.n_threads):
+            with limit_libraries(settings.n_threads):
                 self._whole = explained_auto(self._arrays, self._info, self._rows, n_threads=settings.n_threads)
         #: Tags of which a model that is there again no longer tells the numbers.
         self._solved_since = set() if self._whole is None else solved_since(self._arrays, self._info, stored)
@@ -214,7 +214,7 @@ class ProjectExplainer:
         )
         tag_id = find_tag_ids(self._store, [tag])[0]
         column = _place(self._numbers.tag_ids, tag_id, f"the model does not know the tag {tag!r}, which is newer")
-        with threadpool_limits(self._settings.n_threads):
+        with limit_libraries(self._settings.n_threads):
             scores = self._scores_of(photo_id, tag_id)
             places = np.flatnonzero(scores.photo_ids == photo_id), np.flatnonzero(scores.tag_ids == tag_id)
             found = scores.explainer.explain(int(places[0][0]), int(places[1][0]))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from tagloom.core.labels import UNKNOWN
+from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import PhotosError, StoreError
 from tagloom.store.models import StoredSuggestions
 from tagloom.store.project import ProjectStore
@@ -134,7 +134,7 @@ def _own_values(
         return None
     with store.cache() as cache, contextlib.suppress(PhotosError):
         trained = load_rows(store, cache, settings, photo_ids=arrays[OWN_PHOTOS], compute=False)
-        with threadpool_limits(settings.n_threads):
+        with limit_libraries(settings.n_threads):
             annotator = restore(arrays, info, trained, n_threads=settings.n_threads)
             return None if annotator is None else numbers_of_new(annotator, rows.X, arrays, info)
     return None

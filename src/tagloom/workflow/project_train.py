@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.threads import limit_libraries
 from tagloom.metrics import average_precision
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.learners import get_learner
@@ -126,7 +126,7 @@ def train(
         rows = load_rows(store, cache, settings, progress=progress)
         labels = read_labels(store, rows.ids)
         progress.start(f"learning ({learner.name})", None)
-        with threadpool_limits(settings.n_threads):
+        with limit_libraries(settings.n_threads):
             trained = train_learner(store, settings, learner, rows, labels)
         progress.finish()
         model = save_model(

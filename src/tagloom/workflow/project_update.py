@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from tagloom.core.annotator import fit_thresholds
 from tagloom.core.labels import UNKNOWN, labeled_rows
+from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import StoreBusyError, StoreError
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph
@@ -169,7 +169,7 @@ class Updater:
             If nothing was decided yet.
         """
         begin = time.perf_counter()
-        with self._mutex, threadpool_limits(self._settings.n_threads):
+        with self._mutex, limit_libraries(self._settings.n_threads):
             labels = read_labels(self._store, self.photo_ids, self._looks)
             changed = self._changed(labels)
             if len(changed) or not np.array_equal(labels.tag_ids, self.tag_ids):

@@ -123,10 +123,6 @@ def solved_since(arrays: dict[str, NDArray[Any]], info: dict[str, Any], stored: 
         The numbers of now.
     """
     _, now, then = np.intersect1d(stored.photo_ids, arrays[OWN_PHOTOS], return_indices=True)
-    columns = {tag: column for column, tag in enumerate(info["tag_ids"])}
-    own = arrays[OWN_VALUES]
-    return {
-        tag
-        for place, tag in enumerate(stored.tag_ids.tolist())
-        if tag not in columns or not np.array_equal(stored.scores[now, place], own[then, columns[tag]])
-    }
+    known, columns, places = np.intersect1d(info["tag_ids"], stored.tag_ids, return_indices=True)
+    same = (stored.scores[np.ix_(now, places)] == arrays[OWN_VALUES][np.ix_(then, columns)]).all(axis=0)
+    return set(stored.tag_ids.tolist()) - set(known[same].tolist())
