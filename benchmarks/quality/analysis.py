@@ -37,6 +37,16 @@ def bootstrap(*samples: Sequence[float]) -> Interval:
     return Interval(value, float(low), float(high), min(len(sample) for sample in samples))
 
 
+def bootstrap_ratio(parts: Sequence[float], wholes: Sequence[float]) -> Interval:
+    """Return the sum of the parts over that of the wholes, one of each per draw; draws are resampled together."""
+    generator = np.random.default_rng(SEED)
+    picks = generator.integers(len(wholes), size=(N_RESAMPLES, len(wholes)))
+    above, below = np.asarray(parts)[picks].sum(axis=1), np.asarray(wholes)[picks].sum(axis=1)
+    # Where only draws without anything were picked there is no ratio.
+    low, high = np.quantile(above[below > 0] / below[below > 0], [0.025, 0.975])
+    return Interval(float(sum(parts) / sum(wholes)), float(low), float(high), len(wholes))
+
+
 class Table:
     """Cells of the annotators by set, condition and method.
 
@@ -154,7 +164,7 @@ class Accepted:
 
     count: float
     oracle: float
-    precision: float | None
+    precision: Interval | None
     share: float | None
 
 
@@ -169,7 +179,7 @@ def accepted(table: Table, data: str, condition: str, method: str) -> Accepted |
     return Accepted(
         float(np.mean(counts)),
         float(np.mean(oracle)),
-        sum(right) / sum(counts) if sum(counts) else None,
+        bootstrap_ratio(right, counts) if sum(counts) else None,
         sum(counts) / sum(oracle) if sum(oracle) else None,
     )
 

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.clock import measure
 from benchmarks.datasets import Dataset
 from benchmarks.errors import BenchmarkError, DataMissingError
-from benchmarks.quality import active, positive
+from benchmarks.quality import active, more, positive
 from benchmarks.quality.methods import METHODS, methods_of
 from benchmarks.quality.ours import probability_figures
 from benchmarks.quality.problem import Problem, choose, final_scores
@@ -29,11 +29,11 @@ from tagloom.metrics import mean_average_precision
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 COSTS = RESULTS / "costs.json"
-STUDIES = ("annotators", "positive", "active")
+STUDIES = ("annotators", "positive", "active", "more")
 #: Costs not measured are guessed from another fraction of the set, growing with this power of the labelled photos.
 COST_POWER = 1.5
 #: Raised when what a study computes changes, so that older cells no longer count.
-VERSIONS = {"annotators": 1, "positive": 1, "active": 1}
+VERSIONS = {"annotators": 1, "positive": 1, "active": 1, "more": 1}
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,9 @@ class Wanted:
         return [cell for name in self.sets or SETS for cell in self._of_set(study, name)]
 
     def _of_set(self, study: str, name: str) -> Iterator[Cell]:
+        if study == "more":
+            yield from self._more(name)
+            return
         item = find_set(name)
         draws = {"annotators": item.draws, "positive": item.draws, "active": active.N_SEEDS}[study]
         for fraction in _fractions(study, name):
@@ -85,6 +88,13 @@ class Wanted:
                 for method in _method_names(study, name, fraction):
                     if not self.methods or method in self.methods:
                         yield Cell(study, name, fraction, draw, method)
+
+    def _more(self, name: str) -> Iterator[Cell]:
+        """Return further draws; ``draws`` counts those of them."""
+        last = find_set(name).draws + (self.draws or np.inf)
+        for fraction, draw, method in more.cells_of(name):
+            if draw < last and fraction in (self.fractions or (fraction,)) and method in (self.methods or (method,)):
+                yield Cell("more", name, fraction, draw, method)
 
 
 def _fractions(study: str, name: str) -> tuple[float, ...]:
@@ -121,7 +131,7 @@ def run(
 
     Parameters
     ----------
-    study : {"annotators", "positive", "active"}
+    study : {"annotators", "positive", "active", "more"}
         Which.
     wanted : Wanted
         Which cells of it.
@@ -190,11 +200,11 @@ def run_cell(cell: Cell, where: dict[str, Any], *, shuffled: bool = False) -> Ce
     """
     result = CellResult(cell.key, cell.set_name, cell.condition, cell.draw, cell.method, {}, environment=where)
     try:
-        if cell.study == "annotators":
+        if cell.study == "annotators" or (cell.study == "more" and not more.is_positive(cell.method)):
             _run_annotator(cell, open_problem(cell, shuffled), result)
         else:
             with measure() as elapsed:
-                study = positive if cell.study == "positive" else active
+                study = active if cell.study == "active" else positive
                 result.test = study.figures(open_problem(cell, shuffled), cell.method, cell.draw)
             result.cpu_fit = round(elapsed.cpu, 3)
     except DataMissingError as error:

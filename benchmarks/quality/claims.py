@@ -148,7 +148,7 @@ def _accepted(table: Table) -> Claim:
     judged = [item for item in found if item is not None and item.oracle >= LEAST_ORACLE]
     if not judged:
         return _missing(text, asked)
-    precision = min(item.precision if item.precision is not None else 0.0 for item in judged)
+    precision = min(item.precision.value if item.precision is not None else 0.0 for item in judged)
     share = min(item.share or 0.0 for item in judged)
     told = f"worst of {len(judged)} judged places {precision:.3f} and {share:.2f}"
     complete = _complete(table, (JUDGED,), _places(), "accepted/count")

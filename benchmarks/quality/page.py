@@ -6,7 +6,6 @@ from pathlib import Path
 from benchmarks.quality.active import STRATEGIES
 from benchmarks.quality.analysis import (
     PARTS,
-    Interval,
     Table,
     accepted,
     bootstrap,
@@ -18,11 +17,14 @@ from benchmarks.quality.analysis import (
     regret,
     shortfalls,
 )
+from benchmarks.quality.cells import STUDIES
 from benchmarks.quality.claims import JUDGED_AT, LEAST_ORACLE, OURS, claims
 from benchmarks.quality.methods import COMPETITORS, DEEP_ALONE, METHODS
+from benchmarks.quality.more_page import more_lines
 from benchmarks.quality.positive import METHODS as POSITIVE
 from benchmarks.quality.problem import MANY_ENTRIES
 from benchmarks.quality.sets import SETS
+from benchmarks.quality.text import lines_of, method_title, number, percent, title_of
 from benchmarks.results import digest, read_cells
 
 NOT_RUN = "Not run yet."
@@ -35,11 +37,11 @@ def page(folder: Path, figures: Container[str] = ()) -> str:
     Parameters
     ----------
     folder : Path
-        Holds ``annotators.json``, ``positive.json`` and ``active.json``, as far as they have been run.
+        Holds the results of each study, as far as they have been run.
     figures : container of str
         Figures that lie beside the page.
     """
-    cells = {name: read_cells(folder / f"{name}.json") for name in ("annotators", "positive", "active")}
+    cells = {name: read_cells(folder / f"{name}.json") for name in STUDIES}
     tables = {name: Table(found) for name, found in cells.items()}
     lines = [
         "# Quality",
@@ -55,6 +57,7 @@ def page(folder: Path, figures: Container[str] = ()) -> str:
         *_calibration(tables["annotators"]),
         *_accepted(tables["annotators"]),
         *_positive(tables["positive"]),
+        *more_lines(cells),
         *_active(tables["active"], figures),
         *_taken_in(tables["annotators"]),
         *_effort(tables["annotators"]),
@@ -67,35 +70,9 @@ def page(folder: Path, figures: Container[str] = ()) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _table(header: list[str], rows: list[list[str]]) -> list[str]:
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]
-
-
-def _percent(found: Interval | None, digits: int = 1) -> str:
-    if found is None:
-        return "–"
-    value, low, high = (f"{100 * number:.{digits}f}" for number in (found.value, found.low, found.high))
-    return f"{value} % ({low} to {high})"
-
-
-def _number(found: Interval | None, digits: int = 3) -> str:
-    if found is None:
-        return "–"
-    return f"{found.value:.{digits}f} ({found.low:.{digits}f} to {found.high:.{digits}f})"
-
-
-def _title(data: str) -> str:
-    return SETS[data].title if data in SETS else data
-
-
-def _method_title(name: str) -> str:
-    return METHODS[name].title
-
-
 def _claims(tables: dict[str, Table]) -> list[str]:
     rows = [[claim.text, claim.asked, claim.measured, claim.verdict] for claim in claims(tables)]
-    return ["## What was asked", "", *_table(["", "asked", "measured", "verdict"], rows)]
+    return ["## What was asked", "", *lines_of(["", "asked", "measured", "verdict"], rows)]
 
 
 def _protocol() -> list[str]:
@@ -107,7 +84,7 @@ def _protocol() -> list[str]:
     return [
         "## How it was run",
         "",
-        *_table(["set", "what", "labelled", "draws"], rows),
+        *lines_of(["set", "what", "labelled", "draws"], rows),
         "Labelled is a share of the photos seen, where that is at least max(20, tags / 5) photos; they are drawn",
         "at random, the same for every method. Competitors choose among their points by MAP in five folds of the",
         "labelled photos (`LabeledKFold`, the same folds for all) over the tags with two positives (in two of the five",
@@ -141,7 +118,7 @@ def _protocol() -> list[str]:
         "Intervals are of draws of labelled photos from one and the same collection, five or ten of them: they say",
         "nothing of other collections.",
         "",
-        *_table(["method", "points and shared work"], methods),
+        *lines_of(["method", "points and shared work"], methods),
         "Thinner than one might wish: grids have 3 to 12 points; the Gaussian graph of LabelSpreading, dense over all",
         "photos, is left out; SelfTraining sees 256 principal components and two folds; TagProp has one metric; a draw",
         "of Corel16k has 4,000 rows of about 13,800; folds end L-BFGS at a looser tolerance than the final fit.",
@@ -166,8 +143,8 @@ def _maps(table: Table, figures: Container[str]) -> list[str]:
             for name, method in METHODS.items():
                 found = [figure_of(table, data, condition, name, f"{part}/map") for condition in conditions]
                 if any(item is not None for item in found):
-                    rows.append([method.title, *(_number(item) for item in found)])
-            lines += [f"{_title(data)}, {PART_TITLES[part]}:", "", *_table(["method", *conditions], rows)]
+                    rows.append([method.title, *(number(item) for item in found)])
+            lines += [f"{title_of(data)}, {PART_TITLES[part]}:", "", *lines_of(["method", *conditions], rows)]
     return lines
 
 
@@ -188,28 +165,28 @@ def _regret(table: Table) -> list[str]:
             continue
         rows = [
             [
-                _title(item.data),
+                title_of(item.data),
                 item.condition,
                 PART_TITLES[item.part],
-                _percent(bootstrap(item.by_draw)),
-                _percent(bootstrap(item.of_best)),
-                _method_title(item.best),
+                percent(bootstrap(item.by_draw)),
+                percent(bootstrap(item.of_best)),
+                method_title(item.best),
             ]
             for item in found
         ]
         worst = told.worst_place
         lines += [
-            f"{_method_title(own)}: mean {_percent(told.mean)}; worst {_percent(told.worst)} "
-            f"({_title(worst.data)}, {worst.condition}, {PART_TITLES[worst.part]}).",
+            f"{method_title(own)}: mean {percent(told.mean)}; worst {percent(told.worst)} "
+            f"({title_of(worst.data)}, {worst.condition}, {PART_TITLES[worst.part]}).",
             "",
-            *_table(["set", "labelled", "part", "best of each draw", "best on average", "which"], rows),
+            *lines_of(["set", "labelled", "part", "best of each draw", "best on average", "which"], rows),
         ]
     return lines if len(lines) > n_lines else [*lines, NOT_RUN, ""]
 
 
 def _deep(table: Table) -> list[str]:
     rows = [
-        [_method_title(own), item.condition, PART_TITLES[item.part], _percent(gain), _method_title(item.best)]
+        [method_title(own), item.condition, PART_TITLES[item.part], percent(gain), method_title(item.best)]
         for own in OURS
         for item, gain in gains_over_deep(table, own)
     ]
@@ -220,7 +197,7 @@ def _deep(table: Table) -> list[str]:
         "Corel5K; in every draw against the best of ridge, logistic regression, SVMs and kNN on deep features in that",
         "draw.",
         "",
-        *(_table(header, rows) if rows else [NOT_RUN, ""]),
+        *(lines_of(header, rows) if rows else [NOT_RUN, ""]),
     ]
 
 
@@ -228,11 +205,11 @@ def _calibration(table: Table) -> list[str]:
     rows = []
     for data, condition in table.places:
         for own in OURS:
-            for kind, title in (("calibrated", _method_title(own)), ("scores", f"{_method_title(own)}, scores")):
+            for kind, title in (("calibrated", method_title(own)), ("scores", f"{method_title(own)}, scores")):
                 names = [f"{kind}/{name}" for name in ("best_error", "likely_error", "brier_skill")]
                 found = [figure_of(table, data, condition, own, name) for name in names]
                 if any(item is not None for item in found):
-                    rows.append([_title(data), condition, title, *(_number(item) for item in found)])
+                    rows.append([title_of(data), condition, title, *(number(item) for item in found)])
     header = ["set", "labelled", "method", "error, five best", "error, p ≥ 0.05", "Brier skill"]
     return [
         "## Probabilities",
@@ -241,7 +218,7 @@ def _calibration(table: Table) -> list[str]:
         "p ≥ 0.05; Brier skill over the tags' frequency among the labelled photos; photos seen without labels.",
         f"*Scores*: uncalibrated scores, cut to 0 and 1. Judged at {' and '.join(JUDGED_AT)}.",
         "",
-        *(_table(header, rows) if rows else [NOT_RUN, ""]),
+        *(lines_of(header, rows) if rows else [NOT_RUN, ""]),
     ]
 
 
@@ -255,11 +232,11 @@ def _accepted(table: Table) -> list[str]:
             judged = "yes" if found.oracle >= LEAST_ORACLE else "no"
             rows.append(
                 [
-                    _title(data),
+                    title_of(data),
                     condition,
-                    _method_title(own),
+                    method_title(own),
                     f"{found.count:.0f}",
-                    "–" if found.precision is None else f"{found.precision:.3f}",
+                    number(found.precision),
                     f"{found.oracle:.0f}",
                     "–" if found.share is None else f"{found.share:.2f}",
                     judged,
@@ -273,7 +250,7 @@ def _accepted(table: Table) -> list[str]:
         "threshold chosen on the truth would accept at 95 %. Sets where that is fewer than "
         f"{LEAST_ORACLE} are reported, not judged.",
         "",
-        *(_table(header, rows) if rows else [NOT_RUN, ""]),
+        *(lines_of(header, rows) if rows else [NOT_RUN, ""]),
     ]
 
 
@@ -291,15 +268,15 @@ def _positive(table: Table) -> list[str]:
                 found = [figure_of(table, data, condition, side, figure) for side in sides]
                 gain = paired(table, data, condition, sides[1], sides[0], figure)
                 if gain is not None:
-                    cells = [_number(item) for item in (*found, gain)]
-                    rows.append([_title(data), condition, _method_title(name), title, *cells])
+                    cells = [number(item) for item in (*found, gain)]
+                    rows.append([title_of(data), condition, method_title(name), title, *cells])
     header = ["set", "labelled", "method", "figure", "absent means no", "absent means unknown", "difference"]
     return [
         "## Only half of the true tags are named",
         "",
         "Of the labelled photos' true tags each is hidden with probability one half.",
         "",
-        *(_table(header, rows) if rows else [NOT_RUN, ""]),
+        *(lines_of(header, rows) if rows else [NOT_RUN, ""]),
     ]
 
 
@@ -315,10 +292,10 @@ def _active(table: Table, figures: Container[str]) -> list[str]:
                 continue
             share = labels_needed(found[0], found[1], reference[1])
             needed = (
-                _percent(share, 0) if share.value <= 1 else f"not reached (MAP {100 * (share.value - 1):.1f} % below)"
+                percent(share, 0) if share.value <= 1 else f"not reached (MAP {100 * (share.value - 1):.1f} % below)"
             )
             ends = [f"{values[1].mean(axis=0)[-1]:.3f}" for values in (found, reference)]
-            rows.append([_title(data), strategy, f"{found[0][0]} to {found[0][-1]}", *ends, needed])
+            rows.append([title_of(data), strategy, f"{found[0][0]} to {found[0][-1]}", *ends, needed])
     header = ["set", "strategy", "labels", "MAP at the end", "random's", "labels needed to reach random's"]
     lines = [
         "## What to label next",
@@ -326,7 +303,7 @@ def _active(table: Table, figures: Container[str]) -> list[str]:
         "Each strategy of `rank_photos` from the same start sets, 20 seeds; smoothed ridge on 256 principal components",
         "of 2,400 photos at most, a third of them kept for scoring and never asked for. COCO-free has too few photos.",
         "",
-        *(_table(header, rows) if rows else [NOT_RUN, ""]),
+        *(lines_of(header, rows) if rows else [NOT_RUN, ""]),
     ]
     return lines + (["![MAP by number of labels](quality-active.svg)", ""] if "quality-active.svg" in figures else [])
 
@@ -342,14 +319,14 @@ def _taken_in(table: Table) -> list[str]:
         single = sum(bool(point.get("single_tags")) for point in chosen)
         names = sorted({name for point in chosen for name in point["guests"]})
         guests = ", ".join(f"{name} {sum(name in point['guests'] for point in chosen)}" for name in names)
-        rows.append([f"{_title(data)}, {condition}", str(len(chosen)), str(mixed), str(single), guests or "none"])
+        rows.append([f"{title_of(data)}, {condition}", str(len(chosen)), str(mixed), str(single), guests or "none"])
     header = ["set, labelled", "draws", "tags listen to others", "single tags choose", "methods taken in"]
     return [
         "## What `auto` took in",
         "",
         "In how many draws left-out scores showed a gain that stood out.",
         "",
-        *(_table(header, rows) if rows else [NOT_RUN, ""]),
+        *(lines_of(header, rows) if rows else [NOT_RUN, ""]),
     ]
 
 
@@ -360,6 +337,12 @@ def _effort(table: Table) -> list[str]:
     for name in (*COMPETITORS, *DEEP_ALONE, *OURS):
         found = [table.seconds(data, condition, name) for data, condition in table.places]
         if any(value is not None for value in found):
-            rows.append([_method_title(name), *("–" if value is None else f"{value:.1f}" for value in found)])
-    header = ["method", *(f"{_title(data)}, {condition}" for data, condition in table.places)]
-    return ["## Effort", "", "Median CPU seconds of a cell: choosing, fitting and scoring.", "", *_table(header, rows)]
+            rows.append([method_title(name), *("–" if value is None else f"{value:.1f}" for value in found)])
+    header = ["method", *(f"{title_of(data)}, {condition}" for data, condition in table.places)]
+    return [
+        "## Effort",
+        "",
+        "Median CPU seconds of a cell: choosing, fitting and scoring.",
+        "",
+        *lines_of(header, rows),
+    ]

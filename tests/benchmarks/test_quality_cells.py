@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.quality import active, cells, positive
+from benchmarks.quality import active, cells, more, more_page, positive
 from benchmarks.quality.cells import Cell, Wanted
 from benchmarks.quality.page import page
 from benchmarks.quality.sets import TOY
@@ -138,3 +138,31 @@ def test_the_page_shows_what_was_run(folder):
     ridge = next(cell for cell in known.values() if cell.method == "ridge")
     assert f"| ridge | {ridge.test['new/map']:.3f} (" in text
     assert "smoothed ridge (tagloom), scores" in text
+
+
+def test_further_draws_follow_those_asked_for_and_stand_beside_them(folder, monkeypatch):
+    places = (more.Place("toy", 0.1, ("auto",), 2), more.Place("toy", 0.1, ("auto-no", "auto-unknown"), 1))
+    for module in (more, more_page):
+        monkeypatch.setattr(module, "PLACES", places)
+    say = [].append
+    wanted = Wanted(("toy",))
+    assert [(cell.draw, cell.method) for cell in wanted.cells("more")] == [
+        (TOY.draws, "auto"),
+        (TOY.draws + 1, "auto"),
+        (TOY.draws, "auto-no"),
+        (TOY.draws, "auto-unknown"),
+    ]
+    asked = {
+        "annotators": cells.run("annotators", _wanted("auto"), say=say),
+        "positive": cells.run("positive", _wanted("auto-no", "auto-unknown"), say=say),
+    }
+    assert more_page.more_lines(asked | {"more": []}) == []
+    further = cells.run("more", wanted, say=say)
+    assert not any(result.error for result in further)
+    rows = [line.split(" | ") for line in more_page.more_lines(asked | {"more": further}) if line.startswith("| toy")]
+    told = {row[2]: row[3:] for row in rows}
+    skills = [result.test["calibrated/brier_skill"] for result in (*asked["annotators"], *further[:2])]
+    spelt = [f"{np.mean(part):.3f}" for part in (skills[:1], skills[1:], skills)]
+    assert [cell.split()[0] for cell in told["Brier skill"]] == spelt
+    no, unknown = (result.test["unlabeled/map"] for result in further[2:])
+    assert told["MAP, unknown less no"][1].startswith(f"{unknown - no:.3f} ")

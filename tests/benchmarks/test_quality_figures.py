@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.quality import claims as verdicts
 from benchmarks.quality.active import STRATEGIES
-from benchmarks.quality.analysis import Table, bootstrap, curves, labels_needed, regret, shortfalls
+from benchmarks.quality.analysis import Table, bootstrap, bootstrap_ratio, curves, labels_needed, regret, shortfalls
 from benchmarks.quality.claims import FAILS, HOLDS, NOT_RUN, SO_FAR, claims
 from benchmarks.quality.methods import COMPETITORS, DEEP_ALONE
 from benchmarks.quality.ours import accepted_figures, limits_for
@@ -68,6 +68,16 @@ def test_bootstrap_intervals_are_those_of_a_mean():
     assert found.high - found.low == pytest.approx(2 * 1.96 * sample.std() / 20, rel=0.1)
     constant = bootstrap([2.0, 2.0], [4.0, 4.0])
     assert (constant.low, constant.value, constant.high) == pytest.approx((3.0, 3.0, 3.0))
+
+
+def test_a_ratio_is_of_all_draws_together_and_draws_are_resampled_whole():
+    parts, wholes = np.array([9.0, 0.0, 60.0, 8.0]), np.array([10.0, 0.0, 100.0, 10.0])
+    found = bootstrap_ratio(parts, wholes)
+    assert found.value == pytest.approx(77 / 120)
+    # The large draw is among the picks or not: with it alone the ratio is 0.6, without it at most 0.9.
+    assert 0.6 <= found.low < 77 / 120 < found.high <= 0.9
+    same = bootstrap_ratio([1.0, 2.0], [2.0, 4.0])
+    assert (same.low, same.value, same.high) == pytest.approx((0.5, 0.5, 0.5))
 
 
 def test_accepted_tags_and_hindsight_are_counted_by_hand():
