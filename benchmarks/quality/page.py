@@ -43,6 +43,7 @@ def page(folder: Path, figures: Container[str] = ()) -> str:
     """
     cells = {name: read_cells(folder / f"{name}.json") for name in STUDIES}
     tables = {name: Table(found) for name, found in cells.items()}
+    further = more_lines(cells)
     lines = [
         "# Quality",
         "",
@@ -50,6 +51,7 @@ def page(folder: Path, figures: Container[str] = ()) -> str:
         "`python -m benchmarks.quality report` from `benchmarks/quality/results/`; edit nothing here.",
         "",
         *_claims(tables),
+        *(["Some of these verdicts were looked into: [More draws](#more-draws).", ""] if further else []),
         *_protocol(),
         *_maps(tables["annotators"], figures),
         *_regret(tables["annotators"]),
@@ -57,7 +59,7 @@ def page(folder: Path, figures: Container[str] = ()) -> str:
         *_calibration(tables["annotators"]),
         *_accepted(tables["annotators"]),
         *_positive(tables["positive"]),
-        *more_lines(cells),
+        *further,
         *_active(tables["active"], figures),
         *_taken_in(tables["annotators"]),
         *_effort(tables["annotators"]),
