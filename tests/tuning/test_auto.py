@@ -10,6 +10,8 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.methods import HarmonicPropagation, RegularizedLeastSquares, check_annotator
 from tagloom.metrics import brier_skill, calibration_error, mean_average_precision
+from tagloom.tuning._soft_labels import soft_priors
+from tagloom.tuning._stack_model import StackModel
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.positive_unlabeled import weak_negatives
 
@@ -93,7 +95,7 @@ def test_what_was_chosen_is_told_in_plain_words_and_numbers(fitted):
 def test_update_gives_what_a_solution_with_all_labels_gives(fitted):
     X, truth, Y, model = fitted
     more = Y.copy()
-    rows = np.flatnonzero(Y[:, 0] == -1)[:10]
+    rows = np.flatnonzero(Y[:, 0] == -1)[:7]
     more[rows] = truth[rows]
     more[rows[:3], 0] = -1
     updated = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
@@ -122,6 +124,49 @@ def test_update_solves_changed_tags_only(fitted):
     assert np.abs(updated._scores[:, 2] - scores[:, 2]).max() > 1e-6
     before = updated.transduction_
     assert updated.update(more).transduction_ is before
+
+
+def test_with_more_labels_an_update_learns_probabilities_anew(fitted):
+    X, truth, Y, model = fitted
+    updated = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
+    stale = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
+    stale._n_calibrated = 10**6
+    more = Y.copy()
+    rows = np.flatnonzero(Y[:, 0] == -1)[:120]
+    more[rows] = truth[rows]
+    more[rows[:30], 2:] = -1
+    updated.update(more)
+    stale.update(more)
+    known = np.flatnonzero((more != -1).any(axis=1))
+    np.testing.assert_allclose(updated._scores, stale._scores, atol=1e-6)
+    # What is said of a known entry is what a solution without its label says.
+    for row, tag in ((rows[0], 0), (rows[100], 4), (np.flatnonzero(Y[:, 0] != -1)[5], 3)):
+        hidden = more.copy()
+        hidden[row, tag] = -1
+        priors = soft_priors(hidden)
+        fresh = StackModel(updated._views, updated._model.weightings, updated._model.members)
+        without = fresh.fit(hidden, known, priors)[row, tag] + priors[tag]
+        prior_told = updated._priors[tag] - priors[tag]
+        assert updated._left_out[row, tag] == pytest.approx(without + prior_told, abs=2e-4)
+    hidden = (more == -1).all(axis=1)
+    assert calibration_error(truth[hidden], updated.probabilities_[hidden]) < 0.08
+    assert not np.array_equal(updated.map_.coefficients, stale.map_.coefficients)
+    assert updated._n_calibrated == 200
+    assert not updated.seen_.any()
+
+
+def test_update_calibrates_against_other_labels_where_they_are_given(fitted):
+    X, truth, Y, model = fitted
+    more = Y.copy()
+    rows = np.flatnonzero(Y[:, 0] == -1)[:20]
+    more[rows] = truth[rows]
+    plain, sampled = (AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y) for _ in range(2))
+    plain.update(more)
+    # Half of the yeses are doubted: probabilities come out lower, scores stay.
+    doubted = np.where(more == 1, np.random.default_rng(0).integers(0, 2, more.shape), more).astype(np.int8)
+    sampled.update(more, against=doubted)
+    np.testing.assert_array_equal(plain._scores, sampled._scores)
+    assert sampled.probabilities_.sum() < 0.8 * plain.probabilities_.sum()
 
 
 def test_update_refuses_labels_that_do_not_fit(fitted):

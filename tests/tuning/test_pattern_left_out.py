@@ -6,7 +6,7 @@ import pytest
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import labeled_rows
 from tagloom.tuning._left_out_scores import smoothed_priors
-from tagloom.tuning._pattern_left_out import pattern_left_out
+from tagloom.tuning._pattern_left_out import members_left_out, pattern_left_out
 from tagloom.tuning._photo_views import PhotoViews, default_views
 from tagloom.tuning._stack_model import Member, StackModel
 from tagloom.tuning.auto import AutoAnnotator
@@ -46,12 +46,16 @@ def test_they_are_those_of_refits_without_the_label():
         np.testing.assert_allclose(found[row, tag], refitted[row, tag], atol=2e-5)
     unknown = Y[search.rows] == -1
     assert np.array_equal(found[unknown], approximate[unknown])
+    # The same without a search that was run.
+    again = Search(search.views, weightings, Y, search.rows)
+    np.testing.assert_allclose(members_left_out(again, weightings, members), found, atol=2e-5)
 
 
 def test_with_all_tags_known_nothing_is_computed_again():
     search, weightings, members, approximate = _problem(_labels())
     found, n_left = pattern_left_out(search, weightings, members, approximate)
     assert found is approximate
+    np.testing.assert_allclose(members_left_out(search, weightings, members), approximate, atol=2e-5)
     assert n_left == 0
 
 

@@ -5,7 +5,7 @@ enough to compare candidates by. Where many labelled photos know few tags, those
 probabilities that are learnt from them are too large elsewhere. Here every tag is learnt on the photos it is known on.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -19,9 +19,10 @@ from tagloom.tuning._photo_views import View
 from tagloom.tuning._stack_model import Member
 from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate, Search, spread_labels
 
-__all__ = ["pattern_left_out"]
+__all__ = ["members_left_out", "pattern_left_out"]
 
 Floats = NDArray[np.float64]
+Part = tuple[NDArray[Any], NDArray[Any], float, Member]
 
 
 def pattern_left_out(
@@ -54,10 +55,33 @@ def pattern_left_out(
     n_left : int
         Tags for which there was no time.
     """
-    patterns, pattern_of = known_patterns(search.labels)
-    if patterns.all():
+    if known_patterns(search.labels)[0].all():
         return approximate, 0
-    parts = list(_kernels(search, {view.name: view for view in weightings}, [one for one in members if one.takes_part]))
+    return _by_pattern(search, _kernels(search, weightings, members), approximate, go_on)
+
+
+def members_left_out(search: Search, weightings: Sequence[View], members: Sequence[Member]) -> Floats:
+    """Return the same of members that were chosen before, whatever photos tags are known on.
+
+    Parameters
+    ----------
+    search : Search
+        Labels and labelled photos; it need not have been run.
+    weightings, members
+        As for `pattern_left_out`.
+    """
+    parts = _kernels(search, weightings, members)
+    approximate = np.zeros(search.targets.shape)
+    for kernel, influence, ridge, member in parts:
+        approximate += member.factor * _left_out(kernel, influence, search.targets, ridge)
+    patterns, _ = known_patterns(search.labels)
+    return approximate if patterns.all() else _by_pattern(search, parts, approximate, lambda: True)[0]
+
+
+def _by_pattern(
+    search: Search, parts: list[Part], approximate: Floats, go_on: Callable[[], bool]
+) -> tuple[Floats, int]:
+    patterns, pattern_of = known_patterns(search.labels)
     found, n_left = approximate.copy(), 0
     for pattern in range(patterns.shape[1]):
         rows, tags = np.flatnonzero(patterns[:, pattern]), np.flatnonzero(pattern_of == pattern)
@@ -72,24 +96,26 @@ def pattern_left_out(
     return found, n_left
 
 
-def _kernels(
-    search: Search, weightings: dict[str, View], members: list[Member]
-) -> Iterator[tuple[NDArray[Any], NDArray[Any], float, Member]]:
-    """Yield each member's kernel among the labelled photos, what coefficients bring to scores, penalty, member."""
+def _kernels(search: Search, weightings: Sequence[View], members: Sequence[Member]) -> list[Part]:
+    """Return each member's kernel among the labelled photos, what coefficients bring to scores, penalty, member."""
 
     def place(member: Member) -> tuple[str, bool]:
         return member.candidate.view, member.candidate.smoothed
 
-    for (name, smoothed), group in groupby(sorted(members, key=place), key=place):
+    views = {view.name: view for view in weightings}
+    taking_part = sorted((one for one in members if one.takes_part), key=place)
+    found: list[Part] = []
+    for (name, smoothed), group in groupby(taking_part, key=place):
         if name == GRAPH:
             common = GRAPH_SCALE * spread_labels(search.views, search.rows, GRAPH_SMOOTHING)
         else:
-            common = search.distances(weightings[name], smoothed)
+            common = search.distances(views[name], smoothed)
         for member in group:
             one: Candidate = member.candidate
             kernel = common if name == GRAPH else np.exp(-one.width * common)
             among, smooth = search.influences(kernel, one.score_smoothing)
-            yield among, smooth, one.ridge, member
+            found.append((among, smooth, one.ridge, member))
+    return found
 
 
 def _left_out(kernel: NDArray[Any], influence: NDArray[Any], targets: Floats, ridge: float) -> Floats:

@@ -15,8 +15,9 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_absent_means, check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
-from tagloom.exceptions import InvalidInputError, InvalidLabelsError
+from tagloom.exceptions import InvalidInputError
 from tagloom.tuning._accepting import Accepting
+from tagloom.tuning._auto_update import update_auto
 from tagloom.tuning._calibration_map import CalibrationMap, Method, fit_map, left_out_prior
 from tagloom.tuning._combination import combine
 from tagloom.tuning._guests import GUESTS
@@ -26,7 +27,7 @@ from tagloom.tuning._level_scale import LevelScale, TagRates, heaps, sharpened
 from tagloom.tuning._pattern_left_out import pattern_left_out
 from tagloom.tuning._photo_views import PhotoViews, default_views
 from tagloom.tuning._refinement import Refinement, refine
-from tagloom.tuning._soft_labels import LEAST_COMPLETENESS, change_targets, soft_priors, soften
+from tagloom.tuning._soft_labels import LEAST_COMPLETENESS, soft_priors, soften
 from tagloom.tuning._stack_model import StackModel
 from tagloom.tuning._tag_choice import choose_per_tag
 from tagloom.tuning.positive_unlabeled import absent_entries, estimate_completeness, forgotten_share, weak_negatives
@@ -246,16 +247,19 @@ class AutoAnnotator(Accepting):
         self.leaderboard_ = self._refinement.join_board(self.leaderboard_)
         self.choice_ |= self._refinement.told
 
-    def update(self, Y: Any) -> "AutoAnnotator":
-        """Learn from changed labels of the training photos: features, graph, members and calibration stay.
+    def update(self, Y: Any, against: Any = None) -> "AutoAnnotator":
+        """Learn from changed labels of the training photos: features, graph and members stay.
 
         Only tags whose labels changed are solved again. An entry that was unknown before keeps, as what is said without
-        its label, the score it had.
+        its label, the score it had. From a tenth more labelled photos on, left-out scores and the map to probabilities
+        are made anew, unless absence means unknown or another method was taken in.
 
         Parameters
         ----------
         Y : label matrix of shape (n, c)
             All labels, the same photos and tags as in ``fit``.
+        against : label matrix of shape (n, c), optional
+            See ``fit``.
 
         Returns
         -------
@@ -263,42 +267,17 @@ class AutoAnnotator(Accepting):
         """
         check_is_fitted(self)
         Y = check_labels(Y, n_rows=len(self._labels), n_tags=self.n_tags_)
-        labels = targets = self._labels_to_learn(Y)
-        if self.absent_means == "unknown":
-            targets = change_targets(Y, self._labels, self._targets, self._left_out, self._forgotten)
-        tags = np.flatnonzero((targets != self._targets).any(axis=0))
-        if not len(tags):
-            return self
-        if not (labels != UNKNOWN).any():
-            raise InvalidLabelsError("update needs at least one known label; all entries of Y are -1 (unknown)")
-        rows = self._rows_to_learn(labels)
-        # A photo that moves in where another has lost its labels brings those of tags that did not change.
-        moved_in = np.setdiff1d(rows, self._model.rows)
-        tags = np.union1d(tags, np.flatnonzero((targets[moved_in] != UNKNOWN).any(axis=0)))
-        self._targets, self._priors = targets.copy(), soft_priors(targets)
-        self._deviations[:, tags] = self._model.update(targets, rows, self._priors, tags)
-        if self._refinement.changes_nothing:
-            self._scores[:, tags] = self._deviations[:, tags] + self._priors[tags]
-        else:
-            self._scores = self._refinement.of_all(self._deviations) + self._priors
-        self._left_out = np.where(labels == UNKNOWN, self._scores, self._left_out)
-        self._scale = self._scale_of(labels, self._scale.rates)
-        self._finish(Y, labels)
+        self._against = against
+        try:
+            update_auto(self, Y)
+        finally:
+            del self._against
         return self
 
     def _make_views(self, X: NDArray[Any]) -> PhotoViews:
         return PhotoViews(
             X, self.groups, n_neighbors=self.n_neighbors, smoothing=FEATURE_SMOOTHING, n_threads=self.n_threads
         )
-
-    def _rows_to_learn(self, labels: LabelMatrix) -> NDArray[np.intp]:
-        """Return the labelled photos, those learnt from before first where there are too many."""
-        rows = np.flatnonzero(labeled_rows(labels))
-        if len(rows) <= self.max_rows:
-            return rows
-        kept = np.intersect1d(self._model.rows, rows)
-        added = np.setdiff1d(rows, kept)[: self.max_rows - len(kept)]
-        return np.union1d(kept, added)
 
     def _check_parameters(self, X: NDArray[Any]) -> None:
         if self.groups is not None:
@@ -337,6 +316,7 @@ class AutoAnnotator(Accepting):
         rows = self._search_rows if len(self._search_rows) >= 2 else self._search_rows[:0]
         left_out, folds = left_out[: len(rows)], folds[: len(rows)]
         self.seen_ = labeled_rows(labels)
+        self._n_calibrated = int(self.seen_.sum())
         self.seen_[rows] = False
         described = self._scale.describe_left_out(left_out, labels, rows)
         target = self._calibrated_against(labels)

@@ -1,0 +1,107 @@
+"""Learning from changed labels with a fitted `AutoAnnotator`: its members stay, probabilities keep up with its scores.
+
+With more labels scores become surer, so that a map learnt from scores of fewer labels is wrong for them before long. In
+time, left-out scores of all labelled photos are computed anew, and the map with them: in closed form, as in the search.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.exceptions import InvalidLabelsError
+from tagloom.tuning._held_out import folds_of
+from tagloom.tuning._pattern_left_out import members_left_out
+from tagloom.tuning._soft_labels import change_targets, soft_priors
+from tagloom.tuning.search import Search
+
+if TYPE_CHECKING:
+    from tagloom.tuning.auto import AutoAnnotator
+
+__all__ = ["is_calibration_due", "update_auto"]
+
+#: Labelled photos, in units of those at the last calibration, from which on it is made anew.
+DUE = 1.1
+
+
+def update_auto(annotator: "AutoAnnotator", Y: LabelMatrix) -> NDArray[np.intp]:
+    """Solve the tags whose labels changed; return those whose probabilities are others now.
+
+    Parameters
+    ----------
+    annotator : AutoAnnotator
+        Fitted.
+    Y : label matrix of shape (n, c)
+        All labels.
+    """
+    labels = targets = annotator._labels_to_learn(Y)
+    if annotator.absent_means == "unknown":
+        targets = change_targets(Y, annotator._labels, annotator._targets, annotator._left_out, annotator._forgotten)
+    tags = np.flatnonzero((targets != annotator._targets).any(axis=0))
+    if not len(tags):
+        return tags
+    if not (labels != UNKNOWN).any():
+        raise InvalidLabelsError("update needs at least one known label; all entries of Y are -1 (unknown)")
+    rows = _rows_to_learn(annotator, labels)
+    # A photo that moves in where another has lost its labels brings those of tags that did not change.
+    moved_in = np.setdiff1d(rows, annotator._model.rows)
+    tags = np.union1d(tags, np.flatnonzero((targets[moved_in] != UNKNOWN).any(axis=0)))
+    annotator._targets, annotator._priors = targets.copy(), soft_priors(targets)
+    annotator._deviations[:, tags] = annotator._model.update(targets, rows, annotator._priors, tags)
+    if is_calibration_due(annotator, labels):
+        _calibrate(annotator, labels, rows)
+        tags = np.arange(Y.shape[1])
+    else:
+        if annotator._refinement.changes_nothing:
+            annotator._scores[:, tags] = annotator._deviations[:, tags] + annotator._priors[tags]
+        else:
+            annotator._scores = annotator._refinement.of_all(annotator._deviations) + annotator._priors
+            tags = np.arange(Y.shape[1])
+        annotator._left_out = np.where(labels == UNKNOWN, annotator._scores, annotator._left_out)
+        annotator._scale = annotator._scale_of(labels, annotator._scale.rates)
+    annotator._finish(Y, labels)
+    return tags
+
+
+def is_calibration_due(annotator: "AutoAnnotator", labels: LabelMatrix) -> bool:
+    """Tell whether the map to probabilities is to be learnt anew.
+
+    Parameters
+    ----------
+    annotator : AutoAnnotator
+        Fitted.
+    labels : label matrix of shape (n, c)
+        What is learnt from now.
+    """
+    # What another method says of photos without their labels is not known in closed form; nor is it for soft targets.
+    if annotator._refinement.outcome is not None or annotator.absent_means == "unknown":
+        return False
+    # Stored by a version that did not note it: the photos that were compared on.
+    before = getattr(annotator, "_n_calibrated", len(annotator._search_rows))
+    return int(labeled_rows(labels).sum()) >= DUE * max(before, 1)
+
+
+def _calibrate(annotator: "AutoAnnotator", labels: LabelMatrix, rows: NDArray[np.intp]) -> None:
+    annotator._search_rows = compared = _rows_to_compare(rows, annotator.max_search_rows)
+    model = annotator._model
+    search = Search(annotator._views, model.weightings, labels, compared)
+    deviations = members_left_out(search, model.weightings, model.members)
+    annotator._express(labels, deviations)
+    left_out = annotator._refinement.of_left_out(deviations) + annotator._priors
+    annotator._calibrate(labels, left_out, folds_of(annotator._views.plain, labels, compared))
+
+
+def _rows_to_learn(annotator: "AutoAnnotator", labels: LabelMatrix) -> NDArray[np.intp]:
+    """Return the labelled photos, those learnt from before first where there are too many."""
+    rows = np.flatnonzero(labeled_rows(labels))
+    if len(rows) <= annotator.max_rows:
+        return rows
+    kept = np.intersect1d(annotator._model.rows, rows)
+    added = np.setdiff1d(rows, kept)[: annotator.max_rows - len(kept)]
+    return np.union1d(kept, added)
+
+
+def _rows_to_compare(rows: NDArray[np.intp], most: int) -> NDArray[Any]:
+    """Return the photos whose left-out scores are computed; drawn at random where there are too many."""
+    return rows if len(rows) <= most else np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
