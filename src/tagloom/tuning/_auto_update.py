@@ -86,7 +86,7 @@ def _calibrate(annotator: "AutoAnnotator", labels: LabelMatrix, rows: NDArray[np
     annotator._search_rows = compared = _rows_to_compare(rows, annotator.max_search_rows)
     model = annotator._model
     search = Search(annotator._views, model.weightings, labels, compared)
-    deviations = members_left_out(search, model.weightings, model.members)
+    deviations = members_left_out(search, model)
     annotator._express(labels, deviations)
     left_out = annotator._refinement.of_left_out(deviations) + annotator._priors
     annotator._calibrate(labels, left_out, folds_of(annotator._views.plain, labels, compared))

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.seeds import check_generator
 
-__all__ = ["draw_counts", "interval", "mean_over_tags", "resampled_average_precision"]
+__all__ = ["centred", "draw_counts", "interval", "interval_around", "mean_over_tags", "resampled_average_precision"]
 
 Floats = NDArray[np.float64]
 
@@ -66,13 +66,65 @@ def _weighted(drawn: NDArray[np.int64], ends: NDArray[np.intp], positive: NDArra
     return found
 
 
-def mean_over_tags(figures: Floats) -> Floats:
-    """Return the mean over the tags that have a figure, for each sample; NaN where none has one."""
+def centred(drawn: Floats, figures: Floats) -> Floats:
+    """Return the samples' figures of each tag, moved so that their mean is the tag's own figure; NaN stays.
+
+    A photo that is drawn twice stands beside its copy, which lifts the ranking of a rare tag, and samples without its
+    positives, where it would be missed, are not counted: samples are better than the photos themselves on average, by
+    more the rarer the tag. Another set of photos has no copies, so the spread of the samples is used, and not their
+    level.
+
+    Parameters
+    ----------
+    drawn : array of shape (draws, c)
+        What `resampled_average_precision` returns.
+    figures : array of shape (c,)
+        Of the photos themselves.
+    """
+    has = ~np.isnan(drawn)
+    means = np.where(has, drawn, 0.0).sum(axis=0) / np.maximum(has.sum(axis=0), 1)
+    return figures + (drawn - means)
+
+
+def mean_over_tags(drawn: Floats, figures: Floats) -> Floats:
+    """Return the mean over the tags that have a figure of their own, for each sample; NaN where none has one.
+
+    The tags are the same in all samples, or the samples would be of another mean than the one that they are to tell
+    of: a sample without a positive of a tag says nothing about it, and leaves it at its own figure.
+
+    Parameters
+    ----------
+    drawn : array of shape (draws, c)
+        What `centred` returns.
+    figures : array of shape (c,)
+        Of the photos themselves; NaN for tags that are left out.
+    """
     has = ~np.isnan(figures)
-    count = has.sum(axis=1)
-    means = np.full(len(figures), np.nan)
-    np.divide(np.where(has, figures, 0.0).sum(axis=1), count, out=means, where=count > 0)
-    return means
+    if not has.any():
+        return np.full(len(drawn), np.nan)
+    kept = drawn[:, has]
+    return np.asarray(np.where(np.isnan(kept), figures[has], kept).mean(axis=1))
+
+
+def interval_around(
+    estimate: Floats | float, drawn: Floats, level: float, *, least: float = 0.0
+) -> tuple[Floats, Floats]:
+    """Return the interval of a figure between ``least`` and 1, which the figure itself lies in.
+
+    Parameters
+    ----------
+    estimate : float or array
+        The figure of the photos themselves.
+    drawn : array with one more axis, the first
+        That of each sample, centred.
+    level : float
+        Share of the samples between the ends.
+    least : float, default=0.0
+        The smallest figure that there can be.
+    """
+    low, high = interval(drawn, level)
+    # Few and skewed samples may all but miss their own mean.
+    return np.fmin(np.maximum(low, least), estimate), np.fmax(np.minimum(high, 1.0), estimate)
 
 
 def interval(figures: Floats, level: float) -> tuple[Floats, Floats]:

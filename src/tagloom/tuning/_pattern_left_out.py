@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from tagloom.core.labels import known_patterns
+from tagloom.tuning._kept_kernels import KeptKernels
 from tagloom.tuning._left_out_scores import prior_shifts
 from tagloom.tuning._photo_views import View
-from tagloom.tuning._stack_model import Member
+from tagloom.tuning._stack_model import Member, StackModel
 from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate, Search, spread_labels
 
 __all__ = ["members_left_out", "pattern_left_out"]
@@ -60,17 +61,20 @@ def pattern_left_out(
     return _by_pattern(search, _kernels(search, weightings, members), approximate, go_on)
 
 
-def members_left_out(search: Search, weightings: Sequence[View], members: Sequence[Member]) -> Floats:
+def members_left_out(search: Search, model: StackModel) -> Floats:
     """Return the same of members that were chosen before, whatever photos tags are known on.
 
     Parameters
     ----------
     search : Search
         Labels and labelled photos; it need not have been run.
-    weightings, members
-        As for `pattern_left_out`.
+    model : StackModel
+        The members, with kernels that were kept.
     """
-    parts = _kernels(search, weightings, members)
+    if model.kept is None:
+        parts = _kernels(search, model.weightings, model.members)
+    else:
+        parts = _kept(search, model.kept, model.members)
     approximate = np.zeros(search.targets.shape)
     for kernel, influence, ridge, member in parts:
         approximate += member.factor * _left_out(kernel, influence, search.targets, ridge)
@@ -115,6 +119,16 @@ def _kernels(search: Search, weightings: Sequence[View], members: Sequence[Membe
             kernel = common if name == GRAPH else np.exp(-one.width * common)
             among, smooth = search.influences(kernel, one.score_smoothing)
             found.append((among, smooth, one.ridge, member))
+    return found
+
+
+def _kept(search: Search, kernels: KeptKernels, members: Sequence[Member]) -> list[Part]:
+    """Return the same by kernels that were kept."""
+    kernels.hold(search.rows)
+    found: list[Part] = []
+    for place, member in enumerate(members):
+        kernel = kernels.of(place, search.rows)
+        found.append((*search.influences(kernel, member.candidate.score_smoothing), member.candidate.ridge, member))
     return found
 
 

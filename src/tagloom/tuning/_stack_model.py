@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from tagloom.core.labels import known_patterns
+from tagloom.tuning._kept_kernels import KeptKernels
 from tagloom.tuning._left_out_scores import left_out_deviations, targets_of
 from tagloom.tuning._photo_views import NewPhotos, PhotoViews, View
 from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate, smooth_columns, spread_labels
@@ -55,6 +56,8 @@ class StackModel:
 
     #: Smoothed deviations by strength, of which a new photo takes its neighbours' share.
     _smoothed: dict[float, Floats]
+    #: Kernels of all photos with the labelled ones, where many updates are to be quick.
+    kept: KeptKernels | None = None
 
     def __init__(self, views: PhotoViews, weightings: Sequence[View], members: Sequence[Member]) -> None:
         self.views = views
@@ -68,6 +71,10 @@ class StackModel:
             for one in self.members
             if one.candidate.view != GRAPH
         }
+
+    def keep_kernels(self) -> None:
+        """Keep the kernels from now on; they take 4 bytes for each photo, labelled photo and member."""
+        self.kept = KeptKernels(self.views.n_photos, len(self.members), self._columns)
 
     def fit(
         self, Y: NDArray[Any], rows: NDArray[np.intp], priors: Floats, tags: NDArray[np.intp] | None = None
@@ -86,13 +93,14 @@ class StackModel:
             Which tags of the combination the columns are. Default: all.
         """
         self.rows = rows
+        if self.kept is not None:
+            self.kept.hold(rows)
         columns = np.arange(Y.shape[1]) if tags is None else tags
         patterns, pattern_of = known_patterns(Y[rows])
         targets = targets_of(Y[rows], priors)
         self.coefficients = [
-            _solve(self._among(member.candidate, rows), member.candidate.ridge, targets, patterns, pattern_of)
-            * member.on(columns)
-            for member in self.members
+            _solve(self._among(place, rows), member.candidate.ridge, targets, patterns, pattern_of) * member.on(columns)
+            for place, member in enumerate(self.members)
         ]
         return self._deviations_of_all(Y.shape[1])
 
@@ -157,9 +165,9 @@ class StackModel:
         kinds, kind_of = np.unique(factors, axis=1, return_inverse=True)
         totals = [np.zeros_like(unit) for _ in range(kinds.shape[1])]
         reached: dict[float, Floats] = {}
-        for member, of_kinds in zip(self.members, kinds, strict=True):
+        for place, (member, of_kinds) in enumerate(zip(self.members, kinds, strict=True)):
             candidate, strength = member.candidate, member.candidate.score_smoothing
-            among = influence = self._among(candidate, rows)
+            among = influence = self._among(place, rows)
             if strength:
                 if strength not in reached:
                     reached[strength] = spread_labels(self.views, rows, strength)
@@ -178,7 +186,11 @@ class StackModel:
             found += reached[block].T @ self._kernel(candidate, distances)
         return found
 
-    def _among(self, candidate: Candidate, rows: NDArray[np.intp]) -> Floats:
+    def _among(self, place: int, rows: NDArray[np.intp]) -> Floats:
+        """Return the kernel of the member at a place among labelled photos."""
+        candidate = self.members[place].candidate
+        if self.kept is not None:
+            return self.kept.among(place, rows)
         if candidate.view == GRAPH:
             kernel = GRAPH_SCALE * spread_labels(self.views, rows, GRAPH_SMOOTHING)[rows]
         else:
@@ -197,6 +209,8 @@ class StackModel:
         n = self.views.n_photos
         plain = np.zeros((n, n_tags))
         self._smoothed = {}
+        if self.kept is not None:
+            return self._deviations_by_kept(self.kept, n_tags)
         for smoothed in (True, False):
             self._add_kernels(self.views.coordinates(smoothed), smoothed, plain, self._smoothed)
         for strength, scores in self._smoothed.items():
@@ -208,6 +222,51 @@ class StackModel:
                 spread = smooth_columns(self.views, sources, GRAPH_SMOOTHING)
                 self._smoothed[GRAPH_SMOOTHING] = self._smoothed.get(GRAPH_SMOOTHING, 0.0) + spread
         return plain + sum(self._smoothed.values())
+
+    def _deviations_by_kept(self, kept: KeptKernels, n_tags: int) -> Floats:
+        plain = np.zeros((self.views.n_photos, n_tags))
+        spread: Floats | float = 0.0
+        for place, (member, coefficients) in enumerate(zip(self.members, self.coefficients, strict=True)):
+            scores = kept.times(place, self.rows, coefficients)
+            if member.candidate.view == GRAPH:
+                spread = spread + scores
+                continue
+            strength = member.candidate.score_smoothing
+            target = plain if not strength else self._smoothed.setdefault(strength, np.zeros_like(plain))
+            target += scores
+        for strength, scores in self._smoothed.items():
+            self._smoothed[strength] = smooth_columns(self.views, scores, strength)
+        if isinstance(spread, np.ndarray):
+            self._smoothed[GRAPH_SMOOTHING] = self._smoothed.get(GRAPH_SMOOTHING, 0.0) + spread
+        return plain + sum(self._smoothed.values())
+
+    def _columns(self, rows: NDArray[np.intp]) -> list[NDArray[np.float32]]:
+        """Return the kernel of all photos with some labelled ones, for each member."""
+        found: dict[tuple[str, bool], NDArray[Any]] = {}
+        for smoothed in (True, False):
+            points = self.views.coordinates(smoothed)
+            names = sorted(
+                {
+                    one.candidate.view
+                    for one in self.members
+                    if one.candidate.view != GRAPH and one.candidate.smoothed == smoothed
+                }
+            )
+            distances = self.views.distances(points, points[rows], [self._weightings[name] for name in names])
+            for name, values in zip(names, distances, strict=True):
+                # A photo is at no distance from itself, whatever rounding says.
+                values[rows, np.arange(len(rows))] = 0.0
+                found[name, smoothed] = values
+        return [self._column(member.candidate, found, rows) for member in self.members]
+
+    def _column(
+        self, candidate: Candidate, distances: dict[tuple[str, bool], NDArray[Any]], rows: NDArray[np.intp]
+    ) -> NDArray[np.float32]:
+        if candidate.view == GRAPH:
+            kernel = GRAPH_SCALE * spread_labels(self.views, rows, GRAPH_SMOOTHING)
+        else:
+            kernel = self._kernel(candidate, distances[candidate.view, candidate.smoothed])
+        return kernel.astype(np.float32)
 
     def _add_kernels(self, points: NDArray[Any], smoothed: bool, plain: Floats, to_smooth: dict[float, Floats]) -> None:
         """Add kernels times coefficients to ``plain`` or, by strength of score smoothing, to ``to_smooth``."""

@@ -17,7 +17,13 @@ from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.methods._out_of_fold import stable_folds
 from tagloom.metrics import average_precision
 from tagloom.metrics.calibration import ReliabilityCurve, reliability_curve
-from tagloom.tuning._bootstrap import draw_counts, interval, mean_over_tags, resampled_average_precision
+from tagloom.tuning._bootstrap import (
+    centred,
+    draw_counts,
+    interval_around,
+    mean_over_tags,
+    resampled_average_precision,
+)
 from tagloom.tuning._calibration_map import fit_map
 from tagloom.tuning._held_out import scale_of
 from tagloom.tuning._shared_fits import SharedFits
@@ -85,6 +91,9 @@ class CrossValidation:
         The scores behind the figures.
     map, map_low, map_high : float
         Mean average precision over the tags that have a known positive, and its interval.
+    repeated_map, repeated_map_low, repeated_map_high : float
+        The same over the tags with two known positives or more: others have no example left when one is held out. NaN
+        without such a tag.
     average_precision, low, high : ndarray of shape (c,)
         Of each tag, and its interval; NaN without a known positive.
     n_positive, n_known : ndarray of shape (c,)
@@ -102,6 +111,9 @@ class CrossValidation:
     map: float
     map_low: float
     map_high: float
+    repeated_map: float
+    repeated_map_low: float
+    repeated_map_high: float
     average_precision: Floats
     low: Floats
     high: Floats
@@ -230,8 +242,9 @@ def cross_validate(
     Notes
     -----
     Held-out photos are unlabelled photos of the training set, as those are that a person wants suggestions for.
-    Scores of all folds are ranked together. The intervals hold what another sample of labelled photos would change;
-    what other folds or another seed of the annotator would change is not in them.
+    Scores of all folds are ranked together. The intervals hold what another sample of as many labelled photos would
+    change; what other folds or another seed of the annotator would change is not in them. The tags are the same in
+    every sample, and each tag's samples are moved to its own figure.
 
     Examples
     --------
@@ -264,16 +277,21 @@ def _figures(held_out: HeldOutScores, n_draws: int, level: float, seed: int) -> 
     if np.isnan(figures).all():
         raise NothingToScoreError("no tag has a known positive; label photos that have the tags")
     drawn = resampled_average_precision(labels, scores, draw_counts(len(labels), n_draws, seed))
-    low, high = interval(drawn, level)
-    map_low, map_high = interval(mean_over_tags(drawn), level)
+    drawn = centred(drawn, figures)
+    low, high = interval_around(figures, drawn, level)
     right, wrong = accepted & (labels == 1), accepted & (labels == 0)
     n_right, n_positive = right.sum(axis=0), (labels == 1).sum(axis=0)
     n_accepted = n_right + wrong.sum(axis=0)
+    every = _mean_figure(figures, drawn, level)
+    repeated = _mean_figure(np.where(n_positive >= 2, figures, np.nan), drawn, level)
     return CrossValidation(
         held_out=held_out,
-        map=float(np.nanmean(figures)),
-        map_low=float(map_low),
-        map_high=float(map_high),
+        map=every[0],
+        map_low=every[1],
+        map_high=every[2],
+        repeated_map=repeated[0],
+        repeated_map_low=repeated[1],
+        repeated_map_high=repeated[2],
         average_precision=figures,
         low=low,
         high=high,
@@ -285,6 +303,15 @@ def _figures(held_out: HeldOutScores, n_draws: int, level: float, seed: int) -> 
         tag_recall=_ratio(n_right, n_positive),
         reliability=_reliability(held_out),
     )
+
+
+def _mean_figure(figures: Floats, drawn: Floats, level: float) -> tuple[float, float, float]:
+    """Return the mean over the tags that have a figure, and its interval; NaN where none has one."""
+    if np.isnan(figures).all():
+        return np.nan, np.nan, np.nan
+    mean = float(np.nanmean(figures))
+    low, high = interval_around(mean, mean_over_tags(drawn, figures), level)
+    return mean, float(low), float(high)
 
 
 def _reliability(held_out: HeldOutScores) -> ReliabilityCurve | None:

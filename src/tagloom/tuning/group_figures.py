@@ -12,7 +12,13 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.metrics import average_precision
-from tagloom.tuning._bootstrap import draw_counts, interval, mean_over_tags, resampled_average_precision
+from tagloom.tuning._bootstrap import (
+    centred,
+    draw_counts,
+    interval_around,
+    mean_over_tags,
+    resampled_average_precision,
+)
 from tagloom.tuning.evaluation import check_draws, deal_folds, draw_seed, score_held_out
 
 __all__ = ["GroupFigure", "compare_groups"]
@@ -88,7 +94,8 @@ def compare_groups(
         chosen, columns = groups.select(names)
         found = score_held_out(make(chosen), np.ascontiguousarray(X[:, columns]), Y, folds, progress=progress)
         drawn = resampled_average_precision(found.labels, found.scores, counts)
-        return float(np.nanmean(average_precision(found.labels, found.scores))), mean_over_tags(drawn)
+        own = average_precision(found.labels, found.scores)
+        return float(np.nanmean(own)), mean_over_tags(centred(drawn, own), own)
 
     progress.start("comparing feature groups", len(folds) * (2 * len(groups) + 1))
     try:
@@ -97,8 +104,9 @@ def compare_groups(
         for name in groups:
             without, drawn_without = measure([other for other in groups if other != name])
             alone, _ = measure([name])
-            low, high = interval(drawn - drawn_without, level)
-            figures.append(GroupFigure(name, without, alone, everything - without, float(low), float(high)))
+            gain = everything - without
+            low, high = interval_around(gain, drawn - drawn_without, level, least=-1.0)
+            figures.append(GroupFigure(name, without, alone, gain, float(low), float(high)))
     finally:
         progress.finish()
     return sorted(figures, key=lambda item: -item.gain)

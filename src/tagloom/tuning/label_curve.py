@@ -12,8 +12,15 @@ from tagloom.core.labels import check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
 from tagloom.exceptions import InvalidInputError
-from tagloom.metrics import mean_average_precision
-from tagloom.tuning._bootstrap import draw_counts, interval, mean_over_tags, resampled_average_precision
+from tagloom.metrics import average_precision, mean_average_precision
+from tagloom.tuning._bootstrap import (
+    centred,
+    draw_counts,
+    interval,
+    interval_around,
+    mean_over_tags,
+    resampled_average_precision,
+)
 from tagloom.tuning._shared_fits import SharedFits
 from tagloom.tuning.evaluation import check_draws, deal_folds, draw_seed, score_held_out
 
@@ -175,7 +182,9 @@ def learning_curve(
             found = score_held_out(annotator, X, Y, folds, seed=seed, share=share, fits=fits, progress=progress)
             sizes.append(found.n_learnt)
             figures.append(mean_average_precision(found.labels, found.scores))
-            drawn.append(mean_over_tags(resampled_average_precision(found.labels, found.scores, counts)))
+            own = average_precision(found.labels, found.scores)
+            samples = resampled_average_precision(found.labels, found.scores, counts)
+            drawn.append(mean_over_tags(centred(samples, own), own))
     finally:
         progress.finish()
     return _curve(np.array(sizes), np.array(figures), np.array(drawn).T, int(labeled_rows(Y).sum()), level, seed)
@@ -189,9 +198,8 @@ def _curve(sizes: Floats, figures: Floats, drawn: Floats, n_labeled: int, level:
     slopes, means, _ = _lines(x, _log_losses(figures), _log_losses(figures[None, :]))
     exponent = -float(slopes[0])
     factor = float(np.exp(means[0] + exponent * x.mean()))
-    low, high = interval(drawn, level)
-    complete = drawn[~np.isnan(drawn).any(axis=1)]
-    return LearningCurve(sizes, figures, low, high, n_labeled, exponent, factor, complete, level, seed)
+    low, high = interval_around(figures, drawn, level)
+    return LearningCurve(sizes, figures, low, high, n_labeled, exponent, factor, drawn, level, seed)
 
 
 def _log_losses(figures: Floats) -> Floats:

@@ -1,0 +1,75 @@
+"""Tags that come after the fit."""
+
+import numpy as np
+import pytest
+
+from tagloom.core.folds import label_budget
+from tagloom.core.groups import FeatureGroups
+from tagloom.exceptions import InvalidInputError
+from tagloom.metrics import average_precision
+from tagloom.tuning import _stack_model
+from tagloom.tuning._auto_tags import add_tags
+from tagloom.tuning._tag_mixing import TagMixing
+from tagloom.tuning.auto import AutoAnnotator
+from tests.tuning.test_auto import clusters
+
+
+@pytest.fixture
+def fitted():
+    X, truth, groups = clusters()
+    Y = label_budget(truth, 80, random_state=0)
+    return X, truth, Y, AutoAnnotator(groups, also=(), random_state=0).fit(X, Y[:, :4])
+
+
+def test_other_tags_stay_as_they_were(fitted):
+    X, _, _, model = fitted
+    before, new = model.probabilities_.copy(), model.decision_function(X[:9])
+    add_tags(model, 2)
+    assert model.probabilities_.shape == (400, 6)
+    np.testing.assert_allclose(model.probabilities_[:, :4], before, atol=1e-12)
+    np.testing.assert_allclose(model.decision_function(X[:9])[:, :4], new, atol=1e-9)
+    assert np.isfinite(model.transduction_).all()
+    # Nothing is known of the new ones: all photos are alike.
+    assert np.ptp(model.probabilities_[:, 4:], axis=0) == pytest.approx(0.0, abs=1e-9)
+    add_tags(model, 0)
+    assert model.n_tags_ == 6
+
+
+def test_an_update_learns_them_as_a_fit_with_these_members_does(fitted):
+    X, truth, Y, model = fitted
+    add_tags(model, 2)
+    model.update(Y)
+    rows = np.flatnonzero((Y != -1).any(axis=1))
+    fresh = _stack_model.StackModel(model._views, model._model.weightings, model._model.members)
+    np.testing.assert_allclose(model._deviations, fresh.fit(Y, rows, model._priors), atol=1e-6)
+    hidden = Y[:, 0] == -1
+    whole = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
+    for tag in (4, 5):
+        found, wanted = (
+            average_precision(truth[hidden][:, [tag]], one.transduction_[hidden][:, [tag]])[0] for one in (model, whole)
+        )
+        assert found > 0.97 * wanted
+
+
+def test_tags_with_own_factors_and_mixing_are_widened(fitted):
+    X, _, Y, model = fitted
+    first = model._model.members[0]
+    factors = np.array([0.1, 0.2, 0.3, 0.4])
+    model._model.members[0] = _stack_model.Member(first.candidate, factors)
+    matrix = np.eye(4) + 0.1
+    object.__setattr__(model._refinement, "mixing", TagMixing(0.1, matrix, 0.01))
+    add_tags(model, 2)
+    np.testing.assert_allclose(model._model.members[0].factor[4:], 0.25)
+    np.testing.assert_allclose(model._refinement.mixing.matrix[:4, :4], matrix)
+    np.testing.assert_allclose(model._refinement.mixing.matrix[4:], np.eye(6)[4:])
+    model.update(Y)
+    assert np.isfinite(model.decision_function(X[:3])).all()
+
+
+def test_a_combination_with_another_method_says_no():
+    X, truth, groups = clusters(120)
+    model = AutoAnnotator(FeatureGroups(groups.names, groups.sizes), also=(), random_state=0)
+    model.fit(X, label_budget(truth, 40, random_state=0))
+    object.__setattr__(model._refinement, "outcome", object())
+    with pytest.raises(InvalidInputError, match="fit again"):
+        add_tags(model, 1)
