@@ -8,7 +8,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision
 from tagloom.tuning import _stack_model
-from tagloom.tuning._auto_tags import add_tags
+from tagloom.tuning._auto_tags import set_tags
 from tagloom.tuning._tag_mixing import TagMixing
 from tagloom.tuning.auto import AutoAnnotator
 from tests.tuning.test_auto import clusters
@@ -24,20 +24,32 @@ def fitted():
 def test_other_tags_stay_as_they_were(fitted):
     X, _, _, model = fitted
     before, new = model.probabilities_.copy(), model.decision_function(X[:9])
-    add_tags(model, 2)
+    set_tags(model, [0, 1, 2, 3, -1, -1])
     assert model.probabilities_.shape == (400, 6)
     np.testing.assert_allclose(model.probabilities_[:, :4], before, atol=1e-12)
     np.testing.assert_allclose(model.decision_function(X[:9])[:, :4], new, atol=1e-9)
     assert np.isfinite(model.transduction_).all()
     # Nothing is known of the new ones: all photos are alike.
     assert np.ptp(model.probabilities_[:, 4:], axis=0) == pytest.approx(0.0, abs=1e-9)
-    add_tags(model, 0)
-    assert model.n_tags_ == 6
+    told = model.probabilities_
+    set_tags(model, np.arange(6))
+    assert model.probabilities_ is told
+
+
+def test_tags_are_reordered_and_dropped(fitted):
+    X, _, Y, model = fitted
+    before, new = model.probabilities_.copy(), model.decision_function(X[:9])
+    set_tags(model, [3, -1, 0])
+    assert model.n_tags_ == 3
+    np.testing.assert_allclose(model.probabilities_[:, [0, 2]], before[:, [3, 0]], atol=1e-12)
+    np.testing.assert_allclose(model.decision_function(X[:9])[:, [0, 2]], new[:, [3, 0]], atol=1e-9)
+    model.update(Y[:, [3, 4, 0]])
+    assert model.predict_proba(X[:2]).shape == (2, 3)
 
 
 def test_an_update_learns_them_as_a_fit_with_these_members_does(fitted):
     X, truth, Y, model = fitted
-    add_tags(model, 2)
+    set_tags(model, [0, 1, 2, 3, -1, -1])
     model.update(Y)
     rows = np.flatnonzero((Y != -1).any(axis=1))
     fresh = _stack_model.StackModel(model._views, model._model.weightings, model._model.members)
@@ -56,13 +68,15 @@ def test_tags_with_own_factors_and_mixing_are_widened(fitted):
     first = model._model.members[0]
     factors = np.array([0.1, 0.2, 0.3, 0.4])
     model._model.members[0] = _stack_model.Member(first.candidate, factors)
-    matrix = np.eye(4) + 0.1
+    matrix = np.eye(4) + 0.01 * np.arange(16).reshape(4, 4)
     object.__setattr__(model._refinement, "mixing", TagMixing(0.1, matrix, 0.01))
-    add_tags(model, 2)
-    np.testing.assert_allclose(model._model.members[0].factor[4:], 0.25)
-    np.testing.assert_allclose(model._refinement.mixing.matrix[:4, :4], matrix)
+    set_tags(model, [1, 0, 2, 3, -1, -1])
+    np.testing.assert_allclose(model._model.members[0].factor, [0.2, 0.1, 0.3, 0.4, 0.25, 0.25])
+    swapped = matrix[np.ix_([1, 0, 2, 3], [1, 0, 2, 3])]
+    np.testing.assert_allclose(model._refinement.mixing.matrix[:4, :4], swapped)
     np.testing.assert_allclose(model._refinement.mixing.matrix[4:], np.eye(6)[4:])
-    model.update(Y)
+    np.testing.assert_allclose(model._refinement.mixing.matrix[:4, 4:], 0.0)
+    model.update(Y[:, [1, 0, 2, 3, 4, 5]])
     assert np.isfinite(model.decision_function(X[:3])).all()
 
 
@@ -72,4 +86,11 @@ def test_a_combination_with_another_method_says_no():
     model.fit(X, label_budget(truth, 40, random_state=0))
     object.__setattr__(model._refinement, "outcome", object())
     with pytest.raises(InvalidInputError, match="fit again"):
-        add_tags(model, 1)
+        set_tags(model, [0, -1])
+
+
+def test_columns_that_are_not_there_are_refused(fitted):
+    *_, model = fitted
+    for columns in ([4], []):
+        with pytest.raises(InvalidInputError, match="columns below 4"):
+            set_tags(model, columns)

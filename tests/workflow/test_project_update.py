@@ -173,7 +173,7 @@ def test_a_model_trained_meanwhile_keeps_its_suggestions(made_up):
     assert made.project.store.suggestions.load().info["model"] == model
 
 
-@pytest.mark.parametrize("method", ["harmonic", "sfss", pytest.param("auto", marks=pytest.mark.medium)])
+@pytest.mark.parametrize("method", ["harmonic", "sfss"])
 def test_other_models_are_blended_for_changed_tags_only(made_up, method):
     made = made_up(200, 4)
     made.say(range(50))

@@ -160,9 +160,9 @@ def learn(
         lower_to_latest(values, labels, np.arange(values.shape[1]))
         limit = common_threshold(values, labels.said == UNKNOWN, precision)
         return Numbers(own, values, PROBABILITY, np.full(values.shape[1], limit))
-    method = _calibration_method(labels)
+    method = calibration_method(labels)
     wrapper = _SparseCalibrated if sparse.issparse(X) else CalibratedAnnotator
-    fitted = wrapper(annotator, method=method, random_state=0).fit(X, labels.Y, _sample(labels))
+    fitted = wrapper(annotator, method=method, random_state=0).fit(X, labels.Y, representative(labels))
     values = fitted.probabilities_.astype(np.float32)
     completeness = _completeness(labels, fitted.probabilities_)
     correct_named(values, labels.said, labels.forgettable, labels.listed, completeness)
@@ -179,7 +179,7 @@ def learn(
 
 def _learn_auto(annotator: AutoAnnotator, X: Any, labels: TrainingLabels, precision: float) -> Numbers:
     """Fit an annotator that leaves out and calibrates by itself; what it is told of the labels is as for others."""
-    annotator.set_params(calibration=_calibration_method(labels)).fit(X, labels.Y, _sample(labels))
+    annotator.set_params(calibration=calibration_method(labels)).fit(X, labels.Y, representative(labels))
     values = annotator.probabilities_.astype(np.float32)
     completeness = _completeness(labels, annotator.probabilities_)
     correct_named(values, labels.said, labels.forgettable, labels.listed, completeness)
@@ -192,12 +192,13 @@ def _learn_auto(annotator: AutoAnnotator, X: Any, labels: TrainingLabels, precis
     return Numbers(annotator, values, PROBABILITY, np.full(values.shape[1], limit), completeness=completeness)
 
 
-def _calibration_method(labels: TrainingLabels) -> Literal["platt", "auto"]:
+def calibration_method(labels: TrainingLabels) -> Literal["platt", "auto"]:
+    """Return which map from scores to probabilities suits the labels."""
     # Steps would raise just those photos whose tags happen to be named, and completeness with them.
     return "platt" if labels.named.any() else "auto"
 
 
-def _sample(labels: TrainingLabels) -> LabelMatrix | None:
+def representative(labels: TrainingLabels) -> LabelMatrix | None:
     """Return labels that tell how right scores are, None for all: what a review has judged is the top of a ranking."""
     if not labels.reviewed.any():
         return None

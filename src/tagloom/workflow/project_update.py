@@ -16,6 +16,7 @@ from tagloom.exceptions import StoreBusyError, StoreError
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph
 from tagloom.store.project import ProjectStore
+from tagloom.workflow.auto_updates import AutoUpdates, take_up
 from tagloom.workflow.blended_numbers import log_odds
 from tagloom.workflow.calibrated_learning import too_few
 from tagloom.workflow.judged_tags import Solver, use_looks
@@ -96,6 +97,9 @@ class Updater:
     fit from scratch with that penalty gives. Numbers of decided pairs are then the fit's own; those that training
     stored are held out.
 
+    A model of the default method, stored whole and trained on the same photos, learns by itself, up to a size from
+    which on that would take longer than a person waits; see `tagloom.workflow.auto_updates`.
+
     Other models cannot be updated tag by tag: for their changed tags a smoothed ridge on the same features is solved,
     brought to the mean and spread of the model's numbers (log-odds of probabilities), and the two are mixed: see
     `tagloom.workflow.blended_numbers`. A model of scores gives way to a smoothed ridge once probabilities can be told.
@@ -114,8 +118,10 @@ class Updater:
         self._features = FeaturesUsed.of(rows)
         self._scaler = GroupScaler(rows.groups).fit(rows.X)
         self._X = self._scaler.transform(rows.X)
-        del rows  # half of the memory
         self._start: Start = start_from(store, self._features)
+        #: The default method updates itself as long as that is quick.
+        self._auto = take_up(store, rows, model=self._start.whole_model, n_threads=settings.n_threads)
+        del rows  # half of the memory
         self._graph: KeptGraph | None = None
         self._learner: RidgeLearner | None = None
         self._n_fitted = self._start.n_labeled
@@ -177,7 +183,7 @@ class Updater:
                     changed = np.arange(len(labels.tags))
                     self._fit(labels)
                 else:
-                    self._solve(labels, changed)
+                    changed = self._solve(labels, changed)
                 self._digests = dict(zip(labels.tag_ids.tolist(), labels.column_digests, strict=True))
                 self._is_saved = False
             self._labels = labels
@@ -190,8 +196,9 @@ class Updater:
         Returns
         -------
         int or None
-            The model they belong to: a new one where ridge was updated, or else the one there was. None if nothing has
-            changed, if another model was trained meanwhile (its suggestions stay), or if a training is at work.
+            The model they belong to: a new one where ridge or the default method itself was updated, or else the one
+            there was. None if nothing has changed, if another model was trained meanwhile (its suggestions stay), or if
+            a training is at work.
         """
         try:
             with self._mutex, self._store.lock():
@@ -205,7 +212,9 @@ class Updater:
         if self._is_saved or self._labels is None or taken_over:
             return None
         numbers = self._with_threshold(self.numbers, self._labels)
-        if self._start.is_blended:
+        if self._auto is not None:
+            self._model = save_model(self._store, self._new_auto(self._auto, numbers, self._labels), verb=UPDATE)
+        elif self._start.is_blended:
             info: dict[str, Any] = {"kind": numbers.kind, "model": self._model, "method": self._start.method}
             info["column_digests"] = {str(tag): digest for tag, digest in self._digests.items()}
             self._store.suggestions.save(
@@ -220,7 +229,7 @@ class Updater:
     def close(self) -> None:
         """Let go of features and graph; what was not saved is lost, and can be made again."""
         with self._mutex:
-            self._learner = self._graph = None
+            self._learner = self._graph = self._auto = None
             self._X = np.empty((0, 0), dtype=np.float32)
 
     def _changed(self, labels: TrainingLabels) -> NDArray[np.intp]:
@@ -257,7 +266,19 @@ class Updater:
         self._keep_coefficients(labels.tag_ids, found.annotator.coef_, found.annotator.intercept_)
         self.numbers = UpdatedNumbers(self.photo_ids, labels.tag_ids, found.values, found.thresholds, found.kind)
 
-    def _solve(self, labels: TrainingLabels, changed: NDArray[np.intp]) -> None:
+    def _solve(self, labels: TrainingLabels, changed: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Solve changed tags; return those whose numbers are others now."""
+        if self._auto is not None and not self._auto.is_quick(labels):
+            self._auto = None
+        if self._auto is not None:
+            changed, values = self._auto.learn(labels, changed)
+        else:
+            values = self._solve_ridge(labels, changed)
+        limits = self._thresholds_of(values, labels, changed)
+        self.numbers = self.numbers.replaced(labels.tag_ids, changed, values, limits)
+        return changed
+
+    def _solve_ridge(self, labels: TrainingLabels, changed: NDArray[np.intp]) -> NDArray[np.float32]:
         learner = self._learner_for(labels)
         found = learner.solve(labels.Y, changed)
         values = self._start.numbers_of(found.scores, labels, changed)
@@ -268,8 +289,7 @@ class Updater:
                 without = self._blended_without(without, labels)
             use_looks(values, scores, labels, changed, without)
         self._keep_coefficients(labels.tag_ids[changed], found.coef, found.intercept)
-        limits = self._thresholds_of(values, labels, changed)
-        self.numbers = self.numbers.replaced(labels.tag_ids, changed, values, limits)
+        return values
 
     def _blended_without(self, solve: Solver, labels: TrainingLabels) -> Solver:
         """Return what gives log-odds of a blend whose ridge was learnt without some entries, as the model was."""
@@ -294,6 +314,20 @@ class Updater:
             return numbers
         limit = common_threshold(numbers.values, labels.said == UNKNOWN, self._settings.precision)
         return numbers.with_thresholds(np.full(len(numbers.tag_ids), limit))
+
+    def _new_auto(self, auto: AutoUpdates, numbers: UpdatedNumbers, labels: TrainingLabels) -> NewModel:
+        arrays, info, settings = auto.parts()
+        return NewModel(
+            method=self._start.method,
+            values=numbers.values,
+            kind=numbers.kind,
+            thresholds=numbers.thresholds,
+            labels=labels,
+            features=self._features,
+            arrays=arrays,
+            info=info,
+            settings=settings,
+        )
 
     def _new_model(self, numbers: UpdatedNumbers, labels: TrainingLabels) -> NewModel:
         arrays, choices = scaler_parts(self._scaler)

@@ -73,6 +73,11 @@ class Start:
     coef: dict[int, tuple[NDArray[np.float64], float]] = field(default_factory=dict)
     scales: dict[int, tuple[float, ...]] = field(default_factory=dict)
 
+    @property
+    def whole_model(self) -> int | None:
+        """Its id if it has numbers of all photos and is no ridge: it may be one that learns by itself."""
+        return self.model if self.is_blended and self.own is not None and self.own.has.all() else None
+
     def refitted(self, strength: float, calibration: Calibration | None, labels: TrainingLabels) -> "Start":
         """Return the start of further updates after a fit of everything."""
         columns = replace(self.columns, tag_ids=labels.tag_ids)
