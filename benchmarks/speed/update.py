@@ -1,5 +1,8 @@
 """Twenty more photos decided: `Updater.update`, as the review page calls it, beside a fit of everything from scratch.
 
+The second part starts from a trained model of the default method without a race of other methods. It learns by itself,
+or is mixed with a ridge as larger ones are; beside it a training from scratch.
+
 The photos are records without files, with made-up features and tags; all tags of the twenty photos are decided, so that
 every tag changes. The timed step stores the decisions durably, reads all labels, and solves, smooths and calibrates all
 tags. The graph is that of the numbers behind the features, made beforehand.
@@ -7,9 +10,11 @@ tags. The graph is that of the numbers behind the features, made beforehand.
 
 import os
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +26,20 @@ from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
 from tagloom.features import get_descriptor
 from tagloom.graph import NeighborGraph
 from tagloom.methods import RegularizedLeastSquares
-from tagloom.metrics import average_precision
+from tagloom.metrics import average_precision, brier_skill, calibration_error
 from tagloom.solvers import block_cg
-from tagloom.workflow.learners import SMOOTHING
+from tagloom.workflow import training
+from tagloom.workflow.learners import SMOOTHING, get_learner, make_annotator
 from tagloom.workflow.project import Project
+from tagloom.workflow.project_features import load_rows
 from tagloom.workflow.project_update import Updater
 from tagloom.workflow.training_labels import read_labels
 
 TITLE = "Learning from twenty more photos"
 DESCRIPTORS = ("color", "rgb", "correlogram", "edges", "gist", "wavelet")
 SIZES = {"full": [(20_000, 1_000, 100), (20_000, 2_000, 100), (100_000, 2_000, 100)], "quick": [(400, 60, 5)]}
+AUTO_SIZES = {"full": [(5_000, 500, 100), (10_000, 500, 100)], "quick": [(500, 200, 5)]}
+AUTO = "auto"
 N_HIDDEN, N_NEIGHBORS, N_MORE, REPEATS = 8, 15, 20, 3
 ROWS_AT_ONCE = 10_000
 
@@ -150,10 +159,70 @@ def update_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]:
     return case(f"{n} photos, {n_labeled} labelled, {c} tags", {"n": n, "labelled": n_labeled, "d": d}, entries)
 
 
+def auto_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]:
+    """Time one size of a trained model of the default method."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "photos"
+        os.mkdir(root)
+        scene = make_scene(root, n, c, threads)
+        scene.say(n_labeled)
+        with patch.object(training, "make_annotator", _without_race):
+            scene.project.train(AUTO)
+        with ExitStack() as stack:
+            stack.enter_context(scene.project)
+            own, anew, mixed = (stack.enter_context(_updater(scene)) for _ in range(3))
+            mixed._auto = None
+            store, settings = scene.project.store, scene.project.settings
+            with store.lock(), store.cache() as cache:
+                rows = load_rows(store, cache, settings, compute=False)
+            d = rows.X.shape[1]
+
+            def step(updater: Updater, *, more: bool = False, due: bool = False) -> NDArray[np.float32]:
+                if more:
+                    scene.say(N_MORE)
+                if updater._auto is not None:
+                    updater._auto._annotator._n_calibrated = 0 if due else n
+                updater.update()
+                return updater.values
+
+            def scratch() -> NDArray[np.float64]:
+                labels = read_labels(store, rows.ids)
+                return _without_race(get_learner(AUTO), settings, rows.groups).fit(rows.X, labels.Y).probabilities_
+
+            def accuracy(found: NDArray[Any]) -> dict[str, float]:
+                unseen, truth = found[scene.n_said :], scene.truth[scene.n_said :]
+                return {
+                    "MAP, unseen": np.nanmean(average_precision(truth, unseen)),
+                    "Brier skill": brier_skill(truth, unseen, scene.truth[: scene.n_said].mean(axis=0)),
+                    "calibration error, five best": calibration_error(truth, unseen, n_bins=15, entries="best"),
+                }
+
+            contenders = [
+                # Of each round the first one says more; the others learn the same.
+                Local("Updater.update, by auto itself", lambda: step(own, more=True), role="ours"),
+                Local("the same, all probabilities anew", lambda: step(anew, due=True), role="ours"),
+                Local("the same, mixed with a ridge", lambda: step(mixed), role="ours"),
+                Local("trained from scratch", scratch, role="literal", runs=1),
+            ]
+            entries = compare(contenders, accuracy=accuracy, repeats=REPEATS, threads=threads)
+    name = f"a model of auto, {n} photos, {n_labeled} labelled, {c} tags"
+    return case(name, {"n": n, "labelled": n_labeled, "d": d}, entries)
+
+
+def _without_race(*given: Any) -> Any:
+    return make_annotator(*given).set_params(also=())
+
+
+def _updater(scene: Scene) -> Updater:
+    return Updater(scene.project.store, scene.project.settings, graph=scene.graph)
+
+
 def main(argv: list[str] | None = None) -> None:
     arguments = out_parser("update").parse_args(argv)
     sizes = SIZES["quick" if arguments.quick else "full"]
     cases = [update_case(n, n_labeled, c, arguments.threads) for n, n_labeled, c in sizes]
+    of_auto = AUTO_SIZES["quick" if arguments.quick else "full"]
+    cases += [auto_case(n, n_labeled, c, arguments.threads) for n, n_labeled, c in of_auto]
     record("update", TITLE, cases, arguments.out, threads=arguments.threads)
 
 

@@ -71,6 +71,8 @@ def test_without_time_the_tags_that_are_left_are_counted():
     found, n_left = pattern_left_out(search, weightings, members, approximate, go_on=lambda: next(asked))
     assert n_left in (1, 2)
     assert (found != approximate).any(axis=0).sum() == 3 - n_left
+    model = StackModel(search.views, weightings, members)
+    np.testing.assert_allclose(members_left_out(search, model, go_on=lambda: False), approximate, atol=2e-5)
 
 
 def _clusters(n=900, c=6):

@@ -4,6 +4,7 @@ With more labels scores become surer, so that a map learnt from scores of fewer 
 time, left-out scores of all labelled photos are computed anew, and the map with them: in closed form, as in the search.
 """
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ __all__ = ["is_calibration_due", "update_auto"]
 
 #: Labelled photos, in units of those at the last calibration, from which on it is made anew.
 DUE = 1.1
+#: Share of a fit's budget after which left-out scores of tags known on different photos are no longer made exact.
+CALIBRATION_SHARE = 0.3
 
 
 def update_auto(annotator: "AutoAnnotator", Y: LabelMatrix) -> NDArray[np.intp]:
@@ -86,7 +89,8 @@ def _calibrate(annotator: "AutoAnnotator", labels: LabelMatrix, rows: NDArray[np
     annotator._search_rows = compared = _rows_to_compare(rows, annotator.max_search_rows)
     model = annotator._model
     search = Search(annotator._views, model.weightings, labels, compared)
-    deviations = members_left_out(search, model)
+    end = time.perf_counter() + CALIBRATION_SHARE * annotator.budget_seconds
+    deviations = members_left_out(search, model, go_on=lambda: time.perf_counter() < end)
     annotator._express(labels, deviations)
     left_out = annotator._refinement.of_left_out(deviations) + annotator._priors
     annotator._calibrate(labels, left_out, folds_of(annotator._views.plain, labels, compared))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from tagloom.core.labels import known_patterns
+from tagloom.core.labels import UNKNOWN, known_patterns
 from tagloom.tuning._kept_kernels import KeptKernels
 from tagloom.tuning._left_out_scores import prior_shifts
 from tagloom.tuning._photo_views import View
@@ -61,7 +61,7 @@ def pattern_left_out(
     return _by_pattern(search, _kernels(search, weightings, members), approximate, go_on)
 
 
-def members_left_out(search: Search, model: StackModel) -> Floats:
+def members_left_out(search: Search, model: StackModel, *, go_on: Callable[[], bool] = lambda: True) -> Floats:
     """Return the same of members that were chosen before, whatever photos tags are known on.
 
     Parameters
@@ -70,16 +70,18 @@ def members_left_out(search: Search, model: StackModel) -> Floats:
         Labels and labelled photos; it need not have been run.
     model : StackModel
         The members, with kernels that were kept.
+    go_on : callable, optional
+        As for `pattern_left_out`; tags for which there is no time are taken for known on all photos.
     """
     if model.kept is None:
         parts = _kernels(search, model.weightings, model.members)
     else:
         parts = _kept(search, model.kept, model.members)
-    approximate = np.zeros(search.targets.shape)
+    approximate, counts = np.zeros(search.targets.shape), (search.labels != UNKNOWN).sum(axis=0)
     for kernel, influence, ridge, member in parts:
-        approximate += member.factor * _left_out(kernel, influence, search.targets, ridge)
+        approximate += member.factor * _left_out(kernel, influence, search.targets, ridge, counts)
     patterns, _ = known_patterns(search.labels)
-    return approximate if patterns.all() else _by_pattern(search, parts, approximate, lambda: True)[0]
+    return approximate if patterns.all() else _by_pattern(search, parts, approximate, go_on)[0]
 
 
 def _by_pattern(
@@ -94,7 +96,8 @@ def _by_pattern(
         elif len(rows):
             square, entries = np.ix_(rows, rows), np.ix_(rows, tags)
             found[entries] = sum(
-                member.on(tags) * _left_out(kernel[square], influence[square], search.targets[entries], ridge)
+                member.on(tags)
+                * _left_out(kernel[square], influence[square], search.targets[entries], ridge, len(rows))
                 for kernel, influence, ridge, member in parts
             )
     return found, n_left
@@ -132,7 +135,7 @@ def _kept(search: Search, kernels: KeptKernels, members: Sequence[Member]) -> li
     return found
 
 
-def _left_out(kernel: NDArray[Any], influence: NDArray[Any], targets: Floats, ridge: float) -> Floats:
+def _left_out(kernel: NDArray[Any], influence: NDArray[Any], targets: Floats, ridge: float, counts: Any) -> Floats:
     """Return deviations of each photo without its own label, the prior's included; see `left_out_deviations`."""
     system = np.array(kernel, dtype=np.float64)
     system[np.diag_indices(len(system))] += ridge
@@ -143,4 +146,4 @@ def _left_out(kernel: NDArray[Any], influence: NDArray[Any], targets: Floats, ri
     influence = np.asarray(influence, dtype=np.float64)
     own = np.einsum("ij,ji->i", influence @ half.T, half) / np.einsum("ji,ji->i", half, half)
     found = influence @ coefficients - own[:, None] * coefficients
-    return np.asarray(found[:, :-1] + prior_shifts(targets, len(targets)) * found[:, -1:])
+    return np.asarray(found[:, :-1] + prior_shifts(targets, counts) * found[:, -1:])

@@ -136,7 +136,7 @@ def is_quick(shape: tuple[int, ...], known: NDArray[Any], n_labeled: int, n_memb
     """
     n, c = shape
     entries = float(n) * n_labeled
-    solved = float((np.asarray(known, dtype=np.float64) ** 3).sum()) / 6.0
+    solved = float((np.asarray(known, dtype=np.float64) ** 3).sum())
     # Scores of all tags, and at times left-out scores of all labelled photos.
     work = n_members * (entries * (c + n_labeled) + solved)
     return 4.0 * entries * n_members <= MOST_BYTES and work <= MOST_WORK
