@@ -22,6 +22,11 @@ _REPORT_POLICY = """
 document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
 """
+#: Messages go by themselves after five or ten seconds, which may be too soon for a busy machine: they stay.
+LASTING_TOASTS = """
+const real = window.setTimeout;
+window.setTimeout = (work, ms, ...rest) => real(work, ms === 5000 || ms === 10000 ? 1e9 : ms, ...rest);
+"""
 _SHOWN = """(grid) => {
   const frame = grid.getBoundingClientRect();
   return [...grid.querySelectorAll("[data-testid=cell]:not([hidden])")]
@@ -36,9 +41,10 @@ class Server:
     """``tagloom review`` as a process of its own."""
 
     def __init__(self, photos, *, port=0, flags=None):
+        where = [] if port is None else ["--port", str(port)]
         variables = {f"TAGLOOM_{name.upper()}": str(value) for name, value in (flags or {}).items()}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", COMMAND, str(photos), "--no-browser", "--port", str(port)],
+            [sys.executable, "-c", COMMAND, str(photos), "--no-browser", *where],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=os.environ | variables | {"OMP_NUM_THREADS": "1"},

@@ -26,6 +26,11 @@ def tag_id(client, text):
     return next(tag["id"] for tag in client.get("/api/project").json()["tags"] if tag["text"] == text)
 
 
+def undo_next(client):
+    """Undo as the page does: ask what is next, then name it."""
+    return client.post("/api/undo", json={"batch": client.get("/api/history?limit=1").json()["next_undo"]["id"]})
+
+
 def wait_for(check, seconds=20.0):
     end = time.monotonic() + seconds
     while not check():
@@ -137,7 +142,7 @@ def test_decide_undo_redo(client, session):
     assert sorted(has()) == [3, 4]
     assert client.post("/api/decide", json=body).json()["batch"] is None
     assert client.get("/api/history").json()["can_redo"] is False
-    assert client.post("/api/undo", json={}).json()["batch"] == done["batch"]
+    assert undo_next(client).json()["batch"] == done["batch"]
     assert has() == []
     assert client.get("/api/history").json()["can_redo"] is True
     assert client.post("/api/redo", json={}).json()["batch"] == done["batch"]
@@ -147,12 +152,67 @@ def test_decide_undo_redo(client, session):
     assert [batch["kind"] for batch in latest] == ["redo"]
 
 
+def states(session, tags):
+    found = session.project.store.decisions.current(tag_ids=tags)
+    return dict(zip(zip(found.photo_ids.tolist(), found.tag_ids.tolist(), strict=True), found.states, strict=True))
+
+
+def test_several_tags_are_one_action(client, session):
+    tags = [client.post("/api/tags", json={"text": text}).json()["id"] for text in ("one", "two")]
+    body = {"photos": [3, 4, 5], "tags": [tags[0], tags[1], tags[0]], "state": 1, "paired": True}
+    done = client.post("/api/decide", json=body).json()
+    assert done["n"] == 3
+    expected = {(3, tags[0]): 1, (4, tags[1]): 1, (5, tags[0]): 1}
+    assert states(session, tags) == expected
+    (batch,) = client.get("/api/history?limit=1").json()["batches"]
+    assert (batch["id"], batch["n"], batch["label"]) == (done["batch"], 3, "label 3 photos: +one +two")
+    assert client.post("/api/decide", json=body).json()["batch"] is None
+    assert undo_next(client).json()["batch"] == done["batch"]
+    assert states(session, tags) == {}
+
+
+def test_an_undo_takes_back_what_it_names(client, session):
+    tag = client.post("/api/tags", json={"text": "new tag"}).json()["id"]
+    first = client.post("/api/decide", json={"photos": [3], "tags": [tag], "state": 1}).json()["batch"]
+    client.post("/api/decide", json={"photos": [4], "tags": [tag], "state": 1})
+    count = session.project.store.decisions.count()
+    for body in ({}, {"batch": None}, {"batch": "latest"}, {"batch": 10**6}):
+        assert client.post("/api/undo", json=body).status_code == 400
+    assert session.project.store.decisions.count() == count
+    assert client.post("/api/undo", json={"batch": first}).json()["batch"] == first
+    assert states(session, [tag]) == {(4, tag): 1}
+    assert client.post("/api/undo", json={"batch": first}).status_code == 400  # another tab was quicker
+    assert client.post("/api/redo", json={}).json()["batch"] == first
+    assert states(session, [tag]) == {(3, tag): 1, (4, tag): 1}
+
+
+def test_history_says_what_an_undo_would_take_back(client, session):
+    def following():
+        found = client.get("/api/history?limit=1").json()["next_undo"]
+        return found["id"], found["kind"], found["n"], found["is_own"]
+
+    before = session.project.store.decisions.undoable()
+    assert following() == (before.id, "decide", before.n, False)  # made before the review began
+    tag = tag_id(client, "sky")
+    own = client.post("/api/decide", json={"photos": [15, 16], "tags": [tag], "state": 1}).json()["batch"]
+    assert following() == (own, "decide", 2, True)
+    elsewhere = session.project.label([17], add=["sky"]).batch.id
+    assert following() == (elsewhere, "decide", 1, False)
+    undo_next(client)
+    assert following() == (own, "decide", 2, True)
+    renamed = client.post(f"/api/tags/{tag}", json={"rename": "heaven"}).json()["batch"]
+    assert following() == (renamed, "tags", 0, True)
+
+
 @pytest.mark.parametrize(
     "change",
     [
         {"photos": []},
         {"photos": [True]},
-        {"photos": ["1"] * 10_001},
+        {"photos": ["1"] * 100_001},
+        {"paired": 1},
+        {"photos": [1, 2], "paired": True},
+        {"photos": [1], "tags": [1] * 101},
         {"photos": "1;2"},
         {"tags": None},
         {"state": True},
@@ -184,7 +244,7 @@ def test_tags_change(client):
     assert client.post(f"/api/tags/{sky}", json={"merge_into": sea}).status_code == 200
     assert sky not in {tag["id"] for tag in client.get("/api/project").json()["tags"]}
     assert client.post("/api/decide", json={"photos": [1], "tags": [sky], "state": 1}).status_code == 400
-    assert client.post("/api/undo", json={}).status_code == 200
+    assert undo_next(client).status_code == 200
     assert sky in {tag["id"] for tag in client.get("/api/project").json()["tags"]}
     for body in ({}, {"rename": "a", "alias": "b"}, {"rename": 1}, {"parent": "x"}, {"rename": " "}, {"alias": "\x00"}):
         assert client.post(f"/api/tags/{sky}", json=body).status_code == 400
@@ -218,8 +278,22 @@ def test_write(client, photos):
     assert (done["id"], done["state"]) == (job["id"], "done")
     assert len(list(photos.glob("*.xmp"))) == plan["n"]
     assert client.get("/api/write/plan").json()["n"] == 0
-    assert client.post("/api/undo", json={}).status_code == 200
+    assert undo_next(client).status_code == 200
     assert not list(photos.glob("*.xmp"))
+
+
+def test_a_write_is_what_is_undone_next_however_much_was_undone_since(client, photos):
+    client.post("/api/jobs", json={"kind": "write"})
+    wait_for(lambda: client.get("/api/jobs").json()["jobs"][0]["state"] == "done")
+    n_files = len(list(photos.glob("*.xmp")))
+    tag = client.post("/api/tags", json={"text": "new tag"}).json()["id"]
+    for number in range(26):
+        client.post("/api/decide", json={"photos": [1], "tags": [tag], "state": number % 2})
+    for _ in range(26):
+        assert undo_next(client).status_code == 200
+    latest = client.get("/api/history?limit=50").json()
+    assert {batch["kind"] for batch in latest["batches"] if not batch["undone"]} == {"undo"}
+    assert (latest["next_undo"]["kind"], latest["next_undo"]["n_files"]) == ("write", n_files)
 
 
 def test_export_goes_to_its_folder(client, tmp_path):

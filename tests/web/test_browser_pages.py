@@ -144,7 +144,10 @@ def test_markup_is_text(browser, photos):
         assert MARKUP in page.title()
         press(page, "t")
         page.keyboard.type("<img")
-        assert MARKUP in page.wait_for_selector("[data-testid=tag-option]").inner_text()
+        page.wait_for_selector("[data-testid=tag-option]")
+        offered = page.locator("[data-testid=tag-option]").all_inner_texts()
+        assert offered[0] == "New tag “<img”"
+        assert MARKUP in offered[1]
         for path, sign in (
             (f"/tag/{number}", "[data-testid=lens] h1"),
             ("/history", "[data-testid=history] .batch"),

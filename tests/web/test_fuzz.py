@@ -37,9 +37,11 @@ IDS = st.lists(NUMBER, max_size=5)
 BODY = st.one_of(
     JSON,
     st.fixed_dictionaries(
-        {"photos": IDS, "tags": IDS, "state": st.sampled_from([1, 0, -1])}, optional={"origin": JSON}
+        {"photos": IDS, "tags": IDS, "state": st.sampled_from([1, 0, -1])},
+        optional={"origin": JSON, "paired": st.booleans()},
     ),
     st.fixed_dictionaries({"text": st.text(max_size=30)}),
+    st.fixed_dictionaries({"batch": NUMBER}),
     st.dictionaries(st.sampled_from(["rename", "alias", "merge_into", "parent"]), st.one_of(NUMBER, TEXT), max_size=2),
     st.fixed_dictionaries({"kind": st.sampled_from(["export", "", "x"])}, optional={"format": TEXT, "photos": JSON}),
 )

@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -15,6 +17,8 @@ from tagloom.cli.review import serve_project
 from tagloom.exceptions import StoreError, WriteError
 from tagloom.web.server import serve
 from tagloom.workflow.project import Project
+from tagloom.workflow.review_place import remember_port
+from tests.web.conftest import opened
 
 pytestmark = pytest.mark.medium
 
@@ -91,6 +95,54 @@ def test_taken_port(session):
         taken.listen()
         with pytest.raises(WriteError, match="port"):
             serve(session, port=taken.getsockname()[1])
+
+
+@contextlib.contextmanager
+def _served(session, **options):
+    """Serve in a thread; yield the port, and the ports that were told to be taken."""
+    found, moved, ready, stop = [], [], threading.Event(), threading.Event()
+
+    def announce(url):
+        found.append(urlsplit(url).port)
+        ready.set()
+
+    options |= {"ready": announce, "moved": moved.append, "stop": stop}
+    thread = threading.Thread(target=serve, args=(session,), kwargs=options)
+    thread.start()
+    try:
+        assert ready.wait(60)
+        yield found[0], moved
+    finally:
+        stop.set()
+        thread.join(60)
+    assert not thread.is_alive()
+
+
+def test_the_next_review_is_where_the_last_one_was(photos):
+    with opened(photos) as session, _served(session) as (first, moved):
+        assert moved == []
+    with opened(photos) as session:
+        with _served(session) as (again, moved):
+            assert (again, moved) == (first, [])
+        with _served(session, port=0) as (other, moved):
+            assert moved == []
+        with _served(session) as (again, _):  # the last one counts, however it was chosen
+            assert again == other
+
+
+def test_a_taken_port_of_the_last_review_is_told(photos, tmp_path):
+    copy = shutil.copytree(photos, tmp_path / "copy")
+    with opened(photos) as session, _served(session) as (port, _), opened(copy) as other:
+        remember_port(other.project.store, port)
+        with _served(other) as (another, moved):
+            assert another != port
+            assert moved == [port]
+
+
+def test_the_command_says_that_another_port_is_used(session, monkeypatch, capsys):
+    monkeypatch.setattr("tagloom.web.server.serve", lambda session, *, moved, **_: moved(4711))
+    serve_project(session.project, port=None, browser=False)
+    assert "tagloom review --port 4711" in capsys.readouterr().err
 
 
 def test_missing_package_is_told(session, monkeypatch):

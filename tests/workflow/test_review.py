@@ -181,7 +181,9 @@ def test_decisions_and_their_undo(session):
 
 def test_too_many_pairs(session):
     with pytest.raises(InvalidInputError, match="pairs"):
-        session.decide([1] * 10_001, [1], 1)
+        session.decide([1] * 100_001, [1], 1)
+    with pytest.raises(InvalidInputError, match="pairs"):
+        session.decide([1] * 100_001, [1] * 100_001, 1, paired=True)
     with pytest.raises(InvalidInputError, match="pairs"):
         session.decide([], [1], 1)
 

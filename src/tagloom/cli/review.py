@@ -22,7 +22,15 @@ def review(
             help="The photos' folder or the project's. Default: the current folder or the nearest one above it.",
         ),
     ] = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 0,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            min=0,
+            max=65535,
+            help="The port; 0 takes a free one. Default: the project's last one, if it is free.",
+        ),
+    ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address, and open nothing.")] = False,
     verbose: Verbose = False,
 ) -> None:
@@ -39,7 +47,7 @@ def review(
         serve_project(found, port=port, browser=not no_browser)
 
 
-def serve_project(project: "Project", *, port: int, browser: bool) -> None:
+def serve_project(project: "Project", *, port: int | None, browser: bool) -> None:
     """Serve the review page of a project until Ctrl-C or SIGTERM."""
     from tagloom.cli.console import print_note
     from tagloom.cli.projects import who
@@ -57,7 +65,7 @@ def serve_project(project: "Project", *, port: int, browser: bool) -> None:
     with ReviewSession(
         project, who=who(), exports=Path.cwd() / "tagloom-exports", make_learner=lambda: ProjectLearner(project)
     ) as session:
-        serve(session, port=port, ready=lambda address: _announce(address, browser))
+        serve(session, port=port, ready=lambda address: _announce(address, browser), moved=_moved)
         print_note("the review has ended; everything that was decided is stored")
 
 
@@ -72,3 +80,12 @@ def _announce(address: str, browser: bool) -> None:
     print_note("the review page is open at this address, for this machine alone; Ctrl-C ends it")
     if browser:
         webbrowser.open(address)
+
+
+def _moved(port: int) -> None:
+    from tagloom.cli.console import print_note
+
+    print_note(
+        f"port {port} of this project's last review is taken, so another one is used; decisions that a tab of that "
+        f"review still keeps are sent by: tagloom review --port {port}, once it is free"
+    )

@@ -11,9 +11,23 @@ from starlette.responses import Response
 from tagloom.web.answers import RequestError
 from tagloom.web.security import LONGEST_BODY
 from tagloom.workflow.review import ReviewSession
+from tagloom.workflow.review_place import project_identity
 
-__all__ = ["choice", "get", "id_list", "parameters", "post", "session_of", "text", "whole_number"]
+__all__ = [
+    "PROJECT_HEADER",
+    "check_project",
+    "choice",
+    "get",
+    "id_list",
+    "identity_of",
+    "parameters",
+    "post",
+    "session_of",
+    "text",
+    "whole_number",
+]
 
+PROJECT_HEADER = "X-Tagloom-Project"
 LARGEST = 2**31 - 1
 LONGEST_TEXT = 1_000
 _N_DIGITS = 10
@@ -28,6 +42,35 @@ def session_of(request: Request) -> ReviewSession:
     return session
 
 
+def identity_of(request: Request) -> str:
+    """Return what tells the project that is reviewed here from others (see `project_identity`)."""
+    state = request.app.state
+    if not hasattr(state, "identity"):
+        state.identity = project_identity(session_of(request).project.store)
+    identity: str = state.identity
+    return identity
+
+
+def check_project(request: Request, named: str | None = None) -> None:
+    """Refuse a request of a page that belongs to another project than the one that is reviewed here now.
+
+    Tabs outlive the server: what one of them kept while the server was away must not reach whatever comes next at this
+    port. A request that names no project is no page's, and is let through.
+
+    Parameters
+    ----------
+    request : Request
+        The request; a page names its project in the header `PROJECT_HEADER`.
+    named : str, optional
+        The project, where a header cannot be sent.
+    """
+    named = request.headers.get(PROJECT_HEADER) if named is None else named
+    if named is not None and named != identity_of(request):
+        name = session_of(request).project.root.name
+        shown = name.encode("utf-8", errors="replace").decode("utf-8")
+        raise RequestError(f"another project is reviewed here now ({shown}); this page belongs to an earlier one", 412)
+
+
 def get(work: Callable[[Request], Response], *, limiter: CapacityLimiter | None = None) -> Endpoint:
     """Make a route of a function that reads: it runs in a thread.
 
@@ -40,6 +83,7 @@ def get(work: Callable[[Request], Response], *, limiter: CapacityLimiter | None 
     """
 
     async def endpoint(request: Request) -> Response:
+        check_project(request)
         return await to_thread.run_sync(work, request, limiter=limiter)
 
     endpoint.__name__ = work.__name__
@@ -58,6 +102,7 @@ def post(*fields: str) -> Callable[[Callable[[Request, Body], Response]], Endpoi
     def decorate(work: Callable[[Request, Body], Response]) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             parameters(request, ())
+            check_project(request)
             body = await _body(request)
             unknown = sorted(set(body) - set(fields))
             if unknown:

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from tagloom.web.requests import parameters, session_of
+from tagloom.web.requests import check_project, parameters, session_of
 from tagloom.workflow.review_events import EventHub, ReviewEvent
 
 __all__ = ["ALIVE_SECONDS", "ROUTES"]
@@ -19,7 +19,8 @@ _LONGEST_ID = 64
 
 async def events(request: Request) -> Response:
     """Send events until the page or the server goes away."""
-    parameters(request, ())
+    # A browser sends no headers of ours with this request: the project is a parameter.
+    check_project(request, parameters(request, ("project",)).get("project"))
     last = request.headers.get("last-event-id")
     stream = _stream(session_of(request).events, last[:_LONGEST_ID] if last else None)
     return StreamingResponse(stream, media_type="text/event-stream")

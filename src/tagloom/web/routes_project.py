@@ -7,12 +7,24 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tagloom.web.answers import RequestError, json_answer
-from tagloom.web.requests import Body, choice, get, id_list, parameters, post, session_of, text, whole_number
+from tagloom.web.requests import (
+    Body,
+    choice,
+    get,
+    id_list,
+    identity_of,
+    parameters,
+    post,
+    session_of,
+    text,
+    whole_number,
+)
 from tagloom.workflow.review_jobs import JOB_KINDS
 
 __all__ = ["ROUTES"]
 
 N_PHOTOS = 10_000
+N_DECIDED = 100_000
 N_TAGS = 100
 N_HISTORY = 1_000
 _TAG_CHANGES = ("rename", "alias", "merge_into", "parent")
@@ -22,7 +34,7 @@ _TAG_CHANGES = ("rename", "alias", "merge_into", "parent")
 def project(request: Request) -> Response:
     """Return the project: tags, folders, progress."""
     parameters(request, ())
-    return json_answer(session_of(request).overview())
+    return json_answer({"id": identity_of(request), **session_of(request).overview()})
 
 
 @get
@@ -46,14 +58,15 @@ def write_plan(request: Request) -> Response:
     return json_answer(session_of(request).write_plan())
 
 
-@post("photos", "tags", "state", "origin")
+@post("photos", "tags", "state", "origin", "paired")
 def decide(request: Request, body: Body) -> Response:
-    """Decide tags of photos."""
-    photos = id_list(body.get("photos"), "photos", most=N_PHOTOS)
-    tags = id_list(body.get("tags"), "tags", most=N_TAGS)
+    """Decide tags of photos: each of all, or side by side one of each."""
+    paired = choice(body.get("paired", False), "paired", (True, False))
+    photos = id_list(body.get("photos"), "photos", most=N_DECIDED)
+    tags = id_list(body.get("tags"), "tags", most=N_DECIDED if paired else N_TAGS)
     state = choice(body.get("state"), "state", (1, 0, -1))
     origin = choice(body.get("origin", "human"), "origin", ("human", "suggested"))
-    return json_answer(session_of(request).decide(photos, tags, state, origin=origin))
+    return json_answer(session_of(request).decide(photos, tags, state, origin=origin, paired=paired))
 
 
 @post("text")
@@ -76,10 +89,10 @@ def change_tag(request: Request, body: Body) -> Response:
     return json_answer(session_of(request).change_tag(tag, what, value))
 
 
-@post()
-def undo(request: Request, body: Body) -> Response:  # noqa: ARG001
-    """Take back the latest action."""
-    return json_answer(session_of(request).undo())
+@post("batch")
+def undo(request: Request, body: Body) -> Response:
+    """Take back the action that is named, and no other that was done meanwhile."""
+    return json_answer(session_of(request).undo(whole_number(body.get("batch"), "batch")))
 
 
 @post()

@@ -13,6 +13,7 @@ import uvicorn
 from tagloom.exceptions import InvalidInputError, WriteError
 from tagloom.web.app import make_app
 from tagloom.workflow.review import ReviewSession
+from tagloom.workflow.review_place import last_port, remember_port
 
 __all__ = ["HOST", "serve"]
 
@@ -50,8 +51,9 @@ class _Server(uvicorn.Server):
 def serve(
     session: ReviewSession,
     *,
-    port: int = 0,
+    port: int | None = None,
     ready: Callable[[str], None] | None = None,
+    moved: Callable[[int], None] | None = None,
     stop: threading.Event | None = None,
 ) -> None:
     """Serve the page until the process is told to end.
@@ -60,22 +62,27 @@ def serve(
     ----------
     session : ReviewSession
         What the page is about; it stays the caller's to close.
-    port : int, default=0
-        The port; 0 takes a free one.
+    port : int, optional
+        The port; 0 takes a free one. Default: that of the project's last review, where tabs may hold decisions that
+        were not sent, or a free one if it is taken.
     ready : callable, optional
         Gets the address of the page, with its token, when the server listens.
+    moved : callable, optional
+        Gets the port of the last review where that is taken, before ``ready``.
     stop : Event, optional
         Ends the server when it is set, for callers in another thread than the main one.
 
     Raises
     ------
     WriteError
-        If the port is taken.
+        If the port that was asked for is taken.
     """
-    if not 0 <= port <= 65_535:
+    if port is not None and not 0 <= port <= 65_535:
         raise InvalidInputError(f"port must be from 0 to 65535, got {port}")
-    with _listen(port) as listening:
+    store = session.project.store
+    with _listen_again(last_port(store), moved) if port is None else _listen(port) as listening:
         number = int(listening.getsockname()[1])
+        remember_port(store, number)
         token = secrets.token_urlsafe(32)
         app = make_app(session, token=token, host=HOST, port=number)
         config = uvicorn.Config(
@@ -111,6 +118,18 @@ async def _run(
             break
         await asyncio.sleep(0.05)
     await task
+
+
+def _listen_again(port: int, moved: Callable[[int], None] | None) -> socket.socket:
+    """Listen where the last review did, or at a free port."""
+    try:
+        return _listen(port)
+    except WriteError:
+        if not port:
+            raise
+        if moved is not None:
+            moved(port)
+        return _listen(0)
 
 
 def _listen(port: int) -> socket.socket:

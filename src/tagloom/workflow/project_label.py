@@ -12,7 +12,7 @@ from tagloom.workflow.project_results import Result
 if TYPE_CHECKING:
     from tagloom.store.decisions import Batch, Origin
 
-__all__ = ["LabelResult", "label"]
+__all__ = ["LabelResult", "label", "label_pairs"]
 
 _N_SHOWN = 3
 
@@ -81,8 +81,8 @@ def label(
     with store.transaction():
         ids = find_photo_ids(store, photos, base=base)
         created = tuple(text for text, tag in zip(wanted[1], store.tags.numbers(wanted[1]), strict=True) if tag == 0)
-        if created and not create:
-            find_tag_ids(store, created)
+        if wanted[1] and not create:
+            find_tag_ids(store, wanted[1], in_use=True)
         tags = {
             state: store.tags.numbers(texts, make=True) if state == 1 else find_tag_ids(store, texts)
             for state, texts in wanted.items()
@@ -100,6 +100,44 @@ def label(
         )
     found = None if batch is None else store.decisions.batch(batch)
     return LabelResult(batch=found, n_photos=len(ids), n_decisions=found.n if found else 0, created=created)
+
+
+def label_pairs(
+    store: ProjectStore,
+    photo_ids: Sequence[int],
+    tag_ids: Sequence[int],
+    state: int,
+    *,
+    who: str = "",
+    origin: "Origin" = "human",
+) -> LabelResult:
+    """Decide one tag of each photo, another one of each perhaps, as one action.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    photo_ids, tag_ids : sequence of int
+        Side by side, equally long.
+    state : {1, 0, -1}
+        The photos have these tags, have them not, or what was said is taken back.
+    who, origin : str
+        As of `label`.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are not as many tags as photos, or one of them does not exist.
+    """
+    if len(photo_ids) != len(tag_ids):
+        raise InvalidInputError(f"expected a tag for each of {len(photo_ids)} photos, got {len(tag_ids)}")
+    n_photos = len(set(photo_ids))
+    said = {state: store.tags.texts(list(dict.fromkeys(tag_ids)))}
+    batch = store.decisions.decide(
+        photo_ids, tag_ids, [state], origin=origin, who=who, label=_summary(said, n_photos), skip_same=True
+    )
+    found = None if batch is None else store.decisions.batch(batch)
+    return LabelResult(batch=found, n_photos=n_photos, n_decisions=found.n if found else 0)
 
 
 def _texts(tags: str | Sequence[str]) -> list[str]:

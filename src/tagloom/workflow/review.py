@@ -19,6 +19,7 @@ from tagloom.store.project import ProjectStore
 from tagloom.workflow.choice_features import KeptFeatures, load_choice_features
 from tagloom.workflow.photo_choice import Features
 from tagloom.workflow.project import Project
+from tagloom.workflow.project_label import label_pairs
 from tagloom.workflow.review_jobs import Job
 from tagloom.workflow.review_learning import Learner
 from tagloom.workflow.review_live import LiveReview
@@ -30,7 +31,7 @@ from tagloom.workflow.stored_graph import graph_of_model
 
 __all__ = ["NothingToUndoError", "ReviewSession"]
 
-N_PAIRS = 10_000
+N_PAIRS = 100_000
 N_HISTORY = 20
 _LONGEST_PAUSE = 60.0
 _COMPARED = {"default", "deep"}
@@ -85,6 +86,7 @@ class ReviewSession(LiveReview):
         self._who = who
         self._exports = None if exports is None else Path(exports)
         self._undo_lock = threading.Lock()
+        self._made: set[int] = set()
         self._pace: deque[tuple[float, int]] = deque(maxlen=_N_PACE)
         self._features = KeptFeatures(self._load_features)
         super().__init__(project, make_learner=make_learner, with_looks=with_looks)
@@ -185,10 +187,10 @@ class ReviewSession(LiveReview):
         }
 
     def history(self, limit: int = 50) -> dict[str, Any]:
-        """Return the latest actions, and whether there is anything to take back or to bring back."""
+        """Return the latest actions, what an undo would take back, and whether there is anything to bring back."""
         can_undo, can_redo = self.reader.can_turn()
         batches = [batch_view(batch) for batch in self.project.history(limit)]
-        return {"batches": batches, "can_undo": can_undo, "can_redo": can_redo}
+        return {"batches": batches, "can_undo": can_undo, "can_redo": can_redo, "next_undo": self._next_undo()}
 
     def write_plan(self) -> dict[str, Any]:
         """Return what writing keywords would do to which files; nothing is written."""
@@ -198,20 +200,28 @@ class ReviewSession(LiveReview):
     # what is done ----------------------------------------------------------------------------------------------
 
     def decide(
-        self, photos: Sequence[int], tags: Sequence[int], state: int, *, origin: Origin = "human"
+        self,
+        photos: Sequence[int],
+        tags: Sequence[int],
+        state: int,
+        *,
+        origin: Origin = "human",
+        paired: bool = False,
     ) -> dict[str, Any]:
-        """Say of photos that they have tags (1), have them not (0), or that nothing is said (-1).
+        """Say of photos that they have tags (1), have them not (0), or that nothing is said (-1): one action.
 
         Parameters
         ----------
         photos, tags : sequence of int
-            Ids, of at most 10,000 pairs.
+            Ids, of at most 100,000 pairs.
         state : {1, 0, -1}
             What is said.
         origin : {"human", "suggested"}, default="human"
             "suggested" is a suggestion that was accepted or refused.
+        paired : bool, default=False
+            Whether photos and tags stand side by side; otherwise every tag is about every photo.
         """
-        n_pairs = len(photos) * len(tags)
+        n_pairs = max(len(photos), len(tags)) if paired else len(photos) * len(tags)
         if not 1 <= n_pairs <= N_PAIRS:
             raise InvalidInputError(f"expected from 1 to {N_PAIRS} pairs of photo and tag at once, got {n_pairs}")
         if origin not in ("human", "suggested"):
@@ -219,12 +229,16 @@ class ReviewSession(LiveReview):
         if state not in (1, 0, -1):
             raise InvalidInputError(f"state must be 1, 0 or -1, got {state!r}")
         self.photos.rows(photos)
-        texts = [self.tag(tag).text for tag in tags]
-        said = {"add" if state == 1 else "remove" if state == 0 else "clear": texts}
-        result = self.project.label(list(photos), who=self._who, origin=origin, create=False, **said)
+        texts = [self.tag(tag).text for tag in dict.fromkeys(tags)]
+        if paired:
+            result = label_pairs(self.project.store, photos, tags, state, who=self._who, origin=origin)
+        else:
+            said = {"add" if state == 1 else "remove" if state == 0 else "clear": texts}
+            # The tags are there, if only since a moment ago; `create=False` wants some of which something stands.
+            result = self.project.label(list(photos), who=self._who, origin=origin, create=True, **said)
         self._pace.append((time.monotonic(), len(photos)))
+        batch = self._made_here(None if result.batch is None else result.batch.id)
         self.sync()
-        batch = None if result.batch is None else result.batch.id
         return {"batch": batch, "n": result.n_decisions, "version": self.state.version}
 
     def add_tag(self, text: str) -> dict[str, Any]:
@@ -259,13 +273,13 @@ class ReviewSession(LiveReview):
             "merge_into": lambda: tags.merge(tag, int(value), who=self._who),
             "parent": lambda: tags.imply(tag, int(value), who=self._who),
         }
-        batch = verbs[what]()
+        batch = self._made_here(verbs[what]())
         self.sync()
         return {"batch": batch, "version": self.state.version}
 
-    def undo(self) -> dict[str, Any]:
-        """Take back the latest action."""
-        return self._turn("undo")
+    def undo(self, batch: int | None = None) -> dict[str, Any]:
+        """Take back an action, by default the latest one."""
+        return self._turn("undo", batch)
 
     def redo(self) -> dict[str, Any]:
         """Bring back what was taken back last."""
@@ -290,9 +304,24 @@ class ReviewSession(LiveReview):
         finally:
             self.alone.release()
 
-    def _turn(self, verb: str) -> dict[str, Any]:
+    def _made_here(self, batch: int | None) -> int | None:
+        if batch is not None:
+            self._made.add(batch)
+        return batch
+
+    def _next_undo(self) -> dict[str, Any] | None:
+        """Return what an undo would take back: how much it is, and whether it was done in this review."""
+        store = self.project.store
+        found = store.decisions.undoable()
+        if found is None:
+            return None
+        n_files = len(store.writes.entries(batch=found.id, state="done")) if found.kind == "write" else 0
+        return {**batch_view(found), "n_files": n_files, "is_own": found.id in self._made}
+
+    def _turn(self, verb: str, batch: int | None = None) -> dict[str, Any]:
+        turn = self.project.undo if verb == "undo" else self.project.redo
         with self._undo_lock:  # the project's lock tells processes apart, not threads
-            result = self.project.undo(who=self._who) if verb == "undo" else self.project.redo(who=self._who)
+            result = turn(batch, who=self._who)
         if result.batch is None:
             raise NothingToUndoError(f"there is nothing to {verb}")
         self.sync()

@@ -168,6 +168,7 @@ class LiveReview:
         if self._with_looks:
             self._look_due.set()
         self.events.publish("learned", {"version": version, "tags": tags, "seconds": 0.0})
+        self.events.publish("reset", {})  # whatever a page holds of a photo, its picture too, may be another one now
 
     def _watch(self) -> None:
         """Look once a second whether another process has changed the project."""

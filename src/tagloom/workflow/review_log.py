@@ -97,7 +97,7 @@ class ProjectReader:
     def can_turn(self) -> tuple[bool, bool]:
         """Tell whether there is anything to take back, and anything to bring back."""
         with self._main.reading() as connection:
-            return find_undoable(connection) is not None, find_redoable(connection) is not None
+            return find_undoable(connection) is not None, find_redoable(connection, writes=False) is not None
 
     def thumbnail(self, content_hash: str) -> bytes | None:
         """Return the WebP thumbnail of a content, or None."""

@@ -13,12 +13,29 @@ export class OfflineError extends Error {}
 
 const UNREACHABLE = new Set([502, 503, 504]);
 const FORBIDDEN = 403;
+const OTHER_PROJECT = 412;
 const EARLIER = "This page belongs to an earlier start of tagloom review: open the address that it printed now.";
 
+let project = null;
+
+/**
+ * From now on every request names this project: a server that reviews another one by then refuses it.
+ * @param {string} id
+ */
+export function bind(id) {
+  project ??= id;
+}
+
+/** @param {unknown} error @returns {boolean} whether another project is reviewed at this address now */
+export function isForeign(error) {
+  return error instanceof ApiError && error.status === OTHER_PROJECT;
+}
+
 async function request(path, init = {}) {
+  const headers = { ...init.headers, ...(project === null ? {} : { "X-Tagloom-Project": project }) };
   let response;
   try {
-    response = await fetch(path, { credentials: "same-origin", ...init });
+    response = await fetch(path, { credentials: "same-origin", ...init, headers });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new OfflineError("The server does not answer.");

@@ -5,8 +5,10 @@ import { redo, undo } from "./decide.js";
 import { dialogIsOpen } from "./dialog.js";
 import { h, isTyping } from "./dom.js";
 import { listen } from "./events.js";
+import { focusPage } from "./focus.js";
 import { openHelp } from "./help.js";
-import { outbox } from "./outbox.js";
+import { keptOfOthers, outbox } from "./outbox.js";
+import { plural } from "./format.js";
 import { firstPaint } from "./photo-list.js";
 import { GridPage } from "./page-grid.js";
 import { go, start } from "./router.js";
@@ -77,9 +79,16 @@ const everywhere = {
 function startKeys() {
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || dialogIsOpen() || isTyping(event.target)) return;
+    // With these held, keys belong to the browser: Alt ← is its way back.
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     if (current?.key?.(event)) event.preventDefault();
   });
-  startShortcuts((name) => current?.actions[name] ?? everywhere[name]);
+  startShortcuts((name) => current?.actions[name] ?? everywhere[name], focusPage);
+  // The address holds the filters after its #: the link must not change them.
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    focusPage();
+  });
 }
 
 function preload() {
@@ -104,6 +113,11 @@ async function begin() {
   }
   outbox.flush();
   listen();
+  for (const { name, n } of keptOfOthers())
+    toast(
+      `${plural(n, "decision")} of “${name}” ${n === 1 ? "is" : "are"} kept in this tab, ` +
+        "and sent when that project is reviewed at this address again.",
+    );
   bar.jobs.load();
   preload();
 }

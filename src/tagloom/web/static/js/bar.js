@@ -62,7 +62,7 @@ export class Bar {
     store.addEventListener("progress", () => this.#drawProgress());
     store.addEventListener("link", ({ detail }) => ((this.link = detail), this.#drawBanner()));
     outbox.addEventListener("change", () => this.#drawBanner());
-    this.link = { on: true, why: null };
+    this.link = { on: true, why: null, isForeign: false };
   }
 
   #search() {
@@ -75,7 +75,12 @@ export class Bar {
       "data-testid": "search",
       on: {
         input: () => this.#searchSoon(),
-        keydown: (event) => event.key === "Enter" && (event.preventDefault(), this.#find(true)),
+        keydown: (event) => {
+          if (event.key === "Enter") {
+            event.preventDefault();
+            this.#find(true);
+          } else if (event.key === "Escape") this.#giveUp();
+        },
       },
     });
     return h(
@@ -116,13 +121,19 @@ export class Bar {
     go("/", { query, replace: now.page === "grid" });
   }
 
+  /** What stands in the box is again what is searched for. */
+  #giveUp() {
+    clearTimeout(this.#timer);
+    this.search.value = searched(place());
+  }
+
   /** @param {import("./router.js").Place} now */
   show(now) {
     for (const [page, link] of this.links) {
       if (page === now.page || (page === "grid" && now.page === "photo")) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    if (document.activeElement !== this.search) this.search.value = now.page === "grid" ? (now.query.q ?? "") : "";
+    if (document.activeElement !== this.search) this.search.value = searched(now);
     this.links.get("lens").setAttribute("href", lensPath());
   }
 
@@ -157,12 +168,23 @@ export class Bar {
     const isAway = !this.link.on || outbox.trouble !== null;
     this.banner.hidden = !isAway;
     if (!isAway) return;
+    const why = this.link.why ?? outbox.trouble ?? "The server does not answer.";
+    const isForeign = outbox.isForeign || this.link.isForeign;
+    const back = isForeign ? `“${store.project.name}” is reviewed here again` : "it is back";
     const kept = n
-      ? `${plural(n, "decision is", "decisions are")} kept here and will be sent when it is back.`
-      : "Trying again…";
-    this.banner.replaceChildren(
-      h("span", { text: this.link.why ?? outbox.trouble ?? "The server does not answer." }),
-      h("span", { text: kept }),
-    );
+      ? `${plural(n, "decision is", "decisions are")} kept here and will be sent when ${back}.`
+      : isForeign
+        ? "Load the page again to go there."
+        : "Trying again…";
+    this.banner.replaceChildren(h("span", { text: sentence(why) }), h("span", { text: kept }));
   }
+}
+
+function searched(now) {
+  return now.page === "grid" ? (now.query.q ?? "") : "";
+}
+
+function sentence(text) {
+  const words = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(words) ? words : `${words}.`;
 }

@@ -26,14 +26,16 @@ export function addTagTo(photos) {
 /** Go through the tags of a selection. @param {number[]} photos @returns {Promise<void>} */
 export async function bulkEdit(photos) {
   const cells = (await Promise.all(photos.slice(0, MOST_READ).map((id) => store.cell(id)))).filter(Boolean);
-  return openDialog(
+  const rows = new Map();
+  const redraw = () => rows.forEach((row) => row.draw());
+  store.addEventListener("cells", redraw);
+  await openDialog(
     `Tags of ${plural(photos.length, "photo")}`,
     () => {
       const list = h("ul", { class: "bulk-list" });
-      const rows = new Map();
       const add = (tag) => {
         if (!rows.has(tag)) rows.set(tag, bulkRow(tag, photos, cells));
-        list.prepend(rows.get(tag));
+        list.prepend(rows.get(tag).node);
       };
       for (const tag of commonTags(cells).reverse()) add(tag);
       const box = new TagBox({
@@ -55,6 +57,7 @@ export async function bulkEdit(photos) {
     },
     { testid: "bulk" },
   );
+  store.removeEventListener("cells", redraw);
 }
 
 function commonTags(cells) {
@@ -74,9 +77,9 @@ function bulkRow(tag, photos, cells) {
     const open = now.filter((cell) => cell.suggested.some(([other]) => other === tag)).length;
     state.textContent = `on ${yes} of ${now.length}${open ? `, suggested on ${open}` : ""}`;
   };
-  const act = (value) => () => (decide(photos, [tag], value), draw());
+  const act = (value) => () => decide(photos, [tag], value);
   draw();
-  return h(
+  const node = h(
     "li",
     {},
     h("span", { class: "bulk-name" }, h("span", { text: store.tagText(tag) }), state),
@@ -84,4 +87,5 @@ function bulkRow(tag, photos, cells) {
     button("On none", act(0), { icon: "cross" }),
     button("Leave open", act(-1), { kind: "plain" }),
   );
+  return { node, draw };
 }

@@ -3,48 +3,87 @@
 import { ApiError, get, post } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { button, h } from "./dom.js";
-import { plural } from "./format.js";
+import { count, moment, plural } from "./format.js";
 import { outbox } from "./outbox.js";
 import { store } from "./state.js";
 import { complain, dropOffers, speak, toast } from "./toast.js";
 
-const PAIRS_PER_BATCH = 10000;
+const MOST_PAIRS = 100000;
+const MOST_CHARACTERS = 1000000;
+/** Decisions in one action above which a key alone does not undo it. */
+const LARGE = 50;
+const TAKEN_BACK = "Taken back before it was sent.";
 const VERBS = { 1: "Accepted", 0: "Rejected", "-1": "Opened again" };
 
 /**
- * Decide tags of photos.
+ * Decide tags of photos, as one action.
  * @param {Iterable<number>} photos
  * @param {number[]} tags
  * @param {1 | 0 | -1} state
  * @param {"human" | "suggested"} [origin]
+ * @returns {boolean} whether it was done
  */
 export function decide(photos, tags, state, origin = "human") {
   const all = [...new Set(photos)];
-  if (!all.length || !tags.length) return;
-  const step = Math.floor(PAIRS_PER_BATCH / tags.length);
-  for (let start = 0; start < all.length; start += step)
-    outbox.push({ photos: all.slice(start, start + step), tags, state, origin });
+  if (!all.length || !tags.length) return false;
   const words = tags.map((tag) => store.tagText(tag)).join(", ");
   const said = `${VERBS[state]} ${words}${all.length > 1 ? ` on ${plural(all.length, "photo")}` : ""}`;
-  if (all.length > 1) toast(said, { action: { label: "Undo", run: undo } });
-  else speak(said);
+  return send({ photos: all, tags, state, origin }, said);
 }
 
+function send(decision, said, isShown = decision.photos.length > 1) {
+  const { photos, tags, paired } = decision;
+  const n = paired ? photos.length : photos.length * tags.length;
+  if (n > MOST_PAIRS || JSON.stringify(decision).length > MOST_CHARACTERS) {
+    toast(`${plural(n, "decision")} at once are too many, so none was made. Choose fewer photos.`, { bad: true });
+    return false;
+  }
+  outbox.push(decision);
+  if (isShown) toast(said, { action: { label: "Undo", run: () => undoThis(decision) } });
+  else speak(said);
+  return true;
+}
+
+let isReading = false;
+
 /**
- * Decide the best open suggestion of each photo; says so where there is none.
+ * Decide the best open suggestion of each photo, as one action; says so where there is none. What is suggested for
+ * photos that have not been on the screen is read first.
  * @param {number[]} photos
  * @param {1 | 0} state
- * @returns {boolean} whether there was anything to decide
+ * @returns {boolean | Promise<boolean>} whether there was anything to decide
  */
 export function decideBest(photos, state) {
-  const byTag = new Map();
-  for (const id of photos) {
-    const best = store.cells.get(id)?.suggested[0]?.[0];
-    if (best !== undefined) byTag.set(best, [...(byTag.get(best) ?? []), id]);
+  if (photos.every((id) => store.cells.has(id))) return decideBestOf(photos, store.cells, state);
+  return isReading ? false : readAndDecideBest(photos, state);
+}
+
+async function readAndDecideBest(photos, state) {
+  isReading = true;
+  try {
+    return decideBestOf(photos, await store.cellsOf(photos), state);
+  } catch (error) {
+    complain(error);
+    return false;
+  } finally {
+    isReading = false;
   }
-  for (const [tag, ids] of byTag) decide(ids, [tag], state, "suggested");
-  if (!byTag.size) toast("Nothing is suggested here. Press t to add a tag.");
-  return byTag.size > 0;
+}
+
+function decideBestOf(photos, cells, state) {
+  const chosen = photos.filter((id) => cells.get(id)?.suggested.length);
+  if (!chosen.length) {
+    toast("Nothing is suggested here. Press t to add a tag.");
+    return false;
+  }
+  const tags = chosen.map((id) => cells.get(id).suggested[0][0]);
+  const distinct = [...new Set(tags)];
+  const what = distinct.length > 1 ? "the best suggestion" : store.tagText(distinct[0]);
+  const left = photos.length - chosen.length;
+  const where = photos.length > 1 ? ` on ${plural(chosen.length, "photo")}` : "";
+  const rest = left ? `; nothing is suggested for ${count(left)} more` : "";
+  const said = `${VERBS[state]} ${what}${where}${rest}`;
+  return send({ photos: chosen, tags, state, origin: "suggested", paired: true }, said, photos.length > 1);
 }
 
 /** Mark the moment of a key press and of the paint that shows its effect, for the browser's performance API. */
@@ -57,43 +96,64 @@ export function markPaint() {
   });
 }
 
-/** Undo the latest batch. */
-export async function undo() {
-  dropOffers();
-  if (outbox.takeBack()) return toast("Taken back before it was sent.");
-  await outbox.settled();
-  if (await mayUndo()) await step("undo", "Undone");
+let turn = Promise.resolve();
+
+/** One after the other: what the second press undoes is known when the first one is done. */
+function inTurn(work) {
+  turn = turn.then(work).catch(complain);
+  return turn;
 }
 
-/** Ask before files are put back: an undo of a key press too many must not reach the sidecars. */
-async function mayUndo() {
-  let latest;
-  try {
-    const { batches } = await get("/api/history?limit=50");
-    latest = batches.find((batch) => !batch.undone && !["undo", "redo"].includes(batch.kind));
-  } catch (error) {
-    complain(error);
-    return false;
-  }
-  if (latest?.kind !== "write") return true;
-  return openDialog("Put the files back?", (close) => ({
-    body: [h("p", { text: `The latest action is “${latest.label}”. Undoing it puts every file back, byte for byte.` })],
+/** Undo the latest action; what was not done here, is large or touches files is asked about. */
+export function undo() {
+  return inTurn(async () => {
+    dropOffers();
+    if (outbox.takeBack()) return toast(TAKEN_BACK);
+    await outbox.settled();
+    const { next_undo: next } = await get("/api/history?limit=1");
+    if (next === null) return toast("There is nothing to undo.");
+    if (await mayUndo(next)) await step("undo", "Undone", { batch: next.id });
+  });
+}
+
+/** Undo one decision of this page, whatever was done since. */
+function undoThis(decision) {
+  return inTurn(async () => {
+    if (outbox.takeBack(decision)) return toast(TAKEN_BACK);
+    await outbox.settled();
+    const batch = store.batchOf(decision);
+    if (batch) await step("undo", "Undone", { batch });
+    else if (outbox.takeBack(decision)) toast(TAKEN_BACK);
+    else toast("It changed nothing: there is nothing to undo.");
+  });
+}
+
+/** Ask before files are put back, and before more is undone than a key press too many may undo. */
+function mayUndo(next) {
+  const isWrite = next.kind === "write";
+  if (next.kind === "decide" && next.is_own && next.n <= LARGE) return true;
+  const size = isWrite ? plural(next.n_files, "file") : plural(next.n, "decision");
+  const words = isWrite ? "Undoing it puts every file back, byte for byte." : "All of it is undone at once.";
+  const elsewhere = next.is_own || isWrite ? "" : " It was not made in this review.";
+  const latest = `The latest action is “${next.label}” (${size}, ${moment(next.at)}).`;
+  return openDialog(isWrite ? "Put the files back?" : "Undo this action?", (close) => ({
+    body: [h("p", { "data-testid": "undo-what", text: latest }), h("p", { text: words + elsewhere })],
     foot: [
       button("Cancel", () => close(false)),
-      button("Put back", () => close(true), { kind: "primary", icon: "undo", testid: "confirm" }),
+      button(isWrite ? "Put back" : "Undo", () => close(true), { kind: "primary", icon: "undo", testid: "confirm" }),
     ],
   }));
 }
 
 /** Redo what was undone last. */
-export async function redo() {
-  await step("redo", "Done again");
+export function redo() {
+  return inTurn(() => step("redo", "Done again"));
 }
 
-async function step(verb, word) {
+async function step(verb, word, body = {}) {
   await outbox.settled();
   try {
-    const answer = await post(`/api/${verb}`);
+    const answer = await post(`/api/${verb}`, body);
     store.version = Math.max(store.version, answer.version ?? 0);
     store.invalidate(null);
     store.emit("decided", { batch: answer.batch, photos: null, own: true });

@@ -1,6 +1,7 @@
 /** Modal dialogs on the browser's own <dialog>: focus trap, Esc and inert background come with it. */
 
 import { button, h } from "./dom.js";
+import { mendFocus } from "./focus.js";
 
 /**
  * Show a dialog until it is closed.
@@ -31,7 +32,10 @@ export function openDialog(title, fill, options = {}) {
     );
     node.append(head, h("div", { class: "dialog-body", tabindex: "0", role: "group", "aria-labelledby": id }, body));
     if (foot) node.append(h("div", { class: "dialog-foot" }, foot));
+    const toasts = h("div", { class: "toasts", role: "status", "aria-live": "polite" });
+    node.append(toasts);
     node.addEventListener("close", () => {
+      document.getElementById("toasts").append(...toasts.children);
       node.remove();
       resolve(answer);
     });
@@ -40,7 +44,10 @@ export function openDialog(title, fill, options = {}) {
     const before = document.activeElement;
     node.showModal();
     (node.querySelector("[autofocus]") ?? node.querySelector(".primary") ?? node.querySelector(".dialog-body")).focus();
-    node.addEventListener("close", () => before?.isConnected && before.focus({ preventScroll: true }));
+    node.addEventListener("close", () => {
+      if (before?.isConnected) before.focus({ preventScroll: true });
+      mendFocus();
+    });
   });
 }
 

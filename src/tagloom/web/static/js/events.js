@@ -1,83 +1,56 @@
 /** What the server tells by itself: decisions of other tabs, a model that has learned, work that goes on. */
 
-import { ApiError, get } from "./api.js";
 import { outbox } from "./outbox.js";
 import { store } from "./state.js";
+import { Stream } from "./stream.js";
 
-const SILENCE_MS = 40000;
-const RETRY_MS = 2000;
-const HIDDEN_MS = 60000;
+const WORKER = "/static/js/stream-worker.js";
 
-let source = null;
-let watchdog = 0;
+let port = null;
 
-/** Open the stream and keep it open; "link" on the store says whether it is (detail: {on, why}). */
+/** Hear the news; "link" on the store says whether they come (detail: {on, why, isForeign}). */
 export function listen() {
-  source?.close();
-  source = new EventSource("/api/events");
-  source.addEventListener("open", () => linked(true));
-  source.addEventListener("error", () => {
-    linked(false);
-    // The browser gives up for good after some errors: then only a new stream helps.
-    if (source.readyState === EventSource.CLOSED) giveReason();
-  });
-  const handlers = { decided, learned, job, reset, alive: () => {} };
-  for (const [type, handle] of Object.entries(handlers)) {
-    source.addEventListener(type, (event) => {
-      linked(true);
-      handle(parsed(event.data));
-    });
-  }
+  const { id } = store.project;
+  if (id === null || !("SharedWorker" in globalThis)) return new Stream(id, heard);
+  const worker = new SharedWorker(WORKER, { type: "module", name: id });
+  worker.addEventListener("error", () => port && ((port = null), new Stream(id, heard)), { once: true });
+  port = worker.port;
+  port.addEventListener("message", ({ data }) => heard(data));
+  port.start();
 }
 
-/** A closed stream does not say why: a plain request does. Then try again. */
-async function giveReason() {
-  setTimeout(() => document.hidden || listen(), RETRY_MS);
-  try {
-    await get("/api/progress");
-  } catch (error) {
-    if (error instanceof ApiError) store.emit("link", { on: false, why: error.message });
-  }
-}
-
-addEventListener("pagehide", () => source?.close());
-
-// A browser holds few connections to one server: tabs that nobody looks at give theirs back after a while.
-let rest = 0;
-document.addEventListener("visibilitychange", () => {
-  clearTimeout(rest);
-  if (document.hidden) rest = setTimeout(pause, HIDDEN_MS);
-  else if (source?.readyState === EventSource.CLOSED) {
-    listen();
-    reset();
-  }
+addEventListener("pagehide", () => port?.postMessage("bye"));
+addEventListener("pageshow", (event) => {
+  if (!event.persisted || !port) return;
+  listen();
+  reset();
 });
 
-function pause() {
-  clearTimeout(watchdog);
-  source?.close();
+const HANDLERS = { decided, learned, job, reset };
+
+function heard(message) {
+  if (message.link) return linked(message);
+  if (document.hidden) hasMissed = true;
+  else HANDLERS[message.type]?.(message.data);
 }
 
-function parsed(text) {
-  try {
-    return JSON.parse(text) ?? {};
-  } catch {
-    return {};
-  }
-}
+// A tab that nobody looks at asks for nothing; it reads everything again when it is looked at, if there was any news.
+let hasMissed = false;
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden || !hasMissed) return;
+  hasMissed = false;
+  reset();
+});
 
 let wasLinked = true;
 
-function linked(now) {
-  clearTimeout(watchdog);
-  if (now) watchdog = setTimeout(listen, SILENCE_MS);
-  if (now === wasLinked) return;
-  wasLinked = now;
-  store.emit("link", { on: now, why: null });
-  if (now) {
-    outbox.flush();
-    reset();
-  }
+function linked({ on, why, isForeign }) {
+  const isNew = on !== wasLinked;
+  wasLinked = on;
+  if (isNew || why) store.emit("link", { on, why, isForeign });
+  if (!isNew || !on) return;
+  outbox.flush();
+  reset();
 }
 
 function decided(data) {

@@ -166,6 +166,7 @@ export class Grid extends HTMLElement {
     const view = this.clientHeight;
     if (width <= 0 || view <= 0) return;
     let size = width < 420 ? Math.min(SIZES[this.#size], (width - GAP) / 2) : SIZES[this.#size];
+    size = wholeSize(width, view, size);
     while (!this.#fits(width, view, size)) size *= 1.12;
     const rows = Math.ceil(this.ids.length / this.columns);
     const top = this.#map.top;
@@ -314,7 +315,11 @@ export class Grid extends HTMLElement {
       this.moveTo(view.index);
       this.toggleSelected();
     } else if (again) this.#open();
-    else this.moveTo(view.index, { extend: event.shiftKey });
+    else {
+      // A plain click means this photo alone. A finger has no Ctrl key: its ticks stay.
+      if (!event.shiftKey && event.pointerType !== "touch" && this.selection.size) this.clearSelection();
+      this.moveTo(view.index, { extend: event.shiftKey });
+    }
   }
 
   #key(event) {
@@ -347,6 +352,16 @@ export class Grid extends HTMLElement {
   #selected() {
     this.dispatchEvent(new CustomEvent("tl-select"));
   }
+}
+
+/** The width of cells, made smaller where a low window would show no photo whole; never below the smallest size. */
+function wholeSize(width, view, size) {
+  const cell = (columns) => (width - GAP * (columns - 1)) / columns;
+  const isWhole = (one) => Math.round(one * 0.75) + CAPTION + GAP <= view;
+  let columns = Math.max(1, Math.floor((width + GAP) / (size + GAP)));
+  if (isWhole(cell(columns))) return size;
+  while (!isWhole(cell(columns)) && cell(columns + 1) >= SIZES[0]) columns += 1;
+  return Math.min(size, cell(columns));
 }
 
 customElements.define("tl-grid", Grid);

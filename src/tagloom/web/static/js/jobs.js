@@ -57,7 +57,9 @@ export class Jobs {
 
   async load() {
     try {
-      for (const job of (await get("/api/jobs")).jobs ?? []) store.jobs.set(job.id, job);
+      const { jobs = [] } = await get("/api/jobs");
+      store.jobs.clear(); // what an earlier server ran has ended with it
+      for (const job of jobs) store.jobs.set(job.id, job);
       this.#draw();
     } catch {
       // The banner already says that the server is away; the list is read again when it is back.

@@ -14,55 +14,70 @@ const DOUBTFUL = 6;
 
 /**
  * Open photos from the top of the order to the cursor, as far as this tab knows, and the sum of their probabilities.
+ * Where a photo stands for its stack, all of the stack that is open counts.
  * @param {import("./grid.js").Grid} grid
- * @param {number} tag
  * @returns {{n: number, sum: number}}
  */
-export function openAbove(grid, tag) {
+export function openAbove(grid) {
+  const { tag, stacks } = grid.context;
+  const isOpen = (id) => stateOfPhoto(id, tag) === "open";
   let n = 0;
   let sum = 0;
   for (let index = 0; index <= grid.active && index < grid.ids.length; index += 1) {
-    if (stateOfPhoto(grid.ids[index], tag) !== "open" || !Number.isFinite(grid.values[index])) continue;
-    n += 1;
-    sum += grid.values[index];
+    const id = grid.ids[index];
+    if (!isOpen(id) || !Number.isFinite(grid.values[index])) continue;
+    const others = stacks ? (store.cells.get(id)?.stack ?? []).filter((other) => other !== id && isOpen(other)) : [];
+    n += 1 + others.length;
+    sum += (1 + others.length) * grid.values[index];
   }
   return { n, sum };
 }
 
 /**
  * Ask, then accept. What is open is read from the server first, so that nothing a person rejected is accepted by it.
- * @param {import("./grid.js").Grid} grid
- * @param {number} tag
+ * @param {import("./photo-list.js").PhotoList} list
  * @param {string} sort
  */
-export async function acceptAbove(grid, tag, sort) {
+export async function acceptAbove(list, sort) {
+  const { grid } = list;
+  if (!list.isShown) return list.refuse();
   if (sort !== "score" || !grid.values) return toast("Accepting all above here needs the order “Most likely”.");
-  await outbox.settled();
-  try {
-    const open = new Set((await api.ranking({ sort: "score", tag, state: "unreviewed" })).ids);
-    const picked = [];
-    for (let index = 0; index <= grid.active; index += 1) {
-      if (open.has(grid.ids[index]) && Number.isFinite(grid.values[index])) picked.push(index);
-    }
-    if (!picked.length) return toast("Nothing above here is open.");
-    if (await ask(grid, tag, picked))
-      decide(
-        picked.map((index) => grid.ids[index]),
-        [tag],
-        1,
-        "suggested",
-      );
-  } catch (error) {
-    complain(error);
-  }
+  const { ids } = grid;
+  const { tag } = grid.context;
+  const above = await openOnServer(grid).catch(complain);
+  if (!above) return;
+  if (grid.ids !== ids) return toast("The order has changed meanwhile: nothing was accepted.");
+  if (!above.size) return toast("Nothing above here is open.");
+  if (await ask(tag, above)) decide(above.keys(), [tag], 1, "suggested");
 }
 
-function ask(grid, tag, picked) {
+/** The open photos down to the cursor with their numbers, the others of their stacks after them. */
+async function openOnServer({ ids, values, active, context: { tag, stacks } }) {
+  await outbox.settled();
+  const order = await api.ranking({ sort: "score", tag, state: "unreviewed" });
+  const open = new Map(Array.from(order.ids, (id, at) => [id, order.values?.[at]]));
+  const above = new Map();
+  for (let index = 0; index <= active; index += 1) {
+    if (open.has(ids[index]) && Number.isFinite(values[index])) above.set(ids[index], values[index]);
+  }
+  if (!stacks) return above;
+  const cells = await store.cellsOf([...above.keys()]);
+  for (const [id, value] of [...above]) {
+    for (const other of cells.get(id).stack ?? []) {
+      if (!above.has(other) && open.has(other))
+        above.set(other, Number.isFinite(open.get(other)) ? open.get(other) : value);
+    }
+  }
+  return above;
+}
+
+function ask(tag, above) {
   const { kind } = store.project;
-  const mean = picked.reduce((sum, index) => sum + grid.values[index], 0) / picked.length;
-  const wrong = Math.round((1 - mean) * picked.length);
-  const lowest = [...picked].sort((a, b) => grid.values[a] - grid.values[b]).slice(0, DOUBTFUL);
-  return openDialog(`Accept “${store.tagText(tag)}” on ${plural(picked.length, "photo")}?`, (close) => ({
+  const n = above.size;
+  const mean = [...above.values()].reduce((sum, value) => sum + value, 0) / n;
+  const wrong = Math.round((1 - mean) * n);
+  const lowest = [...above].sort(([, a], [, b]) => a - b).slice(0, DOUBTFUL);
+  return openDialog(`Accept “${store.tagText(tag)}” on ${plural(n, "photo")}?`, (close) => ({
     body: [
       kind === "probability"
         ? h(
@@ -70,14 +85,14 @@ function ask(grid, tag, picked) {
             { "data-testid": "expected-precision" },
             "Expected precision ",
             h("strong", { text: percent(mean) }),
-            `: about ${count(wrong)} of ${count(picked.length)} may be wrong.`,
+            `: about ${count(wrong)} of ${count(n)} may be wrong.`,
           )
         : h("p", { text: "This model gives scores, not probabilities: how many of these are right is not known." }),
       h("h3", { text: "The least certain of them" }),
       h(
         "div",
         { class: "strip" },
-        lowest.map((index) => doubtful(grid.ids[index], grid.values[index], kind)),
+        lowest.map(([id, value]) => doubtful(id, value, kind)),
       ),
     ],
     foot: [

@@ -105,7 +105,7 @@ export class LensPage {
     store.lastPhoto = null;
     const { state = "unreviewed", sort = "score", stacks } = query;
     const isSame = id === this.tag && state === this.#state && sort === this.#sort && Boolean(stacks) === this.#stacks;
-    if (isSame && this.list.query) {
+    if (isSame && this.list.isShown) {
       if (photo) this.list.focusPhoto(photo);
       else this.list.grid.takeFocus();
       return;
@@ -165,8 +165,8 @@ export class LensPage {
 
   #drawAbove() {
     const { grid } = this.list;
-    if (this.tag === null || this.#sort !== "score" || !grid.values) return this.above.replaceChildren();
-    const { n, sum } = openAbove(grid, this.tag);
+    if (!this.list.isShown || this.#sort !== "score" || !grid.values) return this.above.replaceChildren();
+    const { n, sum } = openAbove(grid);
     const isProbability = store.project.kind === "probability";
     this.above.textContent = n
       ? `${count(n)} open to here${isProbability ? `, about ${percent(sum / n)} right` : ""}`
@@ -175,10 +175,11 @@ export class LensPage {
 
   #decide(state) {
     markPaint();
-    const { grid, photos } = this.list;
-    if (!photos.length) return;
+    const { grid } = this.list;
+    // The tag of the photos on the screen; that of the heading may be one whose photos have not come.
+    const { tag } = grid.context;
     const many = grid.selection.size > 0;
-    decide(photos, [this.tag], state, "suggested");
+    if (this.list.withChosen((photos) => decide(photos, [tag], state, "suggested")) === false) return;
     if (many) grid.clearSelection();
     // Among open photos, one that was decided while its order was on the way is not asked again.
     else if (this.#state !== "unreviewed" || !this.#nextOpen()) grid.moveTo(grid.active + 1);
@@ -187,7 +188,7 @@ export class LensPage {
   #nextOpen() {
     const { grid } = this.list;
     for (let index = grid.active + 1; index < grid.ids.length; index += 1) {
-      if (stateOfPhoto(grid.ids[index], this.tag) !== "open") continue;
+      if (stateOfPhoto(grid.ids[index], grid.context.tag) !== "open") continue;
       grid.moveTo(index);
       return true;
     }
@@ -199,9 +200,9 @@ export class LensPage {
       ...this.list.actions,
       accept: () => this.#decide(1),
       reject: () => this.#decide(0),
-      acceptAbove: () => acceptAbove(this.list.grid, this.tag, this.#sort),
+      acceptAbove: () => acceptAbove(this.list, this.#sort),
       nextOpen: () => this.#nextOpen(),
-      why: () => this.list.grid.activeId !== null && openWhy(this.list.grid.activeId, this.tag),
+      why: () => this.list.grid.activeId !== null && openWhy(this.list.grid.activeId, this.list.grid.context.tag),
     };
   }
 }

@@ -8,6 +8,8 @@ import { PhotoList } from "./photo-list.js";
 import { setQuery } from "./router.js";
 import { TagSide } from "./side.js";
 import { store } from "./state.js";
+import { toast } from "./toast.js";
+import { openWhy } from "./why.js";
 
 const LEARNED_SORTS = new Set(["score", "uncertainty"]);
 
@@ -29,6 +31,7 @@ export class GridPage {
     );
     this.list.addEventListener("loaded", () => this.#drawEmpty());
     this.list.addEventListener("loaded", () => (this.filters.count = this.list.grid.ids.length));
+    this.list.addEventListener("blank", () => this.filters.found.replaceChildren());
     this.element = h(
       "div",
       { class: "with-side" },
@@ -49,7 +52,7 @@ export class GridPage {
   enter({ query }) {
     const photo = store.lastPhoto;
     store.lastPhoto = null;
-    if (this.#shown !== null && same(query, this.#shown)) {
+    if (this.#shown !== null && same(query, this.#shown) && this.list.isShown) {
       if (photo) this.list.focusPhoto(photo);
       else this.list.grid.takeFocus();
       return;
@@ -82,14 +85,14 @@ export class GridPage {
     return LEARNED_SORTS.has(query.sort) || (query.state && query.state !== "any") || query.q;
   }
 
-  #decide(state) {
+  async #decide(state) {
     markPaint();
     const { grid } = this.list;
-    const { photos } = this.list;
-    if (!decideBest(photos, state)) return;
-    if (grid.selection.size) return;
+    const { activeId } = grid;
+    if (!(await this.list.withChosen((photos) => decideBest(photos, state)))) return;
+    if (grid.selection.size || grid.activeId !== activeId) return;
     // A photo with nothing left to decide lets the cursor go on to the next one.
-    if (!store.cells.get(grid.activeId)?.suggested.length) grid.moveTo(grid.active + 1);
+    if (!store.cells.get(activeId)?.suggested.length) grid.moveTo(grid.active + 1);
   }
 
   #nextOpen() {
@@ -99,12 +102,20 @@ export class GridPage {
     }
   }
 
+  #why() {
+    const id = this.list.grid.activeId;
+    const best = store.cells.get(id)?.suggested[0]?.[0];
+    if (best === undefined) return toast("Nothing is suggested here.");
+    return openWhy(id, best);
+  }
+
   get actions() {
     return {
       ...this.list.actions,
       accept: () => this.#decide(1),
       reject: () => this.#decide(0),
       nextOpen: () => this.#nextOpen(),
+      why: () => this.#why(),
     };
   }
 }

@@ -10,11 +10,15 @@ import { plural } from "./format.js";
 import { outbox } from "./outbox.js";
 import { go } from "./router.js";
 import { store } from "./state.js";
-import { complain } from "./toast.js";
+import { complain, toast } from "./toast.js";
 
 const NEW_ORDER = new Set(["scan", "train"]);
+const SLOW_MS = 150;
 
-/** Events: loaded (the grid shows a new order), chosen (the cursor or the selection moved). */
+/**
+ * Events: loaded (the grid shows a new order), blank (it shows none, as what was asked for has not come), chosen (the
+ * cursor or the selection moved).
+ */
 export class PhotoList extends EventTarget {
   grid = new Grid();
   query = null;
@@ -22,6 +26,9 @@ export class PhotoList extends EventTarget {
   showsTag = false;
   #abort = null;
   #isStale = false;
+  #shown = null;
+  #slow = 0;
+  #again = null;
 
   constructor() {
     super();
@@ -32,6 +39,8 @@ export class PhotoList extends EventTarget {
       h("span", { class: "pill" }, "New order ready", show),
     );
     this.empty = h("div", { class: "empty", hidden: true });
+    this.retry = button("Try again", () => this.#again?.(), { testid: "retry" });
+    this.notice = h("div", { class: "empty", role: "status", hidden: true }, h("p"), this.retry);
     this.about = h("p", { class: "about", "aria-live": "off" });
     this.bar = h("div", { class: "actions", role: "toolbar", "aria-label": "Actions" }, this.about);
     this.grid.addEventListener("tl-open", ({ detail }) => this.open(detail));
@@ -51,7 +60,12 @@ export class PhotoList extends EventTarget {
 
   /** @returns {Node[]} from top to bottom */
   get parts() {
-    return [h("div", { class: "grid-area" }, this.chip, this.empty, this.grid), this.bar];
+    return [h("div", { class: "grid-area" }, this.chip, this.empty, this.notice, this.grid), this.bar];
+  }
+
+  /** Whether the photos on the screen are those of the query; only then anything may be decided about them. */
+  get isShown() {
+    return this.#shown !== null && this.#shown === this.query;
   }
 
   /**
@@ -63,23 +77,56 @@ export class PhotoList extends EventTarget {
     this.#abort?.abort();
     this.#abort = new AbortController();
     this.query = query;
+    this.#again = null;
+    clearTimeout(this.#slow);
+    if (!this.isShown) this.#slow = setTimeout(() => this.#blank("Reading the photos…"), SLOW_MS);
+    let order;
     try {
-      const order = await api.ranking(query, this.#abort.signal);
-      this.#isStale = false;
-      this.chip.hidden = true;
-      const tag = query.tag && this.showsTag ? Number(query.tag) : null;
-      this.grid.context = { tag, kind: store.project.kind, stacks: Boolean(query.stacks) };
-      this.grid.classList.toggle("of-tag", this.grid.context.tag !== null);
-      this.grid.setItems(order.ids, order.values, { keep: options.keep });
-      this.grid.hidden = this.bar.hidden = order.n === 0;
-      this.empty.hidden = order.n > 0;
-      if (options.select) this.focusPhoto(options.select, options.focus !== false);
-      else if (options.focus && !isTyping(document.activeElement)) this.grid.takeFocus();
-      this.dispatchEvent(new Event("loaded"));
-      firstPaint();
+      order = await api.ranking(query, this.#abort.signal);
     } catch (error) {
-      complain(error);
+      if (query === this.query && error.name !== "AbortError") this.#failed(error, query, options);
+      return;
     }
+    if (query === this.query) this.#show(order, options);
+  }
+
+  #show(order, options) {
+    const { query, grid } = this;
+    clearTimeout(this.#slow);
+    this.#shown = query;
+    this.#isStale = false;
+    this.chip.hidden = this.notice.hidden = true;
+    const tag = query.tag && this.showsTag ? Number(query.tag) : null;
+    grid.context = { tag, kind: store.project.kind, stacks: Boolean(query.stacks) };
+    grid.classList.toggle("of-tag", tag !== null);
+    // Shown first: what is hidden has no size to lay photos out in.
+    grid.hidden = this.bar.hidden = order.n === 0;
+    this.empty.hidden = order.n > 0;
+    grid.setItems(order.ids, order.values, { keep: options.keep });
+    if (options.select) this.focusPhoto(options.select, options.focus !== false);
+    else if (options.focus && !isTyping(document.activeElement)) grid.takeFocus();
+    this.dispatchEvent(new Event("loaded"));
+    firstPaint();
+  }
+
+  #failed(error, query, options) {
+    clearTimeout(this.#slow);
+    if (this.isShown) return complain(error);
+    this.#again = () => this.load(query, options);
+    this.#blank(`The photos could not be read. ${error.message}`);
+    if (options.focus && !isTyping(document.activeElement)) this.retry.focus();
+  }
+
+  /** Show no photos at all: those of the query before must not pass for those of this one. */
+  #blank(text) {
+    this.#shown = null;
+    this.#isStale = false;
+    this.grid.setItems(new Int32Array(0), null);
+    this.grid.hidden = this.bar.hidden = this.empty.hidden = this.chip.hidden = true;
+    this.notice.firstElementChild.textContent = text;
+    this.retry.hidden = this.#again === null;
+    this.notice.hidden = false;
+    this.dispatchEvent(new Event("blank"));
   }
 
   #outdated() {
@@ -89,13 +136,14 @@ export class PhotoList extends EventTarget {
 
   /** A better order exists; it is shown when the person asks or moves on. */
   markStale() {
-    if (!this.query || this.#isStale) return;
+    if (!this.isShown || this.#isStale) return;
     this.#isStale = true;
     this.chip.hidden = false;
   }
 
   async refresh() {
-    const had = this.grid.contains(document.activeElement) || document.activeElement === document.body;
+    const at = document.activeElement;
+    const had = this.grid.contains(at) || this.notice.contains(at) || at === document.body;
     await outbox.settled();
     if (this.query) await this.load(this.query, { keep: true, focus: had });
   }
@@ -119,11 +167,29 @@ export class PhotoList extends EventTarget {
     this.dispatchEvent(new Event("chosen"));
   }
 
-  /** The photos an action is about; where stacks are shown as one they are decided as one. @returns {number[]} */
-  get photos() {
+  /**
+   * Act on the chosen photos, at once or, where it is not known yet who else is in their stacks, when that has come:
+   * where stacks are shown as one they are decided as one.
+   * @template T
+   * @param {(photos: number[]) => T} act
+   * @returns {T | Promise<T | false> | false} what it gave; false if there is nothing to act on
+   */
+  withChosen(act) {
+    if (!this.isShown) return this.refuse();
     const { chosen } = this.grid;
-    if (!this.query?.stacks) return chosen;
-    return [...new Set(chosen.flatMap((id) => [id, ...(store.cells.get(id)?.stack ?? [])]))];
+    if (!chosen.length) return false;
+    if (!this.query.stacks) return act(chosen);
+    if (chosen.every((id) => store.cells.has(id))) return act(withStacks(chosen, store.cells));
+    return store.cellsOf(chosen).then(
+      (cells) => act(withStacks(chosen, cells)),
+      (error) => (complain(error), false),
+    );
+  }
+
+  /** Say that nothing can be decided now. @returns {false} */
+  refuse() {
+    toast("The photos have not come yet: nothing was changed.");
+    return false;
   }
 
   /** Actions both pages have. @returns {Record<string, () => unknown>} */
@@ -135,11 +201,15 @@ export class PhotoList extends EventTarget {
       smaller: () => grid.zoom(-1),
       fit: () => grid.toggleFit(),
       back: () => (grid.selection.size ? grid.clearSelection() : grid.takeFocus()),
-      addTag: () => grid.chosen.length && addTagTo(this.photos),
-      bulk: () => grid.chosen.length && bulkEdit(this.photos),
+      addTag: () => this.withChosen(addTagTo),
+      bulk: () => this.withChosen(bulkEdit),
       similar: () => grid.activeId !== null && go("/", { query: { similar: grid.activeId } }),
     };
   }
+}
+
+function withStacks(ids, cells) {
+  return [...new Set(ids.flatMap((id) => [id, ...(cells.get(id)?.stack ?? [])]))];
 }
 
 let painted = false;

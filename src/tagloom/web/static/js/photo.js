@@ -1,9 +1,10 @@
 /** One photo, large, with all that is said and thought of it. */
 
 import * as api from "./api.js";
+import { bulkEdit } from "./bulk.js";
 import { decide, markPaint } from "./decide.js";
 import { button, h } from "./dom.js";
-import { count } from "./format.js";
+import { count, plural } from "./format.js";
 import { outbox } from "./outbox.js";
 import { firstPaint } from "./photo-list.js";
 import { aboutPhoto, historyOf, rejectedChips, suggestionRow, tagRow } from "./photo-tags.js";
@@ -11,9 +12,11 @@ import { go } from "./router.js";
 import { largeUrl, store } from "./state.js";
 import { TagBox } from "./tags.js";
 import { complain, toast } from "./toast.js";
+import { unreadableNote } from "./unreadable.js";
 import { openWhy } from "./why.js";
 
 const AHEAD = [1, -1, 2];
+const NOT_FOUND = 404;
 
 /** One photo, all tags. */
 export class PhotoPage {
@@ -27,6 +30,7 @@ export class PhotoPage {
     this.under = h("img", { class: "under", alt: "" });
     this.image = h("img", { class: "large", alt: "" });
     this.image.addEventListener("load", () => this.image.classList.add("ready"));
+    this.unreadable = unreadableNote(this.image);
     this.place = h("span", { class: "place num" });
     this.about = h("div", { class: "about-photo" });
     this.suggested = h("ul", { class: "tag-rows", "aria-label": "Suggested tags" });
@@ -62,6 +66,7 @@ export class PhotoPage {
       { class: "stage" },
       this.under,
       this.image,
+      this.unreadable,
       h(
         "div",
         { class: "stage-top" },
@@ -121,17 +126,17 @@ export class PhotoPage {
     const id = this.id;
     const cell = await store.cell(id);
     if (id !== this.id) return;
-    if (cell) this.#picture(cell);
+    if (cell) this.#picture(largeUrl(cell), cell);
     await this.#load();
   }
 
-  #picture(cell) {
-    const address = largeUrl(cell);
-    if (this.image.getAttribute("src") === address) return;
-    this.under.src = cell.thumb;
+  /** Show a picture; its address changes with the content of the file, and one that failed is tried again. */
+  #picture(address, { thumb, name }) {
+    if (this.image.getAttribute("src") === address && this.unreadable.hidden) return;
+    this.under.src = thumb;
     this.image.classList.remove("ready");
     this.image.src = address;
-    this.image.alt = cell.name;
+    this.image.alt = name;
   }
 
   async #load() {
@@ -145,13 +150,17 @@ export class PhotoPage {
         if (this.detail) return;
       }
       this.detail = detail;
+      this.#picture(detail.large, detail);
       this.#draw();
     } catch (error) {
-      if (id === this.id && !this.detail) this.#missing(error);
+      if (id === this.id && (!this.detail || error.status === NOT_FOUND)) this.#missing(error);
     }
   }
 
   #missing(error) {
+    this.detail = null;
+    this.open = [];
+    this.unreadable.hidden = true;
     for (const image of [this.under, this.image]) image.removeAttribute("src");
     this.about.replaceChildren(
       h("h1", { text: "This photo cannot be shown" }),
@@ -182,9 +191,21 @@ export class PhotoPage {
       ...yes.map((tag) => tagRow(tag, { say: (id, state) => this.#say(id, state, "human"), why })),
     );
     if (!yes.length) this.accepted.append(h("li", { class: "muted", text: "No tags yet." }));
-    this.about.replaceChildren(...aboutPhoto(detail));
+    this.about.replaceChildren(...aboutPhoto(detail), ...this.#aboutStack());
     this.rest.replaceChildren(...rejectedChips(detail, (id) => this.#say(id, -1, "human")), ...historyOf(detail));
     document.title = `${detail.name} – tagloom`;
+  }
+
+  /** The photos that a decision is about: a stack that the grid shows as one is decided as one. @returns {number[]} */
+  get photos() {
+    const query = new URLSearchParams(store.order?.path.split("#")[1] ?? "");
+    const stack = query.get("stacks") ? store.cells.get(this.id)?.stack : null;
+    return [...new Set([this.id, ...(stack ?? [])])];
+  }
+
+  #aboutStack() {
+    const n = this.photos.length;
+    return n > 1 ? [h("p", { class: "muted", text: `A stack of ${plural(n, "photo")}, decided as one.` })] : [];
   }
 
   #drawPlace() {
@@ -225,7 +246,7 @@ export class PhotoPage {
     detail.tags = [...detail.tags.filter((other) => other.id !== tag), now];
     detail.suggested = detail.suggested.filter(([other]) => other !== tag);
     this.#draw();
-    decide([this.id], [tag], state, origin);
+    decide(this.photos, [tag], state, origin);
   }
 
   #current() {
@@ -238,7 +259,28 @@ export class PhotoPage {
     const ids = store.order?.ids;
     const next = ids ? ids[ids.indexOf(this.id) + by] : undefined;
     if (next === undefined) return toast(by > 0 ? "This is the last photo." : "This is the first photo.");
-    go(`/photo/${next}`, { replace: true });
+    this.#goTo(next);
+  }
+
+  #goTo(id) {
+    if (id !== undefined && id !== this.id) go(`/photo/${id}`, { replace: true });
+  }
+
+  /** Go to the next photo of which nothing is said. */
+  async #nextOpen() {
+    const { id } = this;
+    try {
+      await outbox.settled();
+      const open = new Set((await api.ranking({ state: "unreviewed" })).ids);
+      if (id !== this.id || !store.order) return;
+      const { ids } = store.order;
+      const rest = ids.subarray(ids.indexOf(id) + 1);
+      const next = rest.find((other) => open.has(other) && !store.cells.get(other)?.reviewed);
+      if (next === undefined) toast("Something is said of every photo after this one.");
+      else this.#goTo(next);
+    } catch (error) {
+      complain(error);
+    }
   }
 
   #choose(by) {
@@ -247,17 +289,25 @@ export class PhotoPage {
     this.#draw();
   }
 
-  /** Arrow keys, which other pages leave to their grid. @param {KeyboardEvent} event @returns {boolean} */
+  /** Keys that other pages leave to their grid. @param {KeyboardEvent} event @returns {boolean} */
   key(event) {
     const run = {
       ArrowLeft: () => this.#step(-1),
       ArrowRight: () => this.#step(1),
       ArrowUp: () => this.#choose(-1),
       ArrowDown: () => this.#choose(1),
+      Home: () => this.#goTo(store.order?.ids[0]),
+      End: () => this.#goTo(store.order?.ids.at(-1)),
     }[event.key];
-    if (!run || event.ctrlKey || event.metaKey) return false;
+    if (!run) return false;
     run();
     return true;
+  }
+
+  async #edit() {
+    const { id } = this;
+    const cell = await store.cell(id);
+    if (cell && id === this.id) await bulkEdit(this.photos);
   }
 
   #decideCurrent(state) {
@@ -270,9 +320,10 @@ export class PhotoPage {
       accept: () => this.#decideCurrent(1),
       reject: () => this.#decideCurrent(0),
       addTag: () => this.box.input.focus(),
+      bulk: () => this.#edit(),
       why: () => this.#current() && openWhy(this.id, this.#current().id),
       similar: () => go("/", { query: { similar: this.id } }),
-      nextOpen: () => this.#step(1),
+      nextOpen: () => this.#nextOpen(),
       back: () => {
         store.lastPhoto = this.id;
         go(store.order?.path ?? "/");

@@ -4,6 +4,7 @@ import { dialogIsOpen } from "./dialog.js";
 import { isTyping } from "./dom.js";
 
 const SEQUENCE_MS = 1200;
+const ONCE = new Set(["undo", "redo"]);
 
 /**
  * `run` names the action of the page (or of the program) that the key starts; rows without it are handled by the
@@ -13,7 +14,7 @@ const SEQUENCE_MS = 1200;
 export const SHORTCUTS = [
   { group: "Move", show: ["←", "↑", "→", "↓"], label: "From photo to photo; in its view ↑ ↓ choose a tag" },
   { group: "Move", show: ["Home", "End"], label: "First, last photo" },
-  { group: "Move", show: ["Page ↑", "Page ↓"], label: "A screen up or down" },
+  { group: "Move", show: ["Page ↑", "Page ↓"], label: "Grid, lens: a screen up or down" },
   { group: "Move", show: ["Enter"], label: "Open the photo" },
   { group: "Move", show: ["Esc"], label: "Back; drop the selection", keys: ["Escape"], run: "back" },
   { group: "Move", show: ["n"], label: "Next photo that is still open", keys: ["n"], run: "nextOpen" },
@@ -27,7 +28,7 @@ export const SHORTCUTS = [
   { group: "Decide", show: ["r", "x"], label: "Reject", keys: ["r", "x"], run: "reject" },
   { group: "Decide", show: ["A"], label: "Lens: accept all above here", keys: ["A"], run: "acceptAbove" },
   { group: "Decide", show: ["t"], label: "Add a tag", keys: ["t"], run: "addTag" },
-  { group: "Decide", show: ["e"], label: "Edit all tags of the selection", keys: ["e"], run: "bulk" },
+  { group: "Decide", show: ["e"], label: "Edit all tags of the selection, or of the photo", keys: ["e"], run: "bulk" },
   { group: "Decide", show: ["u", "Ctrl Z"], label: "Undo", keys: ["u", "ctrl+z"], run: "undo" },
   { group: "Decide", show: ["U", "Ctrl ⇧ Z"], label: "Redo", keys: ["U", "ctrl+Z", "ctrl+y"], run: "redo" },
   { group: "Select", show: ["Space"], label: "Select this photo" },
@@ -35,11 +36,11 @@ export const SHORTCUTS = [
   { group: "Select", show: ["Ctrl A"], label: "Select all" },
   { group: "Find", show: ["/"], label: "Search tags and file names", keys: ["/"], run: "search" },
   { group: "Find", show: ["s"], label: "Photos similar to this one", keys: ["s"], run: "similar" },
-  { group: "Find", show: ["w"], label: "Why is this tag suggested?", keys: ["w"], run: "why" },
+  { group: "Find", show: ["w"], label: "Why is this tag (or the best one) suggested?", keys: ["w"], run: "why" },
   { group: "Find", show: ["."], label: "Show the new order", keys: ["."], run: "refresh" },
-  { group: "Look", show: ["+"], label: "Larger photos", keys: ["+", "="], run: "larger" },
-  { group: "Look", show: ["−"], label: "Smaller photos", keys: ["-"], run: "smaller" },
-  { group: "Look", show: ["f"], label: "Whole photos or filled cells", keys: ["f"], run: "fit" },
+  { group: "Look", show: ["+"], label: "Grid, lens: larger photos", keys: ["+", "="], run: "larger" },
+  { group: "Look", show: ["−"], label: "Grid, lens: smaller photos", keys: ["-"], run: "smaller" },
+  { group: "Look", show: ["f"], label: "Grid, lens: whole photos or filled cells", keys: ["f"], run: "fit" },
   { group: "Look", show: ["d"], label: "Dark or light", keys: ["d"], run: "theme" },
   { group: "Go to", show: ["g", "g"], label: "Photos", keys: ["g g"], run: "goGrid" },
   { group: "Go to", show: ["g", "l"], label: "Tag lens", keys: ["g l"], run: "goLens" },
@@ -56,18 +57,25 @@ let pendingSince = 0;
 /**
  * Start actions by keys.
  * @param {(name: string) => (() => unknown) | undefined} find the action of that name, where there is one now
+ * @param {() => void} leave called when a person leaves a field by Esc
  */
-export function startShortcuts(find) {
+export function startShortcuts(find, leave) {
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.isComposing || event.altKey || dialogIsOpen()) return;
     if (isTyping(event.target)) {
-      if (event.key === "Escape") event.target.blur();
+      if (event.key !== "Escape") return;
+      // The browser would empty the field, and what was searched for would stay as it is.
+      if (event.target.type === "search") event.preventDefault();
+      event.target.blur();
+      leave();
       return;
     }
-    const action = find(named(event));
+    const name = named(event);
+    const action = find(name);
     if (!action) return;
     event.preventDefault();
-    action();
+    // A key that is held must not take back action after action.
+    if (!event.repeat || !ONCE.has(name)) action();
   });
 }
 

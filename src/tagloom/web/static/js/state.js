@@ -10,7 +10,8 @@ const CELLS_PER_REQUEST = 150;
 /**
  * @typedef {{id: number, name: string, width: number, height: number, thumb: string, yes: number[], no: number[],
  *   suggested: [number, number][], stack: number[] | null, reviewed: boolean}} Cell
- * @typedef {{photos: number[], tags: number[], state: 1 | 0 | -1, origin: string}} Decision
+ * @typedef {{photos: number[], tags: number[], state: 1 | 0 | -1, origin: string, paired?: boolean}} Decision every
+ *   tag of every photo; `paired`: photos and tags stand side by side
  */
 
 /**
@@ -19,6 +20,7 @@ const CELLS_PER_REQUEST = 150;
  */
 class Store extends EventTarget {
   project = {
+    id: null,
     name: "",
     tags: [],
     folders: [],
@@ -49,6 +51,7 @@ class Store extends EventTarget {
   #timer = 0;
   #floor = new Map();
   #overlays = new Set();
+  #batches = new WeakMap();
   #reload = 0;
 
   emit(type, detail = null) {
@@ -57,6 +60,7 @@ class Store extends EventTarget {
 
   async loadProject() {
     this.project = await api.get("/api/project");
+    api.bind(this.project.id);
     this.tags = new Map(this.project.tags.map((tag) => [tag.id, tag]));
     this.version = Math.max(this.version, this.project.version ?? 0);
     this.progress = this.project.progress ?? this.progress;
@@ -128,9 +132,7 @@ class Store extends EventTarget {
 
   #overlaid(cell) {
     let shown = cell;
-    for (const decision of this.#overlays) {
-      if (decision.photos.includes(cell.id)) shown = decided(shown, decision);
-    }
+    for (const decision of this.#overlays) shown = decided(shown, tagsOf(decision, cell.id), decision.state);
     return shown;
   }
 
@@ -148,29 +150,59 @@ class Store extends EventTarget {
     });
   }
 
+  /**
+   * Cells of many photos: those that have not come are read now.
+   * @param {number[]} ids
+   * @returns {Promise<Map<number, Cell>>} all of them; where one cannot be read, the error is thrown
+   */
+  async cellsOf(ids) {
+    const found = new Map();
+    const missing = [];
+    for (const id of ids) this.cells.has(id) ? found.set(id, this.cells.get(id)) : missing.push(id);
+    for (let start = 0; start < missing.length; start += CELLS_PER_REQUEST) {
+      const part = missing.slice(start, start + CELLS_PER_REQUEST);
+      const { cells, version } = await api.get(`/api/cells?ids=${part.join(",")}`);
+      this.#put(cells, version);
+      for (const cell of cells) found.set(cell.id, this.cells.get(cell.id));
+      this.emit("cells", part);
+    }
+    return found;
+  }
+
   /** Show a decision before the server has confirmed it. @param {Decision} decision */
   overlay(decision) {
     this.#overlays.add(decision);
-    for (const id of decision.photos) {
+    const { photos, tags, state, paired } = decision;
+    photos.forEach((id, at) => {
       const cell = this.cells.get(id);
-      if (cell) this.cells.set(id, decided(cell, decision));
-    }
-    this.emit("cells", decision.photos);
+      if (cell) this.cells.set(id, decided(cell, paired ? [tags[at]] : tags, state));
+    });
+    this.emit("cells", photos);
   }
 
   /** @param {number} id @param {number} tag @returns {1 | 0 | -1 | undefined} what was decided and is not confirmed */
   onItsWay(id, tag) {
-    const about = [...this.#overlays].filter(({ photos, tags }) => photos.includes(id) && tags.includes(tag));
+    const about = [...this.#overlays].filter((decision) => tagsOf(decision, id).includes(tag));
     return about.at(-1)?.state;
   }
 
   /** The server has it: answers older than `version` no longer count for these photos. */
-  confirm(decision, version) {
+  confirm(decision, { version, batch }) {
     this.#overlays.delete(decision);
+    this.#batches.set(decision, batch);
     this.version = Math.max(this.version, version);
     for (const id of decision.photos) this.#floor.set(id, version);
     // A tag that is open again may be suggested again, and of a photo that never came only the server knows anything.
     if (decision.state === -1 || decision.photos.some((id) => !this.cells.has(id))) this.invalidate(decision.photos);
+  }
+
+  /**
+   * @param {Decision} decision
+   * @returns {number | null | undefined} the action it is in the history; null if it changed nothing, undefined if the
+   *   server does not have it
+   */
+  batchOf(decision) {
+    return this.#batches.get(decision);
   }
 
   /** The server refused it, or it was taken back: show what the server says. */
@@ -189,13 +221,21 @@ class Store extends EventTarget {
   }
 }
 
+/** @param {Decision} decision @param {number} id @returns {number[]} the tags that it is about on one photo */
+function tagsOf({ photos, tags, paired }, id) {
+  if (!paired) return photos.includes(id) ? tags : [];
+  return tags.filter((_, at) => photos[at] === id);
+}
+
 /**
  * A cell as it looks after a decision.
  * @param {Cell} cell
- * @param {Decision} decision
+ * @param {number[]} tags
+ * @param {1 | 0 | -1} state
  * @returns {Cell}
  */
-export function decided(cell, { tags, state }) {
+function decided(cell, tags, state) {
+  if (!tags.length) return cell;
   const others = (list) => list.filter((tag) => !tags.includes(tag));
   return {
     ...cell,

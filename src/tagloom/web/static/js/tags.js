@@ -10,7 +10,8 @@ const MOST = 12;
 let serial = 0;
 
 /**
- * Tags that match what was typed: the same words first, then beginnings, words, then anywhere, then aliases.
+ * Tags that match what was typed: the same words first, also as an alias, then beginnings, words, then anywhere, then
+ * other aliases.
  * @param {string} typed
  * @param {Iterable<{id: number, text: string, aliases: string[], n_yes: number}>} tags
  * @returns {{tag: any, alias: string | null, rank: number}[]}
@@ -24,8 +25,9 @@ export function matches(typed, tags) {
       found.push({ tag, alias: null, rank });
       continue;
     }
-    const alias = (tag.aliases ?? []).find((other) => rankOf(fold(other), wanted) < 3);
-    if (alias !== undefined) found.push({ tag, alias, rank: 3 });
+    const ranks = (tag.aliases ?? []).map((alias) => ({ alias, rank: rankOf(fold(alias), wanted) }));
+    const best = ranks.sort((a, b) => a.rank - b.rank)[0];
+    if (best?.rank < 3) found.push({ tag, alias: best.alias, rank: best.rank < 0 ? best.rank : 3 });
   }
   found.sort((a, b) => a.rank - b.rank || b.tag.n_yes - a.tag.n_yes || a.tag.text.localeCompare(b.tag.text));
   return found;
@@ -35,6 +37,11 @@ function fold(text) {
   return text.normalize("NFKD").replace(/\p{M}/gu, "").toLocaleLowerCase().trim();
 }
 
+/** The one spelling that the server keeps of a text. */
+function spelled(text) {
+  return text.normalize("NFC").replace(/\s+/gu, " ").trim();
+}
+
 function rankOf(text, wanted) {
   if (text === wanted) return -1;
   if (text.startsWith(wanted)) return 0;
@@ -42,7 +49,10 @@ function rankOf(text, wanted) {
   return text.includes(wanted) ? 2 : 3;
 }
 
-/** A combobox; `pick` is called with the id of the chosen tag. */
+/**
+ * A combobox; `pick` is called with the id of the chosen tag. Where tags can be made, Enter takes what was typed: a tag
+ * that is only like it has to be chosen.
+ */
 export class TagBox {
   #options = [];
   #active = 0;
@@ -93,10 +103,11 @@ export class TagBox {
   #open() {
     const typed = this.input.value.trim();
     const found = matches(typed, store.tags.values()).slice(0, MOST);
-    this.#options = found;
-    const exact = found.some(({ tag, alias }) => fold(alias ?? tag.text) === fold(typed));
-    if (this.options.create && typed && !exact) this.#options = [...found, { make: typed }];
-    this.#active = 0;
+    const isKnown = found[0]?.rank < 0;
+    const isSame = found.some(({ tag, alias }) => spelled(alias ?? tag.text) === spelled(typed));
+    const made = this.options.create && typed && !isSame ? [{ make: typed }] : [];
+    this.#options = isKnown ? [...found, ...made] : [...made, ...found];
+    this.#active = this.options.create && !typed ? -1 : 0;
     this.list.replaceChildren(...this.#options.map((option, at) => this.#option(option, at, typed)));
     this.list.hidden = this.#options.length === 0;
     this.#point();
@@ -134,10 +145,10 @@ export class TagBox {
 
   #key(event) {
     const n = this.#options.length;
-    const step = { ArrowDown: 1, ArrowUp: n - 1 }[event.key];
-    if (step !== undefined) {
+    const next = { ArrowDown: this.#active + 1, ArrowUp: this.#active < 1 ? n - 1 : this.#active - 1 }[event.key];
+    if (next !== undefined) {
       if (this.list.hidden) this.#open();
-      else this.#active = (this.#active + step) % n;
+      else this.#active = next % n;
       this.#point();
     } else if (event.key === "Enter" && !this.list.hidden) this.#pick(this.#active);
     else if (event.key === "Escape" && !this.list.hidden && this.input.value) {

@@ -92,13 +92,18 @@ export class TeachExamples {
 
   #mark(state) {
     markPaint();
-    const { photos, grid } = this.list;
-    if (this.#tag === null || !photos.length) return;
-    decide(photos, [this.#tag], state);
-    for (const id of photos) state === 1 ? this.#examples.add(id) : this.#examples.delete(id);
+    const { grid } = this.list;
+    const isDone = this.#tag !== null && this.list.withChosen((photos) => this.#say(photos, state));
+    if (!isDone) return;
     if (grid.selection.size) grid.clearSelection();
     else grid.moveTo(grid.active + 1);
     this.#draw();
+  }
+
+  #say(photos, state) {
+    if (!decide(photos, [this.#tag], state)) return false;
+    for (const id of photos) state === 1 ? this.#examples.add(id) : this.#examples.delete(id);
+    return true;
   }
 
   #recount() {
@@ -113,13 +118,17 @@ export class TeachExamples {
     this.see.disabled = n < 1;
   }
 
-  #learned({ tags }) {
-    if (this.#tag === null || !this.element.isConnected || this.#examples.size < ENOUGH) return;
-    if (tags && !tags.includes(this.#tag)) return;
-    if (this.#examples.size === ENOUGH)
-      toast(`“${store.tagText(this.#tag)}” has suggestions now.`, {
-        action: { label: "See them", run: () => go(`/tag/${this.#tag}`) },
-      });
+  async #learned({ tags }) {
+    const tag = this.#tag;
+    if (tag === null || !this.element.isConnected || this.#examples.size !== ENOUGH) return;
+    if (tags && !tags.includes(tag)) return;
+    // Whether any photo is above the limit is known to the server only; all photos are ranked in any case.
+    await store.loadProject().catch(() => {});
+    if (tag !== this.#tag || !this.element.isConnected) return;
+    const said = store.tags.get(tag)?.n_suggested
+      ? "has suggestions now"
+      : "has an order now: the likeliest photos come first";
+    toast(`“${store.tagText(tag)}” ${said}.`, { action: { label: "See them", run: () => go(`/tag/${tag}`) } });
   }
 
   get actions() {

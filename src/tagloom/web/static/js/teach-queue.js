@@ -9,6 +9,7 @@ import { go } from "./router.js";
 import { largeUrl, store } from "./state.js";
 import { TagBox } from "./tags.js";
 import { complain } from "./toast.js";
+import { unreadableNote } from "./unreadable.js";
 import { openWhy } from "./why.js";
 
 const LENGTH = 50;
@@ -24,7 +25,8 @@ export class TeachQueue {
   constructor() {
     this.image = h("img", { class: "large", alt: "" });
     this.image.addEventListener("load", () => this.image.classList.add("ready"));
-    this.card = h("div", { class: "teach-card" }, h("div", { class: "stage" }, this.image), this.#makeAsk());
+    const stage = h("div", { class: "stage" }, this.image, unreadableNote(this.image));
+    this.card = h("div", { class: "teach-card" }, stage, this.#makeAsk());
     const back = button("Back to the photos", () => go("/"));
     this.done = h("div", { class: "empty", hidden: true }, h("p", { text: "Nothing is left to ask." }), back);
     this.element = h("div", { class: "teach" }, this.card, this.done);
@@ -84,7 +86,8 @@ export class TeachQueue {
     const id = this.#id();
     if (id === undefined) return;
     const cell = await store.cell(id);
-    if (!cell || id !== this.#id()) return;
+    if (id !== this.#id()) return;
+    if (!cell) return this.#drawMissing();
     if (this.image.getAttribute("src") !== largeUrl(cell)) {
       this.image.classList.remove("ready");
       this.image.src = largeUrl(cell);
@@ -98,6 +101,15 @@ export class TeachQueue {
     this.#ask(best);
     this.tags.replaceChildren(...cell.yes.map((tag) => h("span", { class: "chip", text: store.tagText(tag) })));
     this.next.replaceChildren(...this.#ids.slice(this.#at + 1, this.#at + 1 + AHEAD).map((other) => ahead(other)));
+  }
+
+  /** Nothing of the photo before may stay: an answer would be about this one. */
+  #drawMissing() {
+    this.#asked = null;
+    this.#ask(null);
+    this.question.replaceChildren("This photo cannot be shown.");
+    this.image.removeAttribute("src");
+    this.tags.replaceChildren();
   }
 
   #ask(best) {
@@ -125,6 +137,8 @@ export class TeachQueue {
     if (at < 0) return;
     if (at >= this.#ids.length) return this.start(this.#tag);
     this.#at = at;
+    // Until its question is on the screen, there is nothing to answer.
+    this.#asked = null;
     this.#draw();
     this.question.title = plural(this.#ids.length - at, "photo");
   }

@@ -9,6 +9,7 @@ import { store } from "./state.js";
 import { complain } from "./toast.js";
 
 const SHOWN = 200;
+const SETTLE_MS = 400;
 const NOTE =
   "Keywords go into XMP files beside the photos, which other programs read. " +
   "The photos themselves are not touched, and every write can be taken back.";
@@ -18,6 +19,8 @@ export class WritePage {
   title = "Write keywords";
   #plan = null;
   #shown = SHOWN;
+  #turn = 0;
+  #timer = 0;
 
   constructor() {
     this.summary = h("p", { class: "muted", role: "status" });
@@ -48,21 +51,39 @@ export class WritePage {
     );
     store.addEventListener(
       "jobs",
-      ({ detail }) => this.element.isConnected && detail.kind === "write" && this.#working(detail),
+      ({ detail }) => this.element.isConnected && detail?.kind === "write" && this.#working(detail),
     );
+    store.addEventListener("decided", () => this.#soon());
+    store.addEventListener("reset", () => this.#soon());
   }
 
   async enter() {
     this.summary.textContent = "Looking at what would change…";
     this.write.disabled = true;
+    await this.#load();
+    firstPaint();
+  }
+
+  /** Something was decided, undone or written: look again, and leave what is shown until the answer is there. */
+  #soon() {
+    clearTimeout(this.#timer);
+    if (!this.element.isConnected) return;
+    this.#timer = setTimeout(() => this.element.isConnected && !isWriting() && this.#load(), SETTLE_MS);
+  }
+
+  async #load() {
+    const turn = (this.#turn += 1);
     try {
-      this.#plan = await get("/api/write/plan");
+      const plan = await get("/api/write/plan");
+      if (turn !== this.#turn) return;
+      this.#plan = plan;
       this.#draw();
     } catch (error) {
+      if (turn !== this.#turn) return;
+      this.write.disabled = true;
       this.summary.textContent = "What would change is not known.";
       complain(error);
     }
-    firstPaint();
   }
 
   #draw() {
@@ -105,6 +126,10 @@ export class WritePage {
   get actions() {
     return { refresh: () => this.enter() };
   }
+}
+
+function isWriting() {
+  return [...store.jobs.values()].some((job) => job.kind === "write" && job.state === "running");
 }
 
 function summary(listed, cut) {
