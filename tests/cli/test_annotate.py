@@ -54,7 +54,7 @@ def test_without_the_truth_there_is_no_comparison(tagloom, photos, labels, tmp_p
     assert "learning (ridge)" in done.err
     assert done.json["comparison"] is None
     again = tagloom(*arguments, "--json", "-q").json
-    assert (done.json["n_decoded"], again["n_decoded"]) == (21, 0)  # the broken one was tried, too
+    assert (done.json["n_decoded"], again["n_decoded"]) == (20, 0)  # the broken one was tried, and is not decoded
 
 
 def test_too_few_labels_to_evaluate(tagloom, photos, labels, tmp_path):
@@ -64,6 +64,20 @@ def test_too_few_labels_to_evaluate(tagloom, photos, labels, tmp_path):
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "takes 20 labelled photos" in report
     assert "measured-title" not in report
+
+
+def test_corrected_keywords_are_not_replaced(tagloom, photos, labels, tmp_path):
+    out = tmp_path / "out"
+    arguments = ("annotate", photos, "--out", out, "-q")
+    assert [tagloom(*arguments, "--labels", labels).code for _ in range(2)] == [0, 0]
+    corrected = "file,tags\nscene_00000.jpg,sea\n"
+    (out / "keywords.csv").write_text(corrected)
+    for given in (["--labels", labels], *(["--labels", out / "keywords.csv", *more] for more in ([], ["--overwrite"]))):
+        done = tagloom(*arguments, *given)
+        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+        assert (out / "keywords.csv").read_text() == corrected
+    assert tagloom(*arguments, "--labels", labels, "--overwrite").code == 0
+    assert (out / "keywords.csv").read_text() != corrected
 
 
 def test_an_error_leaves_standard_output_empty(tagloom, photos, tmp_path):

@@ -66,6 +66,43 @@ def test_an_error_is_one_line_and_a_traceback_only_on_request(tmp_path):
         assert ("Traceback" in done.stderr) == ("--debug" in command)
 
 
+@pytest.mark.medium
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("command", [["status"], ["tags"], ["suggest", "--json"], ["--help"]])
+def test_output_that_cannot_be_written_is_one_line(project, command):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*PROGRAM, *command], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "No space left on device" in done.stderr
+    closed = [sys.executable, "-c", "import os, sys; os.close(1); os.execv(sys.executable, sys.argv[1:])"]
+    done = subprocess.run([*closed, *PROGRAM, *command], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "Bad file descriptor" in done.stderr
+
+
+@pytest.mark.medium
+def test_what_says_nothing_needs_no_output(project):
+    """The database does not get the number of a closed stream."""
+    script = "import os, sys; [os.close(n) for n in (0, 1, 2)]; os.execv(sys.executable, sys.argv[1:])"
+    label = ["label", "scene_00000.jpg", "--add", "fresh", "-q"]
+    subprocess.run([sys.executable, "-c", script, *PROGRAM, *label], check=True)
+    assert "fresh" in _run("tags", cwd=project).stdout
+
+
+def test_interrupted_while_the_program_loads():
+    script = (
+        "import sys, importlib.abc\n"
+        "class Interrupt(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer':\n            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "from tagloom.cli import main\nmain(['status'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (130, "", 1)
+    assert "interrupted" in done.stderr
+
+
 def test_wrong_usage_has_its_own_code():
     assert _run("annotate").returncode == 2
     assert _run("sing").returncode == 2

@@ -12,6 +12,24 @@ def test_json_and_tables_say_the_same(tagloom, project):
     assert all(item["tag"] in shown for item in found["tags"])
 
 
+def test_tags_of_one_photo_are_told_apart(tagloom, project):
+    """The first figure is over tags that can be found again; both lie in their intervals."""
+    for number in range(6):
+        tagloom("label", f"scene_{number:05d}.jpg", "--add", f"once{number}")
+    found = tagloom("evaluate", "--quick", "--folds", 2, "--json", "-q").json
+    for name in ("map", "repeated_map"):
+        assert found[f"{name}_low"] <= found[name] <= found[f"{name}_high"]
+    repeated = [item["average_precision"] for item in found["tags"] if item["n_yes"] >= 2]
+    assert found["n_repeated"] == len(repeated)
+    assert found["repeated_map"] == pytest.approx(sum(repeated) / len(repeated))
+    shown = tagloom("evaluate", "--quick", "--folds", 2, "-q").out
+    first, second = (
+        shown.index(f"mean average precision, {over}") for over in ("tags with two examples or more", "all tags")
+    )
+    assert first < second
+    assert "they cannot be found again" in shown
+
+
 def test_nothing_is_stored(tagloom, project):
     before = tagloom("status", "--json").json["model"]
     assert tagloom("evaluate", "--quick", "--method", "neighbors", "--json", "-q").json["method"] == "neighbors"
@@ -33,6 +51,14 @@ def test_figures_are_shown_even_if_the_report_cannot_be_written(tagloom, project
     done = tagloom("evaluate", "--quick", "--folds", 2, "--json", "-q", "--report", "nowhere/a.html")
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert done.json["folds"] == 2
+
+
+@pytest.mark.parametrize("name", ["scene_00000.jpg", "labels.csv", ".tagloom/tagloom.sqlite"])
+def test_a_report_that_must_not_be_written_is_refused_before_the_work(tagloom, project, name):
+    before = (project / name).read_bytes()
+    done = tagloom("evaluate", "--quick", "--folds", 2, "--report", name)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert (project / name).read_bytes() == before
 
 
 def test_long_lists_are_cut(tagloom, project, monkeypatch):

@@ -19,9 +19,32 @@ def test_a_table(tagloom, project, tmp_path):
     assert f"written: {tmp_path / 'b.csv'}" in both.out
 
 
+def test_the_name_tells_the_format(tagloom, project, tmp_path):
+    assert tagloom("export", tmp_path / "x.csv", "--json").json["format"] == "csv"
+    assert tagloom("export", tmp_path / "x.CSV", "--format", "jsonl", "--json").json["format"] == "jsonl"
+
+
+def test_what_is_there_is_replaced_if_it_is_an_export_or_on_request(tagloom, project, tmp_path):
+    target = tmp_path / "x.csv"
+    assert [tagloom("export", target).code for _ in range(2)] == [0, 0]
+    target.write_text("mine", encoding="utf-8")
+    done = tagloom("export", target)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "--overwrite" in done.err
+    assert target.read_text(encoding="utf-8") == "mine"
+    assert tagloom("export", target, "--overwrite").code == 0
+    assert target.read_text(encoding="utf-8").startswith("file,tag,")
+    photo = (project / "scene_00000.jpg").read_bytes()
+    assert tagloom("export", "scene_00000.jpg", "--format", "csv", "--overwrite").code == 1
+    assert (project / "scene_00000.jpg").read_bytes() == photo
+
+
 def test_errors(tagloom, project, tmp_path):
-    assert tagloom("export", tmp_path / "x.csv").code == 2
+    assert tagloom("export").code == 2
     assert tagloom("export", "--format", "csv").code == 2
+    done = tagloom("export", tmp_path / "x")
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "--format, one of huggingface, csv" in done.err
     for wrong in ("yaml", "yolo-cls", "imagefolder"):
         done = tagloom("export", tmp_path / "x", "--format", wrong)
         assert (done.code, done.out) == (1, "")

@@ -1,3 +1,5 @@
+import os
+import pwd
 import subprocess
 import sys
 
@@ -57,3 +59,39 @@ def test_all_or_nothing(tagloom, project):
 def test_it_imports_nothing_heavy(project):
     for more in ([], ["--project", "."], ["--json", "--remove", "snow", "-q"]):
         subprocess.run([sys.executable, "-c", SCRIPT, *more], check=True, cwd=project, stdout=subprocess.DEVNULL)
+
+
+def test_a_name_without_its_folder_is_not_left_in_the_dark(tagloom, project):
+    (project / "2023").mkdir()
+    (project / "scene_00003.jpg").rename(project / "2023" / "IMG_0001.JPG")
+    (project / "scene_00004.jpg").unlink()
+    tagloom("scan", "-q")
+    done = tagloom("label", "img_0001.jpg", "--add", "sea")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "Did you mean '2023/IMG_0001.JPG'?" in done.err
+    assert "was not there at the last scan" in tagloom("label", "scene_00004.jpg", "--add", "sea").err
+    assert "If the file is new: tagloom scan" in tagloom("label", "other.jpg", "--add", "sea").err
+
+
+def test_long_keywords_do_not_flood_the_terminal(tagloom, project):
+    long = "x" * 1500
+    assert len(tagloom("label", "scene_00000.jpg", "--add", long).out) < 250
+    assert len(tagloom("tags").out) < len(tagloom("tags", "-v").out)
+    assert "x" * 100 not in tagloom("tags").out
+    assert "x" * 100 not in tagloom("history").out
+    assert long in tagloom("tags", "--json").out
+
+
+def test_who_is_at_work_without_variables(tagloom, project, monkeypatch):
+    for name in ("TAGLOOM_WHO", "LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    tagloom("label", "scene_00000.jpg", "--add", "fresh")
+    expected = pwd.getpwuid(os.getuid()).pw_name
+    assert tagloom("history", "--json").json["actions"][0]["who"] == expected
+
+
+def test_messages_name_what_there_is(tagloom, project):
+    assert "flag --neighbors" in tagloom("train", "--neighbors", 0).err
+    assert "flag --groups" in tagloom("train", "--groups", "").err
+    assert "no action has the number 9999" in tagloom("undo", 9999).err
+    assert "photos is a folder without metadata.jsonl" in tagloom("import", ".").err

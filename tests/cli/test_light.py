@@ -233,7 +233,7 @@ def test_the_program_works_where_nothing_can_be_lightened(project):
         "except SystemExit as end:\n    assert not end.code\n"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, cwd=project, capture_output=True, text=True)
-    assert done.stdout.startswith("1 photo, 1 new decisions")
+    assert done.stdout.startswith("1 photo, 1 new decision ")
 
 
 @pytest.mark.parametrize("words", [["one"], ["one", "two", "-s", "a", "-s", "b", "-t", "c"]])

@@ -23,6 +23,19 @@ def test_names_one_per_line_that_label_takes(tagloom, project):
     assert not set(again.out.splitlines()) & set(names)
 
 
+def test_names_that_do_not_fit_on_a_line_go_through(tagloom, project):
+    unlabelled = tagloom("next", "-n", 100, "-q").out.splitlines()
+    odd = ["new\nline.jpg", "new\\nline.jpg", "100%\x07.jpg", "no\u00a0break.jpg"]
+    for number, name in enumerate(odd):
+        (project / unlabelled[number]).rename(project / name)
+    tagloom("scan", "-q")
+    names = tagloom("next", "-n", 100, "-q").out.splitlines()
+    assert len(names) == 10
+    assert {"bytes://new%0Aline.jpg", "new\\nline.jpg", "bytes://100%25%07.jpg"} <= set(names)
+    assert tagloom("label", *names, "--add", "odd").code == 0
+    assert tagloom("next", "-n", 100, "-q").out == ""
+
+
 def test_json(tagloom, project):
     found = tagloom("next", "--json").json
     assert found["photos"] == tagloom("next", "-q").out.splitlines()

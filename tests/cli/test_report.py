@@ -21,11 +21,24 @@ def test_a_file_of_somebody_else_is_left_alone(tagloom, project):
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert "--out" in done.err
     assert own.read_text(encoding="utf-8") == "<html>mine</html>"
-    assert tagloom("report", "--out", "report.html", "-q").code == 0
-    assert tagloom("report", "-q").code == 0  # it is tagloom's own now
+    assert tagloom("report", "--out", "report.html").code == 1
+    assert own.read_text(encoding="utf-8") == "<html>mine</html>"
+    own.unlink()
+    assert [tagloom("report", "-q").code for _ in range(2)] == [0, 0]  # it is tagloom's own now
     own.unlink()
     own.mkdir()
     assert tagloom("report").code == 1
+
+
+@pytest.mark.parametrize("name", ["scene_00000.jpg", "raw.NEF", "scene_00000.xmp", ".tagloom/tagloom.sqlite"])
+def test_photos_and_the_project_are_left_alone(tagloom, project, name):
+    photo, status = (project / "scene_00000.jpg").read_bytes(), tagloom("status", "--json").json
+    names = sorted(path.name for path in project.iterdir())
+    done = tagloom("report", "--out", name)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert (project / "scene_00000.jpg").read_bytes() == photo
+    assert tagloom("status", "--json").json == status
+    assert sorted(path.name for path in project.iterdir()) == names
 
 
 @pytest.mark.parametrize("wrong", [["extra"], ["--out"]])

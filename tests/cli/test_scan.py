@@ -63,3 +63,39 @@ def test_interrupted(tagloom, project, monkeypatch):
     assert done.code == 130
     assert done.err.strip().splitlines()[-1].startswith("tagloom: interrupted")
     assert "Traceback" not in done.err
+
+
+def test_all_that_cannot_be_read_or_is_missing_is_named_with_verbose(tagloom, project):
+    for number in range(7):
+        (project / f"bad{number}.jpg").write_bytes(b"no photo")
+    os.remove(project / "scene_00001.jpg")
+    assert "-v lists all" in tagloom("scan", "-q").out
+    listed = tagloom("scan", "-q", "-v").out
+    assert [f"bad{number}.jpg" in listed for number in range(7)] == [True] * 7
+    assert "missing: scene_00001.jpg" in listed
+    assert "missing: scene_00001.jpg" in tagloom("check", "-v").out
+    assert tagloom("status", "--json").json["n_unreadable"] == 7
+
+
+def test_a_copy_that_takes_over_is_told(tagloom, project):
+    tagloom("label", "scene_00000.jpg", "--add", "kept")
+    shutil.copy(project / "scene_00000.jpg", project / "backup.jpg")
+    tagloom("scan", "-q")
+    os.remove(project / "scene_00000.jpg")
+    done = tagloom("scan", "-q")
+    assert "took over the tags of a missing one" in done.out
+    assert "backup.jpg" in done.out
+    assert tagloom("undo").out.startswith("undone: a copy takes over the tags of a photo that is gone")
+
+
+def test_the_log_tells_what_was_done(tagloom, project):
+    (project / "text.jpg").write_text("no photo")
+    tagloom("scan", "-q")
+    tagloom("import", "truth.csv", "-q")
+    tagloom("write", "-q")
+    tagloom("undo", "-q")
+    log = (project / ".tagloom" / "logs" / "tagloom.log").read_text(encoding="utf-8")
+    for verb in ("scan", "import", "write", "undo"):
+        assert f"verb_log: {verb}: " in log
+    assert "WARNING" in log
+    assert "text.jpg" in log

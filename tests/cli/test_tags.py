@@ -39,3 +39,27 @@ def test_errors(tagloom, project, wrong):
     done = tagloom("tags", *wrong)
     assert (done.code, done.out) == (1, "")
     assert done.err.count("\n") == 1
+
+
+def test_a_tag_made_by_mistake_is_gone_with_its_action(tagloom, project):
+    tagloom("label", "scene_00000.jpg", "--add", "typo")
+    tagloom("undo")
+    assert "typo" not in [tag["text"] for tag in tagloom("tags", "--json").json["tags"]]
+    done = tagloom("label", "scene_00001.jpg", "--add", "typo", "--known-tags")
+    assert done.code == 1
+    assert "there is no tag 'typo'" in done.err
+    tagloom("redo")
+    assert "typo" in [tag["text"] for tag in tagloom("tags", "--json").json["tags"]]
+    assert tagloom("label", "scene_00001.jpg", "--add", "typo", "--known-tags").code == 0
+
+
+def test_a_tag_without_photos_stays_if_anything_else_is_said_of_it(tagloom, project):
+    for name in ("bare", "other", "above"):
+        tagloom("label", "scene_00000.jpg", "--add", name)
+    tagloom("tags", "alias", "nickname", "other")
+    tagloom("tags", "imply", "sky", "above")
+    for name in ("bare", "other", "above"):
+        tagloom("label", "scene_00000.jpg", "--clear", name)
+    listed = {tag["text"] for tag in tagloom("tags", "--json").json["tags"]}
+    assert {"other", "above"} <= listed
+    assert "bare" not in listed

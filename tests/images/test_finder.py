@@ -134,3 +134,10 @@ def test_a_folder_without_permission_is_reported_and_the_rest_found(unprivileged
         command = [sys.executable, "-c", script, folder, str(unprivileged_uid)]
         told = subprocess.run(command, check=True, capture_output=True).stdout
     assert json.loads(told) == [["open/b.jpg"], [["closed", "no_permission"]]]
+
+
+def test_other_files_are_listed_apart_if_asked(tmp_path):
+    touch(tmp_path, "b/2.JPG", "b/2.NEF", "raw/a.dng", ".x/a.dng", ".a.dng", "notes.txt")
+    found = find_photos(tmp_path, others={b".nef", b".dng"})
+    assert (found.photos, found.others) == ([b"b/2.JPG"], [b"b/2.NEF", b"raw/a.dng"])
+    assert find_photos(tmp_path).others == []

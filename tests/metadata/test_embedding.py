@@ -232,6 +232,23 @@ def test_iptc_is_kept_in_step(exiftool, changes, tmp_path, value):
 
 
 @pytest.mark.medium
+def test_what_darktable_wrote_for_itself_stays_where_it_is(exiftool, changes, tmp_path):
+    photo = tmp_path / "photo.jpg"
+    own = Keyword(("darktable", "format", "nef"))
+    xmp = (SIDECARS / "lightroom.xmp").read_bytes().replace(b"Places|Europe|France|Paris", b"darktable|format|nef")
+    photo.write_bytes(jpeg_with_iptc(b"darktable|changed", b"nef", b"lake", xmp=xmp))
+    assert own in read_xmp(read_blocks(os.fsencode(photo)).xmp)
+    outcome = embed_one(changes, photo, exiftool, add=(SEA,))
+    assert outcome.status == "written", outcome.problem
+    blocks = read_blocks(os.fsencode(photo))
+    assert own in read_xmp(blocks.xmp)
+    assert b"darktable/format/nef" not in blocks.xmp
+    assert b"darktable|changed" not in blocks.xmp
+    assert {each.name for each in read_iptc(blocks.iptc)} >= {"darktable|changed", "nef", "lake", "sea"}
+    assert not {"format", "changed"} & {each.name for each in read_iptc(blocks.iptc)}
+
+
+@pytest.mark.medium
 def test_removing_what_only_iptc_has(exiftool, changes, tmp_path):
     photo = tmp_path / "a.jpg"
     photo.write_bytes(jpeg_with_iptc(b"old"))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.metadata import name_from_text, name_to_text
-from tagloom.metadata.names import PhotoMatcher
+from tagloom.metadata.names import PhotoMatcher, name_to_line
 
 
 @given(st.binary(min_size=1))
@@ -81,3 +81,12 @@ def test_photos_must_be_bytes_and_distinct():
 
 def test_system_names_are_understood():
     assert PhotoMatcher([os.fsencode("ünder.jpg")]).find("ünder.jpg") == [0]
+
+
+@given(st.binary(min_size=1), st.sampled_from(["utf-8", "ascii", "latin-1"]))
+@settings(deadline=None)
+def test_a_line_holds_any_name(name, encoding):
+    line = name_to_line(name, encoding)
+    assert name_from_text(line) == name
+    assert line.isprintable()
+    assert line.encode(encoding)

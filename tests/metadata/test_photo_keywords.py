@@ -55,6 +55,37 @@ def test_union_of_places(photo):
     assert read_photo_keywords(photo, embedded=False).keywords == (CAT,)
 
 
+def packet(flat: list[str], hierarchical: list[str]) -> bytes:
+    def bag(tag, items):
+        inner = "".join(f"<rdf:li>{item}</rdf:li>" for item in items)
+        return f"<{tag}><rdf:Bag>{inner}</rdf:Bag></{tag}>"
+
+    return (
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:dc="http://purl.org/dc/elements/1.1/" '
+        'xmlns:lr="http://ns.adobe.com/lightroom/1.0/"><rdf:Description rdf:about="">'
+        f"{bag('dc:subject', flat)}{bag('lr:hierarchicalSubject', hierarchical)}</rdf:Description></rdf:RDF>"
+    ).encode()
+
+
+def test_what_darktable_writes_for_itself_is_no_keyword(photo):
+    flat = ["darktable|format|nef", "darktable", "format", "nef", "changed", "boat", "darktable|style|warm"]
+    put(photo + b".xmp", packet(flat, ["darktable|format|nef", "darktable|changed", "Animals|Cat"]))
+    found = read_photo_keywords(photo)
+    assert found.keywords == (CAT, Keyword.flat("boat"), SEA)
+    assert found.places["sidecar"] == (CAT, Keyword.flat("boat"))
+    put(photo + b".xmp", packet(["darktable"], ["Programs|darktable|5"]))  # a person's own words
+    assert read_photo_keywords(photo, embedded=False).keywords == (Keyword(("Programs", "darktable", "5")),)
+    put(photo + b".xmp", packet(["darktable"], []))
+    assert read_photo_keywords(photo, embedded=False).keywords == (Keyword.flat("darktable"),)
+
+
+@pytest.mark.parametrize("sign", ["|", "/"])
+def test_a_flat_keyword_with_the_text_of_a_hierarchical_one_is_that_one(photo, sign):
+    put(photo + b".xmp", packet([f"Animals{sign}Cat", f"Animals{sign}Dog"], ["Animals|Cat"]))
+    found = read_photo_keywords(photo, embedded=False)
+    assert found.keywords == (CAT, Keyword.flat(f"Animals{sign}Dog"))
+
+
 def test_problems_are_lines_and_the_rest_is_read(photo):
     put(photo + b".xmp", b"<broken")
     found = read_photo_keywords(photo)

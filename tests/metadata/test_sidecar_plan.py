@@ -342,3 +342,26 @@ def test_damaged_sidecars_are_refused_or_changed_well(seed):
         etree.fromstring(plan.after, etree.XMLParser(resolve_entities=False, recover=False))
         assert {SEA, ALPS} <= set(read_xmp(plan.after))
     assert 20 < n_changed < 180
+
+
+OF_DARKTABLE = wrapped(
+    '<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/" '
+    'xmlns:lr="http://ns.adobe.com/lightroom/1.0/"><dc:subject><rdf:Bag><rdf:li>lake</rdf:li>'
+    "<rdf:li>Animals|heron</rdf:li></rdf:Bag></dc:subject><lr:hierarchicalSubject><rdf:Bag>"
+    "<rdf:li>darktable|format|nef</rdf:li><rdf:li>Animals|heron</rdf:li></rdf:Bag></lr:hierarchicalSubject>"
+    "</rdf:Description>"
+)
+
+
+def test_what_darktable_wrote_for_itself_stays_where_it_is():
+    found = fields(plan_sidecar(OF_DARKTABLE, add=[SEA], remove=[Keyword.flat("lake"), Keyword.flat("nef")]).after)
+    assert found["hierarchicalSubject"] == ["darktable|format|nef", "Animals|heron", "sea"]
+    assert sorted(found["subject"]) == ["Animals", "Animals|heron", "heron", "sea"]
+    assert sorted(found["TagsList"]) == ["Animals/heron", "sea"]
+
+
+def test_a_removed_keyword_does_not_stay_as_a_flat_text():
+    plan = plan_sidecar(OF_DARKTABLE, remove=[HERON])
+    assert plan.removed == (HERON,)
+    assert HERON not in read_xmp(plan.after)
+    assert fields(plan.after)["subject"] == ["lake"]

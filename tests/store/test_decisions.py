@@ -218,7 +218,7 @@ def test_undo_of_what_cannot_be_undone(store):
         store.decisions.undo(first)
     with pytest.raises(InvalidInputError, match="'undo'"):
         store.decisions.undo(first + 1)
-    with pytest.raises(InvalidInputError, match="no batch"):
+    with pytest.raises(InvalidInputError, match="no action has the number"):
         store.decisions.undo(77)
     assert store.decisions.undo() is None
     store.decisions.decide(2, 1, 1)

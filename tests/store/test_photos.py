@@ -140,7 +140,7 @@ def test_counts(store, scan):
     assert (counts.present, counts.missing, counts.offline, counts.labeled) == (12, 0, 0, 2)
     scan(store, {b"01.jpg": 1})
     counts = store.photos.counts()
-    assert (counts.present, counts.missing, counts.labeled) == (1, 11, 2)
+    assert (counts.present, counts.missing, counts.labeled) == (1, 11, 1)
 
 
 def test_decisions_survive_a_missing_photo(store, scan):

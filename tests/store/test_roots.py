@@ -48,6 +48,38 @@ def test_a_root_elsewhere_is_known_by_its_files(tmp_path, scan):
         assert store.root_id == 3
 
 
+def test_a_project_knows_its_own_root_among_others(tmp_path, scan):
+    for name in ("first", "second", "third"):
+        _fill(tmp_path / name, FILES)
+    with ProjectStore(tmp_path / "project", tmp_path / "first") as store:
+        assert not store.roots.is_claimed()
+        scan(store, FILES)
+        assert store.roots.is_claimed()  # what was seen in it tells
+    for name in ("second", "third"):
+        with FolderCache(tmp_path / "project", tmp_path / name):
+            pass
+    with ProjectStore(tmp_path / "project") as store:
+        assert store.root_id == 1
+        store.roots.claim(2)
+    with ProjectStore(tmp_path / "project") as store:
+        assert store.root_id == 2
+
+
+def test_a_place_for_features_alone_is_no_project(tmp_path):
+    for name in ("first", "second"):
+        _fill(tmp_path / name, FILES)
+        with FolderCache(tmp_path / "cache", tmp_path / name):
+            pass
+    with ProjectStore(tmp_path / "cache") as store:
+        assert not store.roots.is_claimed()
+        store.roots.claim(2)
+        assert store.roots.is_claimed()
+    with FolderCache(tmp_path / "nothing"):
+        pass
+    with ProjectStore(tmp_path / "nothing") as store:
+        assert store.root_id is None
+
+
 def test_offline_and_back(tmp_path, scan):
     disk = tmp_path / "disk"
     _fill(disk, FILES)

@@ -3,7 +3,14 @@
 import numpy as np
 
 from tagloom.metrics import average_precision
-from tagloom.tuning._bootstrap import draw_counts, interval, mean_over_tags, resampled_average_precision
+from tagloom.tuning._bootstrap import (
+    centred,
+    draw_counts,
+    interval,
+    interval_around,
+    mean_over_tags,
+    resampled_average_precision,
+)
 
 
 def make_problem(n=150, n_labelled=60, c=3, seed=0, *, open_entries=True, noise=0.5):
@@ -27,8 +34,31 @@ def test_resampled_figures_are_those_of_repeated_photos():
         np.testing.assert_allclose(found[draw], average_precision(Y[rows], scores[rows]), atol=1e-12)
     nothing = resampled_average_precision(np.zeros_like(Y), scores, counts)
     assert np.isnan(nothing).all()
-    assert np.isnan(mean_over_tags(nothing)).all()
-    np.testing.assert_allclose(mean_over_tags(found), np.nanmean(found, axis=1))
+    assert np.isnan(mean_over_tags(nothing, np.full(3, np.nan))).all()
+
+
+def test_every_sample_is_of_the_same_tags():
+    """A literal loop: a sample without a positive of a tag leaves the tag at its own figure."""
+    drawn = np.array([[0.2, np.nan, np.nan], [0.4, 0.9, np.nan], [0.9, 0.7, np.nan]])
+    figures = np.array([0.3, 0.6, np.nan])
+    expected = [
+        (0.3 + 0.2 - 0.5 + 0.6) / 2,
+        (0.3 + 0.4 - 0.5 + 0.6 + 0.9 - 0.8) / 2,
+        (0.3 + 0.9 - 0.5 + 0.6 + 0.7 - 0.8) / 2,
+    ]
+    moved = centred(drawn, figures)
+    np.testing.assert_allclose(np.nanmean(moved[:, :2], axis=0), figures[:2])
+    np.testing.assert_array_equal(np.isnan(moved), np.isnan(drawn))
+    np.testing.assert_allclose(mean_over_tags(moved, figures), expected)
+
+
+def test_an_interval_holds_its_figure_and_possible_figures_alone():
+    skewed = np.concatenate([np.full(99, 0.51), [0.01]])
+    low, high = interval_around(0.505, skewed, 0.9)
+    assert (low, high) == (0.505, 0.51)
+    np.testing.assert_allclose(interval_around(0.9, np.linspace(-0.1, 1.1, 101), 0.98), (0.0, 1.0))
+    assert interval_around(-0.2, np.full(9, -0.3), 0.9, least=-1.0) == (-0.3, -0.2)
+    assert np.isnan(interval_around(np.array([np.nan]), np.full((9, 1), np.nan), 0.9)).all()
 
 
 def test_intervals_are_percentiles():
@@ -52,3 +82,20 @@ def test_intervals_hold_what_another_sample_gives():
         low, high = interval(drawn[:, 0], 0.9)
         inside += low <= expected <= high
     assert 80 <= inside <= 98  # of 100; nominally 90
+
+
+def test_the_interval_of_a_mean_holds_the_expected_mean():
+    """About 95 of 100 intervals hold the mean that sets of as many photos have on average."""
+    rng = np.random.default_rng(0)
+    n, c, n_sets = 150, 6, 300
+    ends, means = [], []
+    for seed in range(n_sets):
+        truth = (rng.random((n, c)) < np.linspace(0.1, 0.4, c)).astype(np.int8)
+        scores = truth + rng.normal(size=truth.shape)
+        figures = average_precision(truth, scores)
+        drawn = centred(resampled_average_precision(truth, scores, draw_counts(n, 200, seed)), figures)
+        means.append(figures.mean())
+        ends.append(interval_around(means[-1], mean_over_tags(drawn, figures), 0.95))
+    low, high = np.array(ends).T
+    expected = np.mean(means)
+    assert 0.91 <= np.mean((low <= expected) & (expected <= high)) <= 0.98

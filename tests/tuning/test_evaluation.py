@@ -83,6 +83,30 @@ def test_probabilities_never_see_their_own_fold():
     assert not np.allclose(before[~same], after[~same])
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_intervals_hold_their_figures_where_most_tags_have_one_example(seed):
+    rng = np.random.default_rng(seed)
+    X, frequent = make_problem(120, 120, c=3, seed=seed, open_entries=False)
+    once = np.zeros((120, 30), dtype=np.int8)
+    once[rng.choice(120, 30, replace=False), np.arange(30)] = 1
+    never = np.zeros((120, 1), dtype=np.int8)
+    found = cross_validate(RegularizedLeastSquares(), X, np.hstack([frequent, once, never]), n_draws=100)
+    assert found.map_low <= found.map <= found.map_high
+    assert found.repeated_map_low <= found.repeated_map <= found.repeated_map_high
+    assert found.map == pytest.approx(found.average_precision[:33].mean())
+    assert found.repeated_map == pytest.approx(found.average_precision[:3].mean())
+    assert (found.low[:33] <= found.average_precision[:33]).all()
+    assert (found.average_precision[:33] <= found.high[:33]).all()
+    assert np.isnan(found.low[33])
+
+
+def test_no_tag_has_two_examples():
+    X, _ = make_problem(12, 12)
+    found = cross_validate(RegularizedLeastSquares(1.0), X, np.eye(12, dtype=np.int8), n_draws=20)
+    assert np.isnan([found.repeated_map, found.repeated_map_low, found.repeated_map_high]).all()
+    assert found.map_low <= found.map <= found.map_high
+
+
 def test_reliability_of_held_out_photos():
     X, Y = make_problem(500, 400, open_entries=False)
     found = cross_validate(RegularizedLeastSquares(), X, Y, n_draws=10)

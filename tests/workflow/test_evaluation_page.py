@@ -35,6 +35,17 @@ def test_figures_are_told():
     assert not any("style" in attributes for _, attributes in page.elements)
 
 
+def test_tags_that_cannot_be_found_again_do_not_hide_the_others():
+    found = make_evaluation(n_repeated=1, repeated_map=0.7, repeated_map_low=0.65, repeated_map_high=0.8)
+    texts = Page(evaluation_fragment(found)).texts
+    first, second = texts.index("0.700 (0.650 to 0.800)"), texts.index("0.500 (0.400 to 0.600)")
+    assert first < second
+    assert "Mean average precision on held-out photos, ridge, tags with two examples or more" in texts
+    assert "Mean average precision on held-out photos, ridge, all tags" in texts
+    alone = make_evaluation(n_repeated=2, repeated_map=0.5, repeated_map_low=0.4, repeated_map_high=0.6)
+    assert "Mean average precision on held-out photos, ridge" in Page(evaluation_fragment(alone)).texts
+
+
 def test_the_curve_is_drawn_to_scale():
     page = Page(evaluation_fragment(make_evaluation()))
     (line,) = [attributes["points"] for tag, attributes in page.elements if tag == "polyline"]

@@ -235,7 +235,9 @@ def test_raw_files_belong_to_their_photos(project, photos):
     os.rename(photos / "0.jpg", photos / "sub" / "0.jpg")
     os.rename(photos / "0.CR2", photos / "sub" / "0.CR2")
     moved = project.scan()
-    assert (len(moved.moved), moved.missing, moved.n_raw_pairs) == (2, (), 1)
+    assert (len(moved.moved), moved.examples["moved"]) == (1, (b"sub/0.jpg",))
+    assert (moved.missing, moved.n_raw_pairs, moved.raw_gone) == ((), 1, ())
+    assert sorted(project.store.photos.paths())[-2:] == [b"sub/0.CR2", b"sub/0.jpg"]
 
 
 def test_capture_times(project, photos):
@@ -255,3 +257,80 @@ def test_extracting_fills_the_cache_once(project, photos):
     assert (first.n_photos, first.n_ready, first.n_decoded) == (6, 6, 6)
     assert list(first.groups) == ["color"]
     assert project.extract().n_decoded == 0
+
+
+def test_labels_go_to_a_copy_when_the_photo_goes(project, photos):
+    project.scan()
+    project.label("0.jpg", add="sea")
+    shutil.copy(photos / "0.jpg", photos / "backup.jpg")
+    project.scan()
+    os.remove(photos / "0.jpg")
+    result = project.scan()
+    assert result.examples["took_over"] == (b"backup.jpg",)
+    now = project.status()
+    assert (now.n_present, now.n_labeled, now.n_missing, now.n_unwritten) == (6, 1, 1, 2)
+    assert project.history(photo=result.took_over[0])[0].id == result.batch
+    assert [item.photo for item in project.write(dry_run=True).files] == [b"backup.jpg"]
+    project.undo()
+    assert project.status().n_labeled == 0
+    assert project.scan().took_over == ()
+
+
+@pytest.mark.medium
+def test_a_raw_file_is_counted_with_its_photo(project, photos, tmp_path):
+    (photos / "0.CR2").write_bytes(b"raw bytes")
+    (photos / "text.jpg").write_text("no photo")
+    first = project.scan()
+    assert (first.n_listed, len(first.new), first.n_raw_pairs) == (8, 7, 1)
+    now = project.status()
+    assert (now.n_present, now.n_unreadable, project.extract().n_photos) == (7, 1, 6)
+    page = project.report(tmp_path / "report.html")
+    assert (page.n_photos, page.n_unreadable) == (6, sum(first.unreadable.values()))
+    again = project.scan()
+    assert (again.n_same, again.new, again.n_read) == (7, (), 0)
+    # Named by the raw file, the photo is meant.
+    assert project.label("0.CR2", add="sea").n_decisions == 1
+    assert project.label("0.jpg", add="sea").n_decisions == 0
+    assert project.import_folder_names().n_photos == 0
+    # Without its photo it is not missing while it is there; no photo is.
+    os.rename(photos / "0.jpg", tmp_path / "0.jpg")
+    alone = project.scan()
+    assert (alone.examples["missing"], alone.n_raw_alone, alone.raw_gone) == ((b"0.jpg",), 1, ())
+    assert (project.status().n_missing, alone.absent) == (1, (b"0.jpg",))
+    os.rename(tmp_path / "0.jpg", photos / "0.jpg")
+    back = project.scan()
+    assert (len(back.back), back.n_raw_pairs, back.n_raw_alone) == (1, 1, 0)
+    os.remove(photos / "0.CR2")
+    gone = project.scan()
+    assert (gone.missing, gone.raw_gone, project.status().n_missing) == ((), (b"0.CR2",), 0)
+    assert project.check() == []
+
+
+def test_raw_files_alone_are_told(tmp_path):
+    folder = tmp_path / "raw"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "x.NEF").write_bytes(b"raw")
+    (folder / "sub" / "y.dng").write_bytes(b"raw")
+    (folder / ".hidden.nef").write_bytes(b"raw")
+    with Project.init(folder, flags=LIGHT) as project:
+        assert (project.scan().n_listed, project.scan().n_raw_alone) == (0, 2)
+        assert "2 have no JPEG" in project.status().next_step
+        _photo(folder / "x.jpg", 1)
+        assert (project.scan().n_raw_alone, project.scan().n_raw_pairs) == (1, 1)
+        assert "raw" not in project.status().next_step
+
+
+def test_every_scan_names_all_that_is_unreadable_or_missing(project, photos):
+    for number in range(8):
+        (photos / f"bad{number}.jpg").write_text("no photo")
+    first = project.scan()
+    assert len(first.problems) == 8
+    assert all(detail for _, _, detail in first.problems)
+    os.remove(photos / "1.jpg")
+    project.scan()
+    os.remove(photos / "3.jpg")
+    second = project.scan()
+    assert second.problems == first.problems
+    assert (second.examples["missing"], second.absent) == ((b"3.jpg",), (b"1.jpg", b"3.jpg"))
+    (finding,) = project.check()
+    assert "2 photos were not there at the last scan (1.jpg, 3.jpg)" in finding.detail

@@ -78,7 +78,7 @@ def test_only_accepted_keywords_are_written(project, photos):
     assert project.history(1)[0].label == "write keywords"
     run = project.store.runs.all("write")[0]
     assert (run.settings["accepted_only"], run.settings["suggested"]) == (True, {})
-    assert run.result == {"batch": result.batch, "counts": {"written": 12}}
+    assert run.result == {"batch": result.batch, "counts": {"written": 12}, "settled": result.batch - 1}
 
 
 def test_suggestions_above_the_threshold_are_noted_as_such(project, photos):
@@ -376,3 +376,146 @@ def test_only_sidecars_come_to_the_folder_of_photos(project, photos):
     before = set(os.listdir(photos))
     result = project.write()
     assert set(os.listdir(photos)) - before == {os.fsdecode(os.path.basename(item.file)) for item in result.files}
+
+
+def _n_planned(project):
+    return project.write(dry_run=True).counts.get("planned", 0)
+
+
+def test_only_a_write_of_everything_ends_the_count_of_what_is_not_written(project, photos):
+    assert (project.status().n_unwritten, _n_planned(project)) == (4, 12)
+    project.label(["04.jpg", "05.jpg"], add="umbrella")
+    project.write(photos="04.jpg")
+    assert (project.status().n_unwritten, _n_planned(project)) == (5, 11)
+    project.write()
+    assert (project.status().n_unwritten, _n_planned(project)) == (0, 0)
+    # A write of all that was decided since is one of everything.
+    project.label("05.jpg", add="rain")
+    project.write(photos="05.jpg")
+    assert (project.status().n_unwritten, _n_planned(project)) == (0, 0)
+    # Put back, they are not written; nor if a later write found nothing to do.
+    project.write()
+    project.undo()
+    assert (project.status().n_unwritten, _n_planned(project)) == (1, 1)
+    project.write()
+    project.rename_tag("rain", "drizzle")
+    assert project.status().n_unwritten == 1
+
+
+def test_what_is_undone_and_done_again_after_a_write_is_not_written(project, photos):
+    first = project.label("04.jpg", add="umbrella").batch.id
+    project.undo()
+    project.write()
+    assert (project.status().n_unwritten, _n_planned(project)) == (0, 0)
+    project.redo(first)
+    assert (project.status().n_unwritten, _n_planned(project)) == (1, 1)
+    project.write()
+    denied = project.label("04.jpg", remove="umbrella").batch.id
+    project.write()
+    assert (project.status().n_unwritten, _n_planned(project)) == (0, 0)
+    project.undo(denied)  # the yes stands again
+    assert (project.status().n_unwritten, _n_planned(project)) == (1, 1)
+
+
+def test_a_write_that_fails_everywhere_is_no_action(project, photos, monkeypatch):
+    before = project.history(1)[0].id
+
+    def refused(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", refused)
+        patch.setattr(os, "rename", refused)
+        patch.setattr(os, "link", refused)
+        result = project.write()
+    assert (result.counts, result.batch) == ({"failed": 12}, None)
+    assert (project.status().n_unwritten, _n_planned(project)) == (4, 12)
+    assert project.store.decisions.undoable().id == before
+    # Some written, some not: what was written can be taken back, and what was not is still to be written.
+    real = os.path.lexists
+    with monkeypatch.context() as patch:
+        patch.setattr(os.path, "lexists", lambda path: not os.fsencode(path).endswith(b"05.jpg") and real(path))
+        some = project.write()
+    assert some.counts == {"written": 11, "failed": 1}
+    assert (project.status().n_unwritten, _n_planned(project)) == (4, 1)
+    assert project.undo().n_files == 11
+
+
+def test_suggestions_do_not_become_decisions_through_a_copy(project, photos):
+    project.write(threshold=0.5)
+    (photos / "sub").mkdir()
+    for name in ("13.jpg", "13.jpg.xmp"):
+        shutil.copy(photos / name, photos / "sub" / name.replace("13", "copy"))
+    # Another picture with the same sidecar, which may well be that of an accepted keyword; and a copy of a photo whose
+    # sidecar has got a keyword since.
+    Image.new("RGB", (20, 20)).save(photos / "sub" / "other.jpg")
+    shutil.copy(photos / "01.jpg.xmp", photos / "sub" / "other.jpg.xmp")
+    assert (photos / "01.jpg.xmp").read_bytes() == (photos / "13.jpg.xmp").read_bytes()
+    shutil.copy(photos / "15.jpg", photos / "sub" / "said.jpg")
+    said = plan_sidecar((photos / "15.jpg.xmp").read_bytes(), add=[Keyword.flat("mine")]).after
+    (photos / "sub" / "said.jpg.xmp").write_bytes(said)
+    project.scan()
+    taken = project.import_from_photos()
+    assert taken.n_suggested == 12 + 2
+    ids = project.store.photos.find([b"sub/copy.jpg", b"sub/other.jpg", b"sub/said.jpg"])
+    said = {name: project.store.decisions.current(photo_ids=[number]).tag_ids for name, number in ids.items()}
+    texts = {name: project.store.tags.texts(tags) for name, tags in said.items()}
+    assert texts == {b"sub/copy.jpg": [], b"sub/other.jpg": ["red"], b"sub/said.jpg": ["mine"]}
+
+
+def test_a_copy_is_known_by_what_the_photo_was_when_it_was_written(project, photos):
+    project.write(threshold=0.5)
+    for name in ("13.jpg", "13.jpg.xmp"):
+        shutil.copy(photos / name, photos / name.replace("13", "copy"))
+    changed = plan_sidecar((photos / "13.jpg.xmp").read_bytes(), add=[Keyword.flat("mine")]).after
+    (photos / "copy.jpg.xmp").write_bytes(changed)
+    Image.new("RGB", (16, 16), (255, 0, 0)).save(photos / "13.jpg")
+    project.scan()
+    project.import_from_photos()
+    (copy,) = project.store.photos.find([b"copy.jpg"]).values()
+    assert project.store.tags.texts(project.store.decisions.current(photo_ids=[copy]).tag_ids) == ["mine"]
+
+
+def test_redo_passes_over_writes(project, photos):
+    project.write()
+    label = project.label("04.jpg", add="umbrella").batch
+    project.write()
+    for _ in range(3):
+        project.undo()
+    assert project.redo().batch.id == label.id
+    assert _keywords(photos / "04.jpg") == []
+    with pytest.raises(InvalidInputError, match="tagloom write"):
+        project.redo(label.id - 1)
+    project.write()
+    assert project.redo().batch is None
+    assert sorted(_keywords(photos / "04.jpg")) == ["blue", "umbrella"]
+
+
+def test_redo_after_a_write_alone_says_how_to_write_again(project, photos):
+    project.write()
+    project.undo()
+    with pytest.raises(InvalidInputError, match="tagloom write"):
+        project.redo()
+    project.write()
+    assert project.redo().batch is None
+
+
+def test_what_was_put_back_after_an_import_is_not_another_programs(project, photos):
+    project.write()
+    project.label("01.jpg", add="umbrella")
+    project.write()
+    project.import_from_photos()
+    project.undo()
+    project.label("01.jpg", add="rain")
+    assert project.write().counts.get("merged", 0) == 0
+    # Twice put back, there is no file, which is as it was.
+    for _ in range(5):
+        project.undo()
+    assert not (photos / "01.jpg.xmp").exists()
+    project.label("01.jpg", add="rain")
+    assert project.write().counts.get("merged", 0) == 0
+    # Another program is still seen.
+    changed = plan_sidecar((photos / "01.jpg.xmp").read_bytes(), add=[Keyword.flat("theirs")]).after
+    (photos / "01.jpg.xmp").write_bytes(changed)
+    project.label("01.jpg", add="more")
+    assert project.write().counts["merged"] == 1

@@ -3,12 +3,24 @@ import re
 from pathlib import Path
 
 import pytest
+import typer.main
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tagloom.cli.app import app
 from tagloom.exceptions import SettingsError
 from tagloom.workflow.settings import ENVIRONMENT_PREFIX, Settings, load_settings, setting_names
 
+FLAGS = {
+    "method": "flag --method",
+    "n_keywords": "flag --keywords",
+    "n_neighbors": "flag --neighbors",
+    "descriptors": "flag --groups",
+    "encoder": "flag --encoder",
+    "absent_means": "flag --absent-means",
+    "n_workers": "flag --workers",
+    "n_threads": "flag --threads",
+}
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 
 
@@ -60,7 +72,7 @@ def test_precedence(tmp_path_factory, places):
         (
             (value, origin)
             for place, value, origin in [
-                ("flag", 9, "flag --n-keywords"),
+                ("flag", 9, "flag --keywords"),
                 ("variable", 8, "environment variable TAGLOOM_N_KEYWORDS"),
                 ("file", 7, f"in {path}"),
             ]
@@ -125,8 +137,16 @@ def test_relative_path_in_the_file_is_below_its_folder(project_file, tmp_path):
 def test_a_value_that_does_not_fit_says_so(name, value, expected):
     with pytest.raises(SettingsError, match=rf"{name} must be .*{expected}.*got {re.escape(repr(value))}"):
         Settings(**{name: value})
-    with pytest.raises(SettingsError, match=f"flag --{name.replace('_', '-')}"):
+    with pytest.raises(SettingsError, match=re.escape(FLAGS.get(name, f"flags['{name}']"))):
         load_settings({name: value})
+
+
+def test_flags_are_called_as_commands_know_them():
+    commands = typer.main.get_command(app).commands.values()
+    options = {name for command in commands for parameter in command.params for name in parameter.opts}
+    assert {flag.removeprefix("flag ") for flag in FLAGS.values()} <= options
+    for name, flag in FLAGS.items():
+        assert load_settings({name: getattr(Settings(), name) or "1"}).origins[name] == flag
 
 
 def test_the_message_names_file_and_variable(project_file):

@@ -37,6 +37,13 @@ def test_it_comes_back_as_it_was(made, changes):
     assert json.loads(json.dumps(last.as_dict()))["evaluation"]["method"] == "ridge"
 
 
+def test_what_was_kept_before_a_field_came_is_read(made):
+    _keep(made, n_repeated=1, repeated_map=0.7, repeated_map_low=0.6, repeated_map_high=0.8)
+    names = ("n_repeated", "repeated_map", "repeated_map_low", "repeated_map_high")
+    _tamper(made, lambda kept: [kept["evaluation"].pop(name) for name in names])
+    assert made.project.last_evaluation().evaluation == make_evaluation()
+
+
 def test_decisions_make_it_old_and_undo_makes_it_current_again(made):
     _keep(made)
     made.say([2])

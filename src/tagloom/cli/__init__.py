@@ -4,6 +4,20 @@ Each command lives in a file of its own and calls a workflow verb. Nothing heavy
 so that ``tagloom --help`` answers at once.
 """
 
-from tagloom.cli.app import app, main
+import sys
 
-__all__ = ["app", "main"]
+from tagloom.cli.exit_codes import EXIT_INTERRUPTED, INTERRUPTED
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the program; one line for an error, a traceback only with ``--debug``."""
+    try:
+        from tagloom.cli.app import main as run  # here, as a person may have second thoughts meanwhile
+
+        run(arguments)
+    except KeyboardInterrupt:
+        if sys.stderr is not None:
+            sys.stderr.write(f"tagloom: {INTERRUPTED}\n")
+        sys.exit(EXIT_INTERRUPTED)

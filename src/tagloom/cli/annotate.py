@@ -44,6 +44,9 @@ def annotate(
     workers: WorkersOption = None,
     threads: ThreadsOption = None,
     retry: RetryOption = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace results that were changed, or files of other programs.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -51,8 +54,8 @@ def annotate(
 
     Example: tagloom annotate ~/Pictures --labels labels.csv --out results
 
-    Writes keywords.csv (file, tag, score, rank), scores.npz and report.html to the output folder. Interrupt it at any
-    time: run again, it goes on where it was.
+    Writes keywords.csv (file, tag, score, rank), scores.npz and report.html to the output folder; files that were
+    changed since an earlier run are not replaced. Interrupt it at any time: run again, it goes on where it was.
     """
     from tagloom.cli.console import RichProgress
     from tagloom.cli.summary import show_result
@@ -71,5 +74,15 @@ def annotate(
     }
     settings = load_settings(flags, os.environ, out / PROJECT_FILE_NAME)
     with RichProgress(quiet=quiet) as progress:
-        result = run(photos, labels, out, settings, truth=truth, evaluate=evaluate, retry=retry, progress=progress)
+        result = run(
+            photos,
+            labels,
+            out,
+            settings,
+            truth=truth,
+            evaluate=evaluate,
+            retry=retry,
+            overwrite=overwrite,
+            progress=progress,
+        )
     show_result(result, as_json)

@@ -1,6 +1,5 @@
 """The program ``tagloom``: its commands, its options for all commands, and what it does with errors."""
 
-import os
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -15,7 +14,7 @@ from tagloom.cli.console import print_error, print_line, print_text
 from tagloom.cli.demo import demo
 from tagloom.cli.doctor import doctor
 from tagloom.cli.evaluate import evaluate
-from tagloom.cli.exit_codes import EPILOG, EXIT_CODES, EXIT_ERROR, EXIT_INTERRUPTED
+from tagloom.cli.exit_codes import EPILOG, EXIT_CODES, EXIT_ERROR, EXIT_INTERRUPTED, INTERRUPTED
 from tagloom.cli.explain import explain
 from tagloom.cli.export import export
 from tagloom.cli.extract import extract
@@ -30,6 +29,7 @@ from tagloom.cli.report import report
 from tagloom.cli.review import review
 from tagloom.cli.scan import scan
 from tagloom.cli.status import status
+from tagloom.cli.streams import complete, discard_output, output_problem
 from tagloom.cli.suggest import suggest
 from tagloom.cli.tags import tags
 from tagloom.cli.train import train
@@ -129,29 +129,37 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in arguments[:end]
     if debug:  # accepted before and after the command
         arguments = ["--debug", *(item for item in arguments[:end] if item != "--debug"), *arguments[end:]]
+    complete()
     try:
         _run(arguments)
-    except SystemExit as end:
-        if end.code == EXIT_INTERRUPTED:
-            print_error("interrupted; what was finished is kept. Run the same command again to go on")
-        raise
-    except TagloomError as error:
+    except BrokenPipeError:
+        discard_output()
+        sys.exit(EXIT_ERROR)
+    except (TagloomError, OSError) as error:
+        if output_problem() is not None:
+            discard_output()
         if debug:
             raise
         print_error(_one_line(error))
-        sys.exit(EXIT_ERROR)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_ERROR)
 
 
 def _run(arguments: list[str]) -> None:
     command: Any = typer.main.get_command(app)
-    code = command.main(args=arguments, prog_name="tagloom", standalone_mode=True)
+    try:
+        code = command.main(args=arguments, prog_name="tagloom", standalone_mode=True)
+    except SystemExit as end:
+        code = end.code
+        if code == EXIT_INTERRUPTED:
+            print_error(INTERRUPTED)
+    # Here and not at the end of the process, where nobody would be told that it cannot be written.
+    problem = output_problem()
+    if problem is not None:
+        raise problem
     sys.exit(code or 0)
 
 
-def _one_line(error: TagloomError) -> str:
+def _one_line(error: TagloomError | OSError) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror)
     return str(error)

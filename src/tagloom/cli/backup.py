@@ -25,9 +25,9 @@ def backup(
     Example: tagloom backup ~/backups/photos.sqlite
     """
     from tagloom.cli.console import print_json, print_line
-    from tagloom.cli.projects import opened
+    from tagloom.cli.projects import logged, opened
 
-    with opened(project, verbose=verbose) as found:
+    with opened(project, verbose=verbose) as found, logged(found):
         found.backup(file)
     n_bytes = file.stat().st_size
     if as_json:

@@ -23,16 +23,20 @@ def check(
 ) -> None:
     """Look for damage in the project's folder, and for photos that are missing. Nothing is changed.
 
-    The exit code is 1 if anything is found.
+    With -v every missing photo is named. The exit code is 1 if anything is found.
 
     Example: tagloom check --checksums
     """
     from tagloom.cli.console import print_line
     from tagloom.cli.projects import opened
+    from tagloom.metadata.names import name_to_text
 
     with opened(project, verbose=verbose) as found:
         findings = found.check(checksums=checksums)
+        missing = found.store.photos.missing() if verbose and not as_json else []
     _print("Findings", findings, as_json)
+    for name in missing:
+        print_line(f"missing: {name_to_text(name)}")
     if findings:
         raise typer.Exit(1)
     if not as_json and not quiet:
@@ -50,9 +54,9 @@ def repair(
     Example: tagloom repair
     """
     from tagloom.cli.console import print_line
-    from tagloom.cli.projects import opened
+    from tagloom.cli.projects import logged, opened
 
-    with opened(project, verbose=verbose) as found:
+    with opened(project, verbose=verbose) as found, logged(found):
         findings = found.repair()
     _print("Put right", findings, as_json)
     if not findings and not as_json and not quiet:

@@ -1,13 +1,18 @@
 """Printing and progress bars. Results go to standard output, everything else to standard error."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
+
+from tagloom.exceptions import WriteError
 
 __all__ = [
     "RichProgress",
     "confirm",
+    "counted",
+    "cut",
     "print_error",
     "print_json",
     "print_line",
@@ -25,9 +30,31 @@ def printable(text: str) -> str:
     return safe.encode(encoding, errors="backslashreplace").decode(encoding)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, which takes an s unless it is one."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def cut(text: str, n: int = 80) -> str:
+    """Return a text for a table, a very long one without its end."""
+    return text if len(text) <= n else f"{text[: n - 1]}…"
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Say of an error that standard output is what cannot be written; a reader that went away is no error."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise WriteError(f"standard output cannot be written: {error.strerror or error}") from error
+
+
 def print_line(text: str) -> None:
     """Print a line to standard output."""
-    sys.stdout.write(printable(text) + "\n")
+    with _writing():
+        sys.stdout.write(printable(text) + "\n")
 
 
 def print_text(text: str) -> None:
@@ -40,12 +67,14 @@ def print_json(value: Any) -> None:
     """Print one JSON document to standard output: ASCII, so that every terminal and every reader takes it."""
     import json
 
-    sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+    with _writing():
+        sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
 def print_note(text: str) -> None:
     """Print a line to standard error that is no error."""
-    sys.stderr.write(printable(text) + "\n")
+    with suppress(OSError):  # there is nowhere left to say so
+        sys.stderr.write(printable(text) + "\n")
 
 
 def print_error(text: str) -> None:
@@ -78,7 +107,8 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
         table.add_column(name, justify="left" if number < n_left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
-    Console(highlight=False).print(table)
+    with _writing():
+        Console(highlight=False).print(table)
 
 
 class RichProgress:

@@ -59,6 +59,7 @@ def evaluate(
     """
     from tagloom.cli.console import RichProgress, print_json, print_note
     from tagloom.cli.projects import logged, opened
+    from tagloom.workflow.targets import check_report_target
 
     flags = {
         "method": method,
@@ -68,6 +69,8 @@ def evaluate(
         "n_workers": workers,
         "n_threads": threads,
     }
+    if report is not None:  # before the work, so that a slip of the name costs none
+        check_report_target(report)
     with opened(project, flags, verbose=verbose) as found, logged(found):
         with RichProgress(quiet=quiet) as progress:
             result = found.evaluate(folds=folds, n_more=more, curve=not quick, groups=not quick, progress=progress)
@@ -85,7 +88,10 @@ def _print(result: "Evaluation", quiet: bool, verbose: bool) -> None:
     from tagloom.cli.console import print_line, print_table
 
     rows = [
-        ("mean average precision", _between(result.map, result.map_low, result.map_high)),
+        (f"mean average precision{over and ', '}{over}", _between(figure, low, high))
+        for over, figure, low, high in result.mean_figures()
+    ]
+    rows += [
         ("right among suggestions above the threshold", _share(result.precision)),
         ("found among the right ones", _share(result.recall)),
         ("error of probabilities", _share(result.calibration_error)),
@@ -100,13 +106,13 @@ def _print(result: "Evaluation", quiet: bool, verbose: bool) -> None:
 
 
 def _print_tags(result: "Evaluation", quiet: bool, verbose: bool) -> None:
-    from tagloom.cli.console import print_line, print_table
+    from tagloom.cli.console import counted, cut, print_line, print_table
 
     shown = result.tags if verbose else result.tags[:N_TAGS]
     columns = ("tag", "yes", "no", "average precision", "right", "found")
     rows = [
         (
-            item.tag,
+            item.tag if verbose else cut(item.tag),
             f"{item.n_yes}",
             f"{item.n_no}",
             _between(item.average_precision, item.low, item.high),
@@ -115,22 +121,23 @@ def _print_tags(result: "Evaluation", quiet: bool, verbose: bool) -> None:
         )
         for item in shown
     ]
-    print_table(f"{len(result.tags)} tags", columns, rows)
+    print_table(counted(len(result.tags), "tag"), columns, rows)
     if len(shown) < len(result.tags) and not quiet:
-        print_line(f"… and {len(result.tags) - len(shown)} more tags; -v lists all")
+        print_line(f"… and {counted(len(result.tags) - len(shown), 'more tag')}; -v lists all")
 
 
 def _print_more(result: "Evaluation") -> None:
     """Print what more labels and the feature groups bring, as far as it was measured."""
-    from tagloom.cli.console import print_line, print_table
+    from tagloom.cli.console import counted, print_line, print_table
 
     if result.curve:
         points = [(f"{item.n_labels:.0f}", _between(item.map, item.low, item.high)) for item in result.curve]
-        print_table("With fewer labels", ("labelled photos", "mean average precision"), points)
+        over = "mean average precision" + (", all tags" if len(result.mean_figures()) > 1 else "")
+        print_table("With fewer labels", ("labelled photos", over), points)
     if result.forecast is not None:
         ahead = result.forecast
         print_line(
-            f"{ahead.n_more} more labelled photos would bring about {ahead.gain:+.3f} "
+            f"{counted(ahead.n_more, 'more labelled photo')} would bring about {ahead.gain:+.3f} "
             f"({ahead.low:+.3f} to {ahead.high:+.3f})"
         )
     if result.groups:

@@ -24,7 +24,12 @@ def export(
     target: Annotated[Path | None, typer.Argument(help="The file or folder to write.")] = None,
     format_: Annotated[
         str | None,
-        typer.Option("--format", "-f", help="What to write; see --list-formats.", autocompletion=_format_names),
+        typer.Option(
+            "--format",
+            "-f",
+            help="What to write; default: told from the name. See --list-formats.",
+            autocompletion=_format_names,
+        ),
     ] = None,
     list_formats: Annotated[bool, typer.Option("--list-formats", help="List the formats, and write nothing.")] = False,
     accepted_only: Annotated[bool, typer.Option("--accepted-only", help="Leave suggestions out.")] = False,
@@ -32,6 +37,9 @@ def export(
         float | None,
         typer.Option("--threshold", help="Suggestions above it are written; default: the project's, or training's."),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file that is not as the last export left it; never a photo.")
+    ] = False,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -40,20 +48,22 @@ def export(
     """Write the keywords of all photos in a format of other programs.
 
     Accepted keywords and suggestions above the threshold are told apart in every format. Photos are not copied, and
-    where they were taken is never written.
+    where they were taken is never written. A file that is there is replaced only if it is as the last export left it.
 
-    Example: tagloom export keywords.csv --format csv
+    Example: tagloom export keywords.csv
     """
     from tagloom.cli.console import print_json
-    from tagloom.cli.projects import opened
+    from tagloom.cli.projects import logged, opened
 
     if list_formats:
         _list(as_json)
         return
-    if target is None or format_ is None:
-        raise typer.BadParameter("name a file or folder and a --format; --list-formats lists them", param_hint="TARGET")
-    with opened(project, verbose=verbose) as found:
-        result = found.export(target, format_, threshold=threshold, accepted_only=accepted_only)
+    if target is None:
+        raise typer.BadParameter(
+            "name a file or folder to write; --list-formats lists the formats", param_hint="TARGET"
+        )
+    with opened(project, verbose=verbose) as found, logged(found):
+        result = found.export(target, format_, threshold=threshold, accepted_only=accepted_only, overwrite=overwrite)
     if as_json:
         print_json(result.as_dict())
     else:

@@ -23,7 +23,7 @@ def history(
     """
     import os
 
-    from tagloom.cli.console import print_json, print_line, print_table
+    from tagloom.cli.console import cut, print_json, print_line, print_table
     from tagloom.cli.projects import moment, opened
     from tagloom.workflow.project_names import find_photo_ids
     from tagloom.workflow.project_results import plain
@@ -34,8 +34,9 @@ def history(
     if as_json:
         print_json({"actions": plain(batches)})
     elif batches:
+        what = str if verbose else cut
         rows = [
-            (f"{item.id}", moment(item.at), _what(item), item.who, "undone" if item.undone else "", f"{item.n}")
+            (f"{item.id}", moment(item.at), what(_what(item)), item.who, "undone" if item.undone else "", f"{item.n}")
             for item in batches
         ]
         print_table("History", ("action", "when", "what", "who", "", "decisions"), rows, n_left=5)

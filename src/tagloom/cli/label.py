@@ -69,8 +69,10 @@ def label(
 
 def _sentence(result: "LabelResult") -> str:
     """Return the outcome on one line: a table would cost more time than the decision."""
-    photos = f"{result.n_photos} photo{'s' if result.n_photos != 1 else ''}"
+    from tagloom.cli.console import counted, cut
+
+    photos = counted(result.n_photos, "photo")
     if result.batch is None:
         return f"{photos}: all of this stood already"
-    new = f"; new tags: {', '.join(result.created)}" if result.created else ""
-    return f"{photos}, {result.n_decisions} new decisions (action {result.batch.id}){new}"
+    new = f"; new tags: {', '.join(map(cut, result.created))}" if result.created else ""
+    return f"{photos}, {counted(result.n_decisions, 'new decision')} (action {result.batch.id}){new}"

@@ -59,14 +59,15 @@ def next_(
 
 def _print(result: "NextPhotos", quiet: bool) -> None:
     from tagloom.cli.console import print_line, print_note, print_table
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata.names import name_to_line, name_to_text
 
     names = [name_to_text(name) for name in result.photos]
     if names and sys.stdout.isatty():
         title = f"{len(names)} of {result.n_unlabeled} photos of which nothing is said"
         print_table(title, ("", "photo"), [(f"{place}", name) for place, name in enumerate(names, start=1)], n_left=2)
     else:
-        for name in names:
-            print_line(name)
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        for name in result.photos:
+            print_line(name_to_line(name, encoding))
     if not quiet:
         print_note(result.why)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["N_SHOWN", "command_here", "logged", "moment", "noted", "opened", "print_some", "shown", "tag_names", "who"]
 
 N_SHOWN = 5
-_USER_VARIABLES = ("TAGLOOM_WHO", "LOGNAME", "USER", "USERNAME")
 
 
 class _Notes(logging.Handler):
@@ -55,10 +54,14 @@ def opened(where: Path | None, flags: Mapping[str, Any] | None = None, *, verbos
 
 @contextlib.contextmanager
 def logged(project: "Project") -> Iterator[None]:
-    """Keep a log of a long job in the project's folder."""
+    """Keep a log of what is done in the project's folder; where that cannot be, say so and go on."""
+    from tagloom.exceptions import WriteError
     from tagloom.workflow.logs import configure_logging, stop_logging
 
-    configure_logging(project.folder / "logs", project.settings.log_level)
+    try:
+        configure_logging(project.folder / "logs", project.settings.log_level)
+    except WriteError as error:
+        print_note(f"no log is kept: {error.strerror or error}")
     try:
         yield
     finally:
@@ -67,7 +70,15 @@ def logged(project: "Project") -> Iterator[None]:
 
 def who() -> str:
     """Return who is at work, for the history: ``$TAGLOOM_WHO`` or the name of the login."""
-    return next((os.environ[name] for name in _USER_VARIABLES if os.environ.get(name)), "")
+    chosen = os.environ.get("TAGLOOM_WHO")
+    if chosen:
+        return chosen
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a user without a name, as in some containers
+        return ""
 
 
 def command_here(project: "Project", command: str) -> str:

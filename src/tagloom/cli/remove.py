@@ -22,12 +22,12 @@ def remove(
 
     Example: tagloom remove
     """
-    from tagloom.cli.console import confirm, print_error, print_json, print_line
+    from tagloom.cli.console import confirm, counted, print_error, print_json, print_line
     from tagloom.cli.projects import opened
 
     with opened(project, verbose=verbose) as found:
         folder, now = found.folder, found.status()
-        said = f"{now.n_yes + now.n_no} decisions about {now.n_labeled} photos"
+        said = f"{counted(now.n_yes + now.n_no, 'decision')} about {counted(now.n_labeled, 'photo')}"
         if not yes and not confirm(f"Remove {folder} with {said}? It cannot be undone."):
             print_error("nothing was removed; answer y, or say --yes")
             raise typer.Exit(1)
@@ -35,4 +35,4 @@ def remove(
     if as_json:
         print_json({"folder": str(folder), "n_files": n_files})
     elif not quiet:
-        print_line(f"removed: {folder} ({n_files} files); photos and sidecars are untouched")
+        print_line(f"removed: {folder} ({counted(n_files, 'file')}); photos and sidecars are untouched")

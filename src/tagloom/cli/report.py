@@ -13,13 +13,12 @@ if TYPE_CHECKING:
 __all__ = ["REPORT", "report"]
 
 REPORT = "report.html"
-_HEAD, _MARK = 4096, b'<meta name="generator" content="tagloom '
 
 
 def report(
     out: Annotated[
         Path | None,
-        typer.Option("--out", help=f"The file to make or replace; default: {REPORT} in the current folder."),
+        typer.Option("--out", help=f"The file to make, or a report to replace; default: {REPORT} in this folder."),
     ] = None,
     project: ProjectOption = None,
     as_json: Json = False,
@@ -33,28 +32,14 @@ def report(
     Example: tagloom report --out report.html
     """
     from tagloom.cli.console import print_json
-    from tagloom.cli.projects import opened
+    from tagloom.cli.projects import logged, opened
 
-    with opened(project, verbose=verbose) as found:
-        result = found.report(_own_file() if out is None else out)
+    with opened(project, verbose=verbose) as found, logged(found):
+        result = found.report(Path(REPORT) if out is None else out)
     if as_json:
         print_json(result.as_dict())
     else:
         _print(result, quiet)
-
-
-def _own_file() -> Path:
-    """Return the file that nobody has named, unless something else than a report is there."""
-    from tagloom.exceptions import InvalidInputError
-
-    path = Path(REPORT)
-    if path.is_file():
-        with open(path, "rb") as handle:
-            if _MARK in handle.read(_HEAD):
-                return path
-    elif not path.exists():
-        return path
-    raise InvalidInputError(f"{REPORT} is there already and is no report of tagloom; name another file with --out")
 
 
 def _print(result: "ReportResult", quiet: bool) -> None:

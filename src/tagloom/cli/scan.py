@@ -8,9 +8,13 @@ import typer
 from tagloom.cli.options import Json, ProjectOption, Quiet, RetryOption, Verbose, WorkersOption
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tagloom.workflow.project_scan import ScanResult
 
 __all__ = ["scan"]
+
+_TOOK_OVER = "copies that took over the tags of a missing one"
 
 
 def scan(
@@ -33,8 +37,9 @@ def scan(
 ) -> None:
     """Look which photos are new, changed, moved or gone.
 
-    Files that look as they did are not opened. What was decided about photos that are gone is kept. If the folder of
-    photos cannot be reached, nothing is changed, and the exit code is 1.
+    Files that look as they did are not opened. What was decided about photos that are gone is kept; a copy of which
+    nothing was said takes it over. With -v all missing photos and all files that could not be read are named. If the
+    folder of photos cannot be reached, nothing is changed, and the exit code is 1.
 
     Example: tagloom scan
     """
@@ -59,7 +64,7 @@ def scan(
 
 
 def _print(result: "ScanResult", verbose: bool) -> None:
-    from tagloom.cli.console import print_table
+    from tagloom.cli.console import print_line, print_table
     from tagloom.cli.projects import print_some
     from tagloom.metadata.names import name_to_text
 
@@ -69,15 +74,19 @@ def _print(result: "ScanResult", verbose: bool) -> None:
         "moved": result.moved,
         "missing": result.missing,
         "back": result.back,
+        _TOOK_OVER: result.took_over,
     }
     rows = [
-        (name, f"{len(ids)}", ", ".join(name_to_text(item) for item in result.examples.get(name, ())[:3]))
-        for name, ids in changes.items()
+        (title, f"{len(ids)}", _shown(result.examples.get("took_over" if title == _TOOK_OVER else title, ())))
+        for title, ids in changes.items()
     ]
     rows += [
+        ("missing before", f"{len(result.absent) - len(result.missing)}", ""),
         ("as they were", f"{result.n_same}", ""),
         ("copies of others", f"{result.n_duplicates}", ""),
         ("raw files with a photo beside them", f"{result.n_raw_pairs}", ""),
+        ("raw files without one, passed over", f"{result.n_raw_alone}", ""),
+        ("raw files gone", f"{len(result.raw_gone)}", _shown(result.raw_gone)),
         *((f"not read: {verdict}", f"{n}", "") for verdict, n in sorted(result.unreadable.items())),
     ]
     print_table(
@@ -85,6 +94,16 @@ def _print(result: "ScanResult", verbose: bool) -> None:
     )
     lines = [f"not read: {name_to_text(name)} ({verdict}: {detail})" for name, verdict, detail in result.problems]
     print_some(lines, verbose=verbose, more="files that could not be read")
+    for name in result.absent if verbose else ():
+        print_line(f"missing: {name_to_text(name)}")
+    if result.batch is not None:
+        print_line(f"action {result.batch}; tagloom undo takes it back: copies have the tags of photos that are gone")
+
+
+def _shown(names: "Sequence[bytes]") -> str:
+    from tagloom.metadata.names import name_to_text
+
+    return ", ".join(name_to_text(name) for name in names[:3])
 
 
 def _telling(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:

@@ -25,6 +25,7 @@ def status(
     rows = [
         ("photos", f"{now.n_present}"),
         ("of these labelled", f"{now.n_labeled}"),
+        ("of these not readable", f"{now.n_unreadable}"),
         ("missing", f"{now.n_missing}"),
         ("out of reach", f"{now.n_offline}"),
         ("last scan", moment(now.scanned)),

@@ -59,12 +59,14 @@ def suggest(
 
 
 def _print(rows: "list[Suggestion]", quiet: bool, verbose: bool) -> None:
-    from tagloom.cli.console import print_line, print_table
+    from tagloom.cli.console import counted, cut, print_line, print_table
     from tagloom.metadata.names import name_to_text
 
     photos: dict[bytes, list[str]] = {}
     for row in rows:
-        photos.setdefault(row.photo, []).append(f"{row.tag} {row.value:.2f}{'*' if row.is_above else ''}")
+        photos.setdefault(row.photo, []).append(
+            f"{row.tag if verbose else cut(row.tag)} {row.value:.2f}{'*' if row.is_above else ''}"
+        )
     if not photos:
         print_line("nothing to suggest: everything is decided, or nothing is above the threshold")
         return
@@ -72,7 +74,10 @@ def _print(rows: "list[Suggestion]", quiet: bool, verbose: bool) -> None:
     kind = "probabilities" if rows[0].kind == "probability" else "scores"
     table = [(name_to_text(name), ", ".join(tags)) for name, tags in shown]
     print_table(
-        f"Suggestions for {len(photos)} photos", ("photo", f"tags and {kind}, * above the threshold"), table, n_left=2
+        f"Suggestions for {counted(len(photos), 'photo')}",
+        ("photo", f"tags and {kind}, * above the threshold"),
+        table,
+        n_left=2,
     )
     if len(shown) < len(photos) and not quiet:
-        print_line(f"… and {len(photos) - len(shown)} more photos; -v shows all, --json is for scripts")
+        print_line(f"… and {counted(len(photos) - len(shown), 'more photo')}; -v shows all, --json is for scripts")

@@ -71,10 +71,9 @@ def print_summary(result: AnnotateResult) -> None:
     if result.comparison is not None:
         print_comparison(result.comparison)
     if result.evaluation is not None:
-        found = result.evaluation
-        print_line(
-            f"mean average precision on held-out labels: {found.map:.3f} ({found.map_low:.3f} to {found.map_high:.3f})"
-        )
+        for over, figure, low, high in result.evaluation.mean_figures():
+            told = f"mean average precision on held-out labels{over and ', '}{over}"
+            print_line(f"{told}: {figure:.3f} ({low:.3f} to {high:.3f})")
     if result.why_not_evaluated:
         print_line(result.why_not_evaluated)
     print_line(f"keywords: {result.files['keywords']}")

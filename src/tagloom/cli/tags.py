@@ -47,7 +47,7 @@ def list_tags(
 
     Example: tagloom tags list
     """
-    from tagloom.cli.console import print_json, print_line, print_table
+    from tagloom.cli.console import counted, cut, print_json, print_line, print_table
     from tagloom.cli.projects import opened
 
     with opened(project, verbose=verbose) as found:
@@ -60,11 +60,18 @@ def list_tags(
 
         print_json({"tags": [plain(tag) | {"implies": parents.get(tag.text, [])} for tag in listed]})
     elif listed:
+        shown = str if verbose else cut
         rows = [
-            (tag.text, ", ".join(tag.aliases), ", ".join(parents.get(tag.text, ())), f"{tag.n_yes}", f"{tag.n_no}")
+            (
+                shown(tag.text),
+                ", ".join(map(shown, tag.aliases)),
+                ", ".join(map(shown, parents.get(tag.text, ()))),
+                f"{tag.n_yes}",
+                f"{tag.n_no}",
+            )
             for tag in listed
         ]
-        print_table(f"{len(listed)} tags", ("tag", "other names", "implies", "yes", "no"), rows, n_left=3)
+        print_table(counted(len(listed), "tag"), ("tag", "other names", "implies", "yes", "no"), rows, n_left=3)
     elif not quiet:
         print_line("there are no tags yet; bring some in: tagloom import LABELS.csv")
 

@@ -32,9 +32,9 @@ def undo(
 
     Example: tagloom undo
     """
-    from tagloom.cli.projects import opened, who
+    from tagloom.cli.projects import logged, opened, who
 
-    with opened(project, verbose=verbose) as found:
+    with opened(project, verbose=verbose) as found, logged(found):
         result = found.undo(action, who=who(), leave_changed=leave_changed)
     _print(result, "undone", as_json, quiet)
 
@@ -48,17 +48,19 @@ def redo(
 ) -> None:
     """Bring back what was undone last.
 
+    Writes of keywords are passed over: to write again does the same.
+
     Example: tagloom redo
     """
-    from tagloom.cli.projects import opened, who
+    from tagloom.cli.projects import logged, opened, who
 
-    with opened(project, verbose=verbose) as found:
+    with opened(project, verbose=verbose) as found, logged(found):
         result = found.redo(action, who=who())
     _print(result, "done again", as_json, quiet)
 
 
 def _print(result: "UndoResult", word: str, as_json: bool, quiet: bool) -> None:
-    from tagloom.cli.console import print_json, print_line
+    from tagloom.cli.console import counted, print_json, print_line
 
     if as_json:
         print_json(result.as_dict())
@@ -70,5 +72,6 @@ def _print(result: "UndoResult", word: str, as_json: bool, quiet: bool) -> None:
     if result.batch is None:
         print_line("there is nothing to take back" if word == "undone" else "there is nothing to bring back")
         return
-    files = f"; {result.n_files} files have their old content again" if result.n_files else ""
+    have = "has its" if result.n_files == 1 else "have their"
+    files = f"; {counted(result.n_files, 'file')} {have} old content again" if result.n_files else ""
     print_line(f"{word}: {result.batch.label} (action {result.batch.id}){files}")

@@ -30,8 +30,7 @@ def update(
 
     with opened(project, {"n_threads": threads}, verbose=verbose) as found, logged(found):
         result = found.update()
-        texts = {tag.id: tag.text for tag in found.tags()}
-    names = [texts[number] for number in result.tag_ids]
+        names = found.store.tags.texts(result.tag_ids)
     if as_json:
         print_json(result.as_dict() | {"tags": names})
     elif names:

@@ -65,7 +65,7 @@ def write(
 
 
 def _print(result: "WriteResult", quiet: bool, verbose: bool) -> None:
-    from tagloom.cli.console import print_error, print_line, print_note, print_table
+    from tagloom.cli.console import counted, print_error, print_line, print_note, print_table
     from tagloom.metadata.names import name_to_text
 
     for line in result.recovered:
@@ -73,11 +73,11 @@ def _print(result: "WriteResult", quiet: bool, verbose: bool) -> None:
     done = [item for item in result.files if item.status != "failed"]
     shown = done if verbose else done[:N_FILES]
     if shown:
-        rows = [(name_to_text(item.photo), item.status, _difference(item)) for item in shown]
+        rows = [(name_to_text(item.photo), item.status, _difference(item, verbose)) for item in shown]
         title = "What would be written" if result.dry_run else "Written"
         print_table(title, ("photo", "", "+ comes, ~ comes as a suggestion, - goes"), rows, n_left=3)
     if len(shown) < len(done):
-        print_line(f"… and {len(done) - len(shown)} more files; -v lists all")
+        print_line(f"… and {counted(len(done) - len(shown), 'more file')}; -v lists all")
     counts = ", ".join(f"{n} {status}" for status, n in sorted(result.counts.items())) or "no photo has keywords"
     print_line(
         f"files: {counts}; keywords: {result.n_accepted} accepted, {result.n_suggested} suggested, "
@@ -90,6 +90,9 @@ def _print(result: "WriteResult", quiet: bool, verbose: bool) -> None:
             print_error(f"{name_to_text(item.photo)}: {item.problem}")
 
 
-def _difference(item: "FileWrite") -> str:
-    added = [f"{'~' if keyword in item.suggested else '+'} {keyword.text}" for keyword in item.added]
-    return "  ".join([*added, *(f"- {keyword.text}" for keyword in item.removed)])
+def _difference(item: "FileWrite", verbose: bool) -> str:
+    from tagloom.cli.console import cut
+
+    shown = str if verbose else cut
+    added = [f"{'~' if keyword in item.suggested else '+'} {shown(keyword.text)}" for keyword in item.added]
+    return "  ".join([*added, *(f"- {shown(keyword.text)}" for keyword in item.removed)])

@@ -91,8 +91,13 @@ class Keyword:
                 levels[-1] += plain or escaped
             else:
                 raise InvalidInputError(
-                    rf"expected \| or \\ after each backslash of a keyword, got {text!r}; write \\ for a backslash, or "
-                    f"use Keyword.flat for a name that is not split into levels"
+                    rf"expected \| or \\ after each backslash of a keyword, got {text!r}; write \\ for a backslash"
+                )
+        for number, level in enumerate(levels, start=1):
+            if len(levels) > 1 and not level.strip():
+                raise InvalidInputError(
+                    rf"the levels of a tag must not be blank, got {text!r}, whose level {number} is; write \| for a | "
+                    f"that splits no levels"
                 )
         return cls(tuple(levels))
 

@@ -66,7 +66,7 @@ class Extraction(NamedTuple):
 
 @dataclass(slots=True)
 class ExtractionCounts:
-    """What a run did: files known unchanged, files hashed, files decoded, files without a row."""
+    """What a run did: files known unchanged, files hashed, photos decoded, files without a row."""
 
     n_unchanged: int = 0
     n_hashed: int = 0
@@ -318,7 +318,7 @@ class ExtractionEngine:
         try:
             for photo in self._open_pool().decode(self._feed(paths, begun)):
                 photos.append(replace(photo, record=self._own(photo.record)))
-                self.counts.n_decoded += 1
+                self.counts.n_decoded += photo.record.ok
                 if len(photos) >= self.batch_size:
                     yield from self._settle(pending, photos)
                     photos = []

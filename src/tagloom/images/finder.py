@@ -2,8 +2,8 @@
 
 import heapq
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 
 from tagloom.core.photos import PhotoRecord, Verdict
 from tagloom.exceptions import PhotosError
@@ -32,11 +32,14 @@ class FoundPhotos:
     problems : list of PhotoRecord
         Folders that could not be searched, and links to folders that were searched already; paths relative to the
         root, sorted.
+    others : list of bytes
+        Files with one of the other extensions that were asked for, as ``photos``.
     """
 
     root: bytes
     photos: list[bytes]
     problems: list[PhotoRecord]
+    others: list[bytes] = field(default_factory=list)
 
     @property
     def paths(self) -> list[bytes]:
@@ -50,7 +53,9 @@ class FoundPhotos:
         return iter(self.photos)
 
 
-def find_photos(root: str | bytes | os.PathLike[str], *, follow_symlinks: bool = True) -> FoundPhotos:
+def find_photos(
+    root: str | bytes | os.PathLike[str], *, follow_symlinks: bool = True, others: Collection[bytes] = ()
+) -> FoundPhotos:
     """List the photo files under a folder.
 
     A photo is what has a photo's extension, in any case: also a broken link or a named pipe, which get their verdict
@@ -63,6 +68,8 @@ def find_photos(root: str | bytes | os.PathLike[str], *, follow_symlinks: bool =
         The folder.
     follow_symlinks : bool, default=True
         Whether links are followed; otherwise they are left out.
+    others : collection of bytes
+        Further extensions, in small letters, whose files are listed apart.
 
     Returns
     -------
@@ -81,18 +88,21 @@ def find_photos(root: str | bytes | os.PathLike[str], *, follow_symlinks: bool =
         raise PhotosError(
             f"expected a folder of photos, but {os.fsdecode(folder)!r} cannot be read: {error.strerror or error}"
         ) from error
-    search = _Search(folder, follow_symlinks)
+    search = _Search(folder, follow_symlinks, frozenset(others))
     search.run()
-    return FoundPhotos(folder, sorted(search.photos), sorted(search.problems, key=lambda record: record.path))
+    problems = sorted(search.problems, key=lambda record: record.path)
+    return FoundPhotos(folder, sorted(search.photos), problems, sorted(search.others))
 
 
 class _Search:
     """One walk: real folders first, links to folders last, so that a folder's own name wins over a link's."""
 
-    def __init__(self, root: bytes, follow_symlinks: bool) -> None:
+    def __init__(self, root: bytes, follow_symlinks: bool, other_extensions: frozenset[bytes]) -> None:
         self.root = root
         self.follow_symlinks = follow_symlinks
+        self.other_extensions = other_extensions
         self.photos: list[bytes] = []
+        self.others: list[bytes] = []
         self.problems: list[PhotoRecord] = []
         self._searched: set[Identity] = set()
         self._links: list[bytes] = []
@@ -134,8 +144,10 @@ class _Search:
                         heapq.heappush(self._links, name)
                     else:
                         stack.append((name, False))
-                elif os.path.splitext(entry.name)[1].lower() in PHOTO_EXTENSIONS:
+                elif (extension := os.path.splitext(entry.name)[1].lower()) in PHOTO_EXTENSIONS:
                     self.photos.append(name)
+                elif extension in self.other_extensions:
+                    self.others.append(name)
 
     def _identity(self, folder: bytes) -> Identity:
         path = os.path.join(self.root, folder)

@@ -25,6 +25,7 @@ from tagloom.metadata.iptc import is_utf8, read_iptc
 from tagloom.metadata.pixel_hash import pixel_hashes
 from tagloom.metadata.sidecar_plan import SidecarPlan, plan_sidecar
 from tagloom.metadata.sidecars import KeywordChange, WriteOutcome, is_disk_full, line_of
+from tagloom.metadata.xmp_fields import is_programs_own
 from tagloom.metadata.xmp_read import read_xmp
 
 __all__ = ["KeywordEmbedder", "find_exiftool"]
@@ -212,8 +213,10 @@ def _plan(original: bytes, change: KeywordChange) -> tuple[SidecarPlan, tuple[Ke
     if not plan.changes and not only_there:
         return plan, None
     # Programs believe one of the two blocks, so that after a change both have to say the same.
-    plan = plan_sidecar(packet, {*change.add, *old} - gone - set(change.remove), change.remove)
-    levels = _levels((*plan.added, *plan.kept))
+    own = {keyword for keyword in (*plan.kept, *old) if is_programs_own(keyword)}
+    theirs = (set(old) - gone) & (own | _levels(own))  # of use to that program alone: it stays where it is
+    plan = plan_sidecar(packet, {*change.add, *old} - gone - set(change.remove) - theirs, change.remove)
+    levels = _levels({*plan.added, *plan.kept} - own) | theirs
     iptc = tuple(sorted(each for each in levels if len(each.name.encode()) <= LONGEST_IPTC_KEYWORD))
     return replace(plan, removed=tuple(sorted({*plan.removed, *only_there}))), iptc
 

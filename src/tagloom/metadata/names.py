@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["BYTES_MARK", "PhotoMatcher", "name_from_text", "name_to_text"]
+__all__ = ["BYTES_MARK", "PhotoMatcher", "name_from_text", "name_to_line", "name_to_text"]
 
 BYTES_MARK = "bytes://"
 _FIRST_ESCAPE, _LAST_ESCAPE = "\udc80", "\udcff"
@@ -38,6 +38,42 @@ def name_to_text(name: bytes) -> str:
     if not text.startswith(BYTES_MARK) and not any(_is_escape(character) for character in text):
         return text
     return BYTES_MARK + "".join(_percent(character) for character in text)
+
+
+def name_to_line(name: bytes, encoding: str = "utf-8") -> str:
+    r"""Return a photo's name as text on one line that any terminal takes, without loss; `name_from_text` takes it.
+
+    Parameters
+    ----------
+    name : bytes
+        The name as the system has it.
+    encoding : str, default="utf-8"
+        What the line can be written in.
+
+    Examples
+    --------
+    >>> name_to_line(b"new\nline.jpg")
+    'bytes://new%0Aline.jpg'
+    """
+    text = name_to_text(name)
+    # A name that would be shown with escapes could be that of another photo, with a backslash in it.
+    if not text.startswith(BYTES_MARK) and _is_plain(text, encoding):
+        return text
+    decoded = name.decode("utf-8", errors="surrogateescape")
+    return BYTES_MARK + "".join(
+        _percent(character)
+        if _is_escape(character) or _is_plain(character, encoding)
+        else "".join(f"%{byte:02X}" for byte in character.encode())
+        for character in decoded
+    )
+
+
+def _is_plain(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return text.isprintable()
 
 
 def name_from_text(text: str) -> bytes:

@@ -1,7 +1,7 @@
 """The keywords that a photo has already: in its sidecar, in its XMP, in its IPTC."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +12,7 @@ from tagloom.images.source import read_file
 from tagloom.images.verdicts import Refused
 from tagloom.metadata.embedded import EmbeddedBlocks, read_blocks
 from tagloom.metadata.iptc import read_iptc
-from tagloom.metadata.xmp_fields import absorb
+from tagloom.metadata.xmp_fields import absorb, is_programs_own
 from tagloom.metadata.xmp_read import read_xmp
 from tagloom.metadata.xmp_tree import LARGEST_XMP
 
@@ -29,7 +29,8 @@ class FoundKeywords:
     Parameters
     ----------
     keywords : tuple of Keyword
-        The union of all places, sorted; a flat keyword that is a level of a hierarchical one is not repeated.
+        The union of all places, sorted, without flat keywords that repeat a hierarchical one and without those that
+        darktable writes for its own use, such as ``darktable|format|nef``.
     places : dict
         The keywords of each place that has any: ``"sidecar"``, ``"xmp"`` (in the file) and ``"iptc"`` (in the file).
     sidecar : bytes or None
@@ -103,9 +104,14 @@ def read_photo_keywords(photo: bytes, *, embedded: bool = True) -> FoundKeywords
         note("xmp", read_xmp, blocks.xmp)
         note("xmp", read_xmp, blocks.extended_xmp)
         note("iptc", read_iptc, blocks.iptc)
-    said = {place: absorb(keywords) for place, keywords in places.items() if keywords}
-    union = absorb(keyword for keywords in said.values() for keyword in keywords)
-    return FoundKeywords(union, said, sidecar, fingerprint, tuple(problems))
+    everything = [keyword for keywords in places.values() for keyword in keywords]
+    said = {place: found for place, keywords in places.items() if (found := _by_people(keywords))}
+    return FoundKeywords(_by_people(everything), said, sidecar, fingerprint, tuple(problems))
+
+
+def _by_people(keywords: Iterable[Keyword]) -> tuple[Keyword, ...]:
+    # Absorbed first: the levels of a program's own keywords, repeated as flat ones, are no one's keywords either.
+    return tuple(keyword for keyword in absorb(keywords) if not is_programs_own(keyword))
 
 
 def _place_name(photo: bytes, place: Place) -> str:

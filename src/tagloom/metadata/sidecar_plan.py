@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from tagloom.core.keywords import Keyword
 from tagloom.exceptions import InvalidInputError, MetadataError
 from tagloom.metadata.xmp_edit import XmpEditor
-from tagloom.metadata.xmp_fields import FIELDS, HIERARCHICAL, RDF, SUBJECT, TAGS_LIST, XmpField
+from tagloom.metadata.xmp_fields import (
+    FIELDS,
+    HIERARCHICAL,
+    RDF,
+    SUBJECT,
+    TAGS_LIST,
+    XmpField,
+    is_programs_own,
+    joined_names,
+)
 from tagloom.metadata.xmp_read import Stated, read_stated
 from tagloom.metadata.xmp_tree import XmpTree, parse_xmp
 
@@ -60,8 +69,9 @@ def plan_sidecar(existing: bytes | None, add: Iterable[Keyword] = (), remove: It
 
     All three fields are written: ``dc:subject`` with every level of every keyword, ``lr:hierarchicalSubject`` with
     ``Animals|Cat`` and ``digiKam:TagsList`` with ``Animals/Cat``. When anything changes, a field that lacks keywords
-    which the others have gets those too: programs that read one field only would otherwise lose sight of them. Bytes
-    outside the three fields stay as they are.
+    which the others have gets those too: programs that read one field only would otherwise lose sight of them. What
+    darktable wrote for its own use (``darktable|format|nef``) stays where it is, and there alone. Bytes outside the
+    three fields stay as they are.
 
     Parameters
     ----------
@@ -69,7 +79,7 @@ def plan_sidecar(existing: bytes | None, add: Iterable[Keyword] = (), remove: It
         The sidecar as it is; None or blank for a new one.
     add, remove : iterable of Keyword
         A keyword that is there already, or is not, is no change. Removing ``Animals|Cat`` takes the flat keywords
-        ``Animals`` and ``Cat`` along unless another keyword needs them.
+        ``Animals`` and ``Cat`` along unless another keyword needs them, and a flat keyword with that text.
 
     Returns
     -------
@@ -125,7 +135,8 @@ def _changed(stated: Stated, add: frozenset[Keyword], remove: frozenset[Keyword]
     gone = (remove | apart) & (stated.paths | {Keyword.flat(name) for name in stated.flat})
     paths = (stated.paths - gone) | {keyword for keyword in add if not _is_only_flat(keyword)}
     needed = {level for keyword in [*paths, *add] for level in keyword.path}
-    flat = stated.flat - ({level for keyword in gone for level in keyword.path} - needed)
+    repeated = {name for keyword in gone for name in (*keyword.path, *joined_names(keyword))}
+    flat = stated.flat - (repeated - needed)
     return Stated(flat | {level for keyword in add for level in keyword.path}, paths)
 
 
@@ -135,7 +146,8 @@ def _is_only_flat(keyword: Keyword) -> bool:
 
 def _edit(tree: XmpTree, stated: Stated, wanted: Stated) -> bytes:
     editor = XmpEditor(tree)
-    levels = {level for keyword in wanted.paths for level in keyword.path} | wanted.flat
+    own = {keyword for keyword in stated.paths if is_programs_own(keyword)}
+    levels = {level for keyword in wanted.paths - own for level in keyword.path} | wanted.flat
     for of in FIELDS:
         there = {of.keyword(item) for item in tree.items(of)}
         if of is SUBJECT:
@@ -143,7 +155,7 @@ def _edit(tree: XmpTree, stated: Stated, wanted: Stated) -> bytes:
             all_of_them = [Keyword.flat(level) for level in sorted(levels)]
         else:
             drop = set(stated.paths - wanted.paths)
-            all_of_them = list(wanted.keywords)
+            all_of_them = [keyword for keyword in wanted.keywords if keyword not in own]
         texts = [of.text(keyword) for keyword in all_of_them if keyword not in there]
         editor.change(of, drop, [text for text in texts if text is not None])
     return editor.result()

@@ -24,7 +24,8 @@ _SAVE_AS = 'save it as "CSV UTF-8" (in a spreadsheet: Save as) and try again'
 
 def shown_name(path: Path) -> str:
     """Return the file's base name in a form that any terminal can show."""
-    return path.name.encode("utf-8", errors="backslashreplace").decode("utf-8")
+    name = path.name or path.resolve().name or str(path)  # the current folder has no name of its own
+    return name.encode("utf-8", errors="backslashreplace").decode("utf-8")
 
 
 def read_text(path: Path, *, limit: int = MAX_BYTES, expected: str = _TABLE, may_be_empty: bool = False) -> str:

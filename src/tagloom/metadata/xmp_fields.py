@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from tagloom.core.keywords import Keyword
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["FIELDS", "HIERARCHICAL", "RDF", "SUBJECT", "TAGS_LIST", "XmpField", "absorb"]
+__all__ = [
+    "FIELDS",
+    "HIERARCHICAL",
+    "RDF",
+    "SUBJECT",
+    "TAGS_LIST",
+    "XmpField",
+    "absorb",
+    "is_programs_own",
+    "joined_names",
+]
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
@@ -63,13 +73,14 @@ SUBJECT = XmpField("http://purl.org/dc/elements/1.1/", "subject", "dc", "")
 HIERARCHICAL = XmpField("http://ns.adobe.com/lightroom/1.0/", "hierarchicalSubject", "lr", "|")
 TAGS_LIST = XmpField("http://www.digikam.org/ns/1.0/", "TagsList", "digiKam", "/")
 FIELDS = (SUBJECT, HIERARCHICAL, TAGS_LIST)
+_OWN_ROOT = "darktable"
 
 
 def absorb(keywords: Iterable[Keyword]) -> tuple[Keyword, ...]:
-    """Return distinct keywords, sorted, without the flat ones that are a level of a hierarchical one.
+    """Return distinct keywords, sorted, without the flat ones that repeat a hierarchical one.
 
-    Programs repeat the levels of ``Animals|Cat`` as the flat keywords ``Animals`` and ``Cat``, for readers that know
-    no hierarchy; these say nothing new.
+    Programs repeat ``Animals|Cat`` as the flat keywords ``Animals`` and ``Cat``, for readers that know no hierarchy,
+    or as one flat keyword with the text ``Animals|Cat`` or ``Animals/Cat``; these say nothing new.
 
     Parameters
     ----------
@@ -77,5 +88,27 @@ def absorb(keywords: Iterable[Keyword]) -> tuple[Keyword, ...]:
         Of one photo.
     """
     distinct = set(keywords)
-    levels = {level for keyword in distinct if len(keyword.path) > 1 for level in keyword.path}
-    return tuple(sorted(keyword for keyword in distinct if len(keyword.path) > 1 or keyword.name not in levels))
+    hierarchical = [keyword for keyword in distinct if len(keyword.path) > 1]
+    known = {name for keyword in hierarchical for name in (*keyword.path, *joined_names(keyword))}
+    return tuple(sorted(keyword for keyword in distinct if len(keyword.path) > 1 or keyword.name not in known))
+
+
+def joined_names(keyword: Keyword) -> tuple[str, str]:
+    """Return a keyword's levels as programs write them into a field without levels: ``A|B`` and ``A/B``."""
+    return "|".join(keyword.path), "/".join(keyword.path)
+
+
+def is_programs_own(keyword: Keyword) -> bool:
+    """Tell whether a photo program wrote a keyword for its own use, and no person: those below ``darktable``.
+
+    darktable puts file formats, styles and whether a photo was changed into the fields of keywords, as
+    ``darktable|format|nef``. They say nothing of what is in a photo.
+
+    Parameters
+    ----------
+    keyword : Keyword
+        Also a flat one whose name is such a text.
+    """
+    if len(keyword.path) > 1:
+        return keyword.path[0] == _OWN_ROOT
+    return keyword.name.startswith((f"{_OWN_ROOT}|", f"{_OWN_ROOT}/"))

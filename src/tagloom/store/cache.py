@@ -38,6 +38,7 @@ __all__ = ["FolderCache"]
 logger = logging.getLogger(__name__)
 
 CHUNK = 500
+_INSTEAD = "choose another output folder"
 
 
 class FolderCache:
@@ -64,7 +65,7 @@ class FolderCache:
         self.folder = Path(folder)
         make_project_folder(self.folder)
         self._path = self.folder / "tagloom.sqlite"
-        self._lock: FolderLock | None = (lock or FolderLock(self.folder)).__enter__()
+        self._lock: FolderLock | None = (lock or FolderLock(self.folder, instead=_INSTEAD)).__enter__()
         try:
             self._main = connect(self._path, MAIN_MIGRATIONS, APPLICATION_ID)
             self._thumbnails = connect(self.folder / "thumbnails.sqlite", THUMBNAIL_MIGRATIONS, APPLICATION_ID)

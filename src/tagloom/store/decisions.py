@@ -10,6 +10,7 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.store.database import fetch
 from tagloom.store.log import ORIGINS, UNDONE, Records, append
 from tagloom.store.session import Database, json_ids, whole_numbers
+from tagloom.store.since import actions_since, changed_since, photos_since, write_undone_since
 from tagloom.store.tags import live_tags
 from tagloom.store.undo import find_redoable, find_undoable, take_back
 
@@ -182,6 +183,26 @@ class Decisions:
         """Return how many decisions the log holds, those of undo and redo included."""
         return int(self._database.value("SELECT ifnull(max(id), 0) FROM decisions"))
 
+    def latest(self) -> int:
+        """Return the number of the latest batch; 0 where there is none."""
+        return int(self._database.value("SELECT ifnull(max(id), 0) FROM batches"))
+
+    def changed_since(self, number: int) -> int:
+        """Return how many pairs of photo and tag have another state than they had when `count` was ``number``."""
+        return changed_since(self._database, number)
+
+    def actions_since(self, batch: int) -> int:
+        """Return how many actions since a batch changed what keywords photos have; one undone since is none."""
+        return actions_since(self._database, batch)
+
+    def photos_since(self, batch: int) -> set[int] | None:
+        """Return the photos of which something was decided after a batch; None if tags changed, too."""
+        return photos_since(self._database, batch)
+
+    def write_undone_since(self, batch: int) -> bool:
+        """Tell whether files that were written up to a batch have been put back after it."""
+        return write_undone_since(self._database, batch)
+
     def history(self, limit: int = 50, *, photo: int | None = None) -> list[Batch]:
         """Return the latest batches, newest first; of one photo those that decided something about it."""
         about = "" if photo is None else "AND id IN (SELECT batch FROM decisions WHERE photo = ?)"
@@ -197,7 +218,7 @@ class Decisions:
         sql = f"SELECT id, kind, label, who, at, refers, n, id IN ({UNDONE}) FROM batches WHERE id = ?"  # noqa: S608
         rows = self._database.read(sql, (number,))
         if not rows:
-            raise InvalidInputError(f"no batch has the number {number}; see the history for those there are")
+            raise InvalidInputError(f"no action has the number {number}; tagloom history lists those there are")
         return _batch(*rows[0])
 
     def undoable(self) -> Batch | None:
@@ -205,6 +226,11 @@ class Decisions:
         with self._database.reading() as connection:
             number = find_undoable(connection)
         return None if number is None else self.batch(number)
+
+    def redoable(self) -> int | None:
+        """Return the number of what was undone last and is no write, unless something was decided since; or None."""
+        with self._database.reading() as connection:
+            return find_redoable(connection, writes=False)
 
     def undo(self, batch: int | None = None, *, who: str = "") -> Batch | None:
         """Take a batch back: the states are then as if it had never been.

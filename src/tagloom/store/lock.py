@@ -22,6 +22,8 @@ class FolderLock:
         An existing folder.
     wait : float, default=0
         Seconds to wait for another process before giving up.
+    instead : str, default=""
+        What a person can do in place of waiting, for the message.
 
     Raises
     ------
@@ -29,8 +31,9 @@ class FolderLock:
         On entering, if another process holds the lock.
     """
 
-    def __init__(self, folder: Path, *, wait: float = 0.0) -> None:
+    def __init__(self, folder: Path, *, wait: float = 0.0, instead: str = "") -> None:
         self._folder = folder
+        self._instead = instead
         self._wait = wait
         self._handle: IO[bytes] | None = None
         self._depth = 0
@@ -61,15 +64,15 @@ class FolderLock:
         except OSError as error:
             raise WriteError(
                 error.errno or 0,
-                f"cannot write in {self._folder.name!r} ({error.strerror}); choose another output folder",
+                f"cannot write in {self._folder.name!r} ({error.strerror})" + (self._instead and f"; {self._instead}"),
                 str(self._folder),
             ) from error
         while not lock_file(handle):
             if time.monotonic() >= deadline:
                 handle.close()
                 raise StoreBusyError(
-                    f"another tagloom is at work in {self._folder}; wait until it has ended, or choose another output "
-                    f"folder"
+                    f"another tagloom is at work in {self._folder}; wait until it has ended"
+                    + (self._instead and f", or {self._instead}")
                 )
             time.sleep(0.05)
         return handle

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tagloom.store.reconcile import Changes
     from tagloom.store.session import Ids
 
-__all__ = ["RAW_EXTENSIONS", "PhotoCounts", "Photos", "Stamp"]
+__all__ = ["RAW_EXTENSIONS", "PhotoCounts", "Photos", "Stamp", "is_raw"]
 
 RAW_EXTENSIONS = frozenset(
     b".3fr .ari .arw .bay .cr2 .cr3 .crw .dcr .dng .erf .fff .gpr .iiq .k25 .kdc .mef .mos .mrw .nef .nrw .orf .pef "
@@ -30,19 +31,29 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class PhotoCounts:
-    """How many photos are present, missing and offline, and how many have a tag decided."""
+    """How many photos are present, missing and offline; of those not missing, how many have a tag decided.
+
+    A raw file is a part of the photo beside it and is not counted. Some of the present ones are unreadable.
+    """
 
     present: int
     missing: int
     offline: int
     labeled: int
+    unreadable: int = 0
+
+
+def is_raw(name: bytes) -> bool:
+    """Tell by its name whether a file is a camera's raw file, which is recorded and never decoded."""
+    return os.path.splitext(name)[1].lower() in RAW_EXTENSIONS
 
 
 class Photos:
     """The photos of a project.
 
     A photo is a file with an id. The id stays when the file is edited in place or moves (the same content at another
-    path, the old path gone), and while the file is missing; nothing is ever removed. Copies are photos of their own.
+    path, the old path gone), and while the file is missing; nothing is ever removed. Copies are photos of their own; a
+    copy of which nothing was said takes over what was said of a photo that is gone.
 
     Parameters
     ----------
@@ -94,7 +105,8 @@ class Photos:
         Returns
         -------
         Changes
-            Ids of photos that are new, changed, moved, missing and back again.
+            Ids of photos that are new, changed, moved, missing and back again, and of copies that took over what was
+            said of a missing one.
 
         Raises
         ------
@@ -132,6 +144,29 @@ class Photos:
         """Return paths and verdicts of the present files of a root that could not be read as photos."""
         sql = "SELECT path, verdict FROM photos WHERE present = 1 AND root = ? AND verdict <> 'ok' ORDER BY id"
         return [(path, verdict) for path, verdict in self._database.read(sql, (self._root_id(root),))]
+
+    def problems(self, *, root: int | None = None) -> list[tuple[bytes, str, str]]:
+        """Return path, verdict and detail of the present photos of a root that could not be read; no raw files."""
+        rows = self._database.read(
+            "SELECT p.path, p.verdict, ifnull(f.detail, '') FROM photos p "
+            "LEFT JOIN files f ON f.root = p.root AND f.path = p.path "
+            "WHERE p.present = 1 AND p.root = ? AND p.verdict <> 'ok' ORDER BY p.path",
+            (self._root_id(root),),
+        )
+        return [(path, verdict, detail) for path, verdict, detail in rows if not is_raw(path)]
+
+    def raw_files(self) -> dict[int, tuple[bytes, bool]]:
+        """Return for the id of each raw file, a part of the photo beside it, its path and whether it is present."""
+        # None of them has the verdict of a photo, and few other files have not.
+        rows = self._database.read("SELECT id, path, present FROM photos WHERE verdict <> 'ok' ORDER BY id")
+        return {number: (path, bool(present)) for number, path, present in rows if is_raw(path)}
+
+    def missing(self) -> list[bytes]:
+        """Return the paths of photos that were not there at the last scan, sorted; no raw files."""
+        rows = self._database.read(
+            "SELECT p.path FROM photos p JOIN roots r ON r.id = p.root WHERE p.present = 0 AND r.online ORDER BY p.path"
+        )
+        return [path for (path,) in rows if not is_raw(path)]
 
     def existing(self, ids: Iterable[int]) -> set[int]:
         """Return which of these ids are those of photos, present or not."""
@@ -192,13 +227,22 @@ class Photos:
 
     def counts(self) -> PhotoCounts:
         """Count photos by state, and those of which something is decided."""
-        ((present, missing, offline),) = self._database.read(
-            "SELECT ifnull(sum(n * online * present), 0), ifnull(sum(n * online * (1 - present)), 0), "
-            "ifnull(sum(n * (1 - online)), 0) FROM (SELECT r.online, p.present, count(*) AS n "
-            "FROM photos p JOIN roots r ON r.id = p.root GROUP BY p.root, p.present)"
-        )
-        labeled = self._database.value("SELECT count(*) FROM (SELECT DISTINCT photo FROM standing)")
-        return PhotoCounts(present, missing, offline, labeled)
+        with self._database.reading():
+            rows = self._database.read(
+                "SELECT r.online, p.present, count(*) FROM photos p JOIN roots r ON r.id = p.root "
+                "WHERE p.verdict = 'ok' GROUP BY r.online, p.present"
+            )
+            others = self._database.read(
+                "SELECT r.online, p.present, p.path FROM photos p JOIN roots r ON r.id = p.root WHERE p.verdict <> 'ok'"
+            )
+            labeled = self._database.value(
+                "SELECT count(*) FROM photos p WHERE present = 1 AND EXISTS (SELECT 1 FROM standing WHERE photo = p.id)"
+            )
+        found = Counter({(online, present): n for online, present, n in rows})
+        unreadable = Counter((online, present) for online, present, path in others if not is_raw(path))
+        found.update(unreadable)
+        offline = found[0, 0] + found[0, 1]
+        return PhotoCounts(found[1, 1], found[1, 0], offline, labeled, unreadable[1, 1])
 
     def _root_id(self, root: int | None) -> int:
         number = self._root if root is None else root

@@ -42,7 +42,7 @@ class ProjectStore:
     folder : path
         The ``.tagloom`` folder.
     root : path, optional
-        The folder of photos. Default: the root of the project, where it has exactly one. A known root that moved is
+        The folder of photos. Default: the one that the project is about (`Roots.own`). A known root that moved is
         found again by its place around the project folder, or by the files in it.
     make : bool, default=True
         Whether to make the project if there is none.
@@ -88,7 +88,7 @@ class ProjectStore:
         self._database = Database(path, connection)
         try:
             self.roots = Roots(self._database)
-            self.root_id = self.roots.only() if root is None else self.roots.resolve(root)
+            self.root_id = self.roots.own() if root is None else self.roots.resolve(root)
         except BaseException:
             self.close()
             raise

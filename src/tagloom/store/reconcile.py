@@ -3,11 +3,12 @@
 import os
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from tagloom.store.copies import hand_over
 from tagloom.store.database import fetch
 from tagloom.store.session import id_array, json_ids
 
@@ -28,6 +29,10 @@ class Changes:
         longer there; there again at the path they had.
     n_same, n_unread : int
         Photos as they were; files that have not been read yet.
+    took_over : dict of int to int
+        Copies that took over what was said of a photo that is gone, and which photo that is.
+    batch : int or None
+        The decisions recorded for them.
     """
 
     new: "Ids"
@@ -37,6 +42,8 @@ class Changes:
     back: "Ids"
     n_same: int
     n_unread: int
+    took_over: dict[int, int] = field(default_factory=dict)
+    batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,8 @@ def reconcile(connection: apsw.Connection, root: int, names: Iterable[bytes], no
 
     A photo goes with its content first: to the file at its own path, else to one of the same name, else to any. Only
     what finds its content nowhere stays with its path (edited in place) if it was there at the last scan. So files that
-    were renamed in a ring, or whose name was taken by a new one, keep what was decided about them.
+    were renamed in a ring, or whose name was taken by a new one, keep what was decided about them. What was said of a
+    photo that is gone, a copy takes over of which nothing was said (see `tagloom.store.copies`).
     """
     listed = set(names)
     files, same, unread = _sort_files(connection, root, listed)
@@ -85,6 +93,7 @@ def reconcile(connection: apsw.Connection, root: int, names: Iterable[bytes], no
     )
     new = _add(connection, root, [file for path, file in files.items() if path not in matched], now)
     connection.execute("UPDATE roots SET scanned = ? WHERE id = ?", (now, root))
+    took_over, batch = hand_over(connection, root, set(lost))
     kinds = _kinds(root, files, matched)
     return Changes(
         new=id_array(new),
@@ -94,6 +103,8 @@ def reconcile(connection: apsw.Connection, root: int, names: Iterable[bytes], no
         back=_sorted(kinds["back"]),
         n_same=len(same) + len(kinds["same"]),
         n_unread=len(unread),
+        took_over=took_over,
+        batch=batch,
     )
 
 

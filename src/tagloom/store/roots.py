@@ -14,6 +14,7 @@ from tagloom.store.session import Database
 __all__ = ["Root", "Roots", "resolve_root"]
 
 N_SAMPLES = 32
+OWN_ROOT = "own_root"  # the setting that names it
 SHARE_FOUND = 0.8
 
 
@@ -53,13 +54,33 @@ class Roots:
         with self._database.write() as connection:
             return resolve_root(connection, self._database.folder, place)
 
-    def only(self) -> int | None:
-        """Return the id of the root if there is exactly one, having followed it if it moved with the project."""
+    def own(self) -> int | None:
+        """Return the id of the root that the project is about, having followed it if it moved with the project.
+
+        It is the one that `claim` has named, else the first: a folder whose features are kept here, too, came later.
+        """
         if self._strayed():
             with self._database.write() as connection:
                 _follow(connection, self._database.folder)
-        roots = self.all()
-        return roots[0].id if len(roots) == 1 else None
+        ids = [root.id for root in self.all()]
+        named = int(self._database.value("SELECT value FROM settings WHERE key = ?", (OWN_ROOT,)) or 0)
+        return named if named in ids else ids[0] if ids else None
+
+    def claim(self, root: int) -> None:
+        """Say which root the project is about."""
+        with self._database.write() as connection:
+            connection.execute("INSERT OR REPLACE INTO settings(key, value) VALUES (?, ?)", (OWN_ROOT, str(root)))
+
+    def is_claimed(self) -> bool:
+        """Tell whether this is a project, and not only a place where features are kept.
+
+        Projects of versions that did not claim their root are known by what was seen and decided in them.
+        """
+        sql = (
+            "SELECT EXISTS (SELECT 1 FROM settings WHERE key = ?) OR EXISTS (SELECT 1 FROM photos) "
+            "OR EXISTS (SELECT 1 FROM batches)"
+        )
+        return bool(self._database.value(sql, (OWN_ROOT,)))
 
     def move(self, root: int, path: str | bytes | os.PathLike[str]) -> None:
         """Say that a root lies elsewhere now."""

@@ -81,6 +81,13 @@ class Runs:
             for number, name, settings, started, ended, result in rows
         ]
 
+    def results(self, kind: str, *, limit: int = 50) -> list[dict[str, Any]]:
+        """Return what came out of the latest runs of a kind that ended, newest first."""
+        rows = self._database.read(
+            "SELECT result FROM runs WHERE kind = ? AND result IS NOT NULL ORDER BY id DESC LIMIT ?", (kind, limit)
+        )
+        return [json.loads(result) for (result,) in rows]
+
     def record_import(
         self,
         source: str | bytes | os.PathLike[str],

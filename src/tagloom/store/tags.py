@@ -87,6 +87,14 @@ class Tags:
             if merged is None
         ]
 
+    def in_use(self) -> list[Tag]:
+        """Return the tags of which anything stands: a decision, another name, an implication.
+
+        Others were made by an action that was taken back since. They are kept, as the history names them.
+        """
+        implied = {tag for pair in self._database.read("SELECT child, parent FROM implications") for tag in pair}
+        return [tag for tag in self.all() if tag.n_yes or tag.n_no or tag.aliases or tag.id in implied]
+
     def texts(self, ids: "Sequence[int] | NDArray[np.integer]") -> list[str]:
         """Return the texts of tags by id."""
         names = dict(self._database.read("SELECT id, text FROM tags"))

@@ -15,6 +15,7 @@ from tagloom.store.tag_changes import apply_change, changes_of
 __all__ = ["find_redoable", "find_undoable", "take_back"]
 
 _ACTIONS = "('decide', 'tags', 'write')"
+_DECIDING = "('decide', 'tags')"
 
 # For each pair that the batch touched: the last decision of a batch in force (`off` lists those that are not), where
 # that differs from what stands. Records added by undo and redo are no decisions: they do not stand for themselves.
@@ -41,15 +42,21 @@ def find_undoable(connection: apsw.Connection) -> int | None:
     return None if found is None else int(found)
 
 
-def find_redoable(connection: apsw.Connection) -> int | None:
-    """Return what was undone last and is undone still, unless there was another action since."""
+def find_redoable(connection: apsw.Connection, *, writes: bool = True) -> int | None:
+    """Return what was undone last and is undone still, unless there was another action since.
+
+    Without ``writes`` those of files neither count as undone nor stand in the way: they decide nothing, and what was
+    written is not kept.
+    """
+    actions = _ACTIONS if writes else _DECIDING
     rows = fetch(
         connection,
-        f"SELECT id, refers FROM batches WHERE kind = 'undo' AND refers IN ({UNDONE}) ORDER BY id DESC LIMIT 1",  # noqa: S608
+        f"SELECT u.id, u.refers FROM batches u JOIN batches b ON b.id = u.refers WHERE u.kind = 'undo' "  # noqa: S608
+        f"AND b.kind IN {actions} AND u.refers IN ({UNDONE}) ORDER BY u.id DESC LIMIT 1",
     )
     if not rows or fetch(
         connection,
-        f"SELECT 1 FROM batches WHERE kind IN {_ACTIONS} AND id > ? LIMIT 1",  # noqa: S608
+        f"SELECT 1 FROM batches WHERE kind IN {actions} AND id > ? LIMIT 1",  # noqa: S608
         (rows[0][0],),
     ):
         return None

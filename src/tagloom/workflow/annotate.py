@@ -21,20 +21,24 @@ from tagloom.features import ExtractionCounts
 from tagloom.metadata import KeywordRow, PhotoLabels, name_to_text, read_labels, write_keywords
 from tagloom.methods.topics import LaplacianTopicModel, TopicDescription
 from tagloom.store import FolderCache
+from tagloom.store.project import ProjectStore
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.annotation_report import write_annotation_report
 from tagloom.workflow.evaluate import compare_with_truth
 from tagloom.workflow.labels_evaluation import measure_labels
 from tagloom.workflow.learners import get_learner, make_annotator, prepare
 from tagloom.workflow.logs import configure_logging
+from tagloom.workflow.project_places import check_output_folder
 from tagloom.workflow.reading import list_photos, make_folder, open_engine
 from tagloom.workflow.results import AnnotateResult, top_suggestions
 from tagloom.workflow.settings import Settings
+from tagloom.workflow.targets import MadeFiles, check_results
 
 __all__ = ["annotate"]
 
 logger = logging.getLogger(__name__)
 
+KEYWORDS_FILE, SCORES_FILE, REPORT_FILE = "keywords.csv", "scores.npz", "report.html"
 #: Tags, and typical photos, that the report shows of a topic.
 SHOWN_IN_A_TOPIC = 5
 
@@ -48,6 +52,7 @@ def annotate(
     truth: str | os.PathLike[str] | None = None,
     evaluate: bool = False,
     retry: bool = False,
+    overwrite: bool = False,
     progress: Progress = NO_PROGRESS,
 ) -> AnnotateResult:
     """Learn from the labelled photos of a folder and suggest keywords for the others.
@@ -62,7 +67,8 @@ def annotate(
     labels : path
         Labels file (see the docs page "The labels file").
     out : path
-        Folder for ``keywords.csv``, ``scores.npz``, ``report.html`` and the cache; made if needed.
+        Folder for ``keywords.csv``, ``scores.npz``, ``report.html`` and the cache; made if needed. Files of these names
+        that are not as an earlier run left them are not replaced.
     settings : Settings, optional
         Default: the defaults.
     truth : path, optional
@@ -72,16 +78,30 @@ def annotate(
         of learning.
     retry : bool, default=False
         Try files again that crashed or hung the decoder in an earlier run.
+    overwrite : bool, default=False
+        Replace other files of these names, too; never the labels and the truth.
     progress : Progress, optional
         Told how far the work is.
+
+    Raises
+    ------
+    InvalidInputError
+        If a file is in the way; nothing is read then.
+    StoreError
+        If ``out`` holds the project of other photos; nothing is read then.
     """
     settings = settings if settings is not None else Settings()
     learner = get_learner(settings.method)
+    check_output_folder(out, photos)
+    inputs = [labels] if truth is None else [labels, truth]
+    check_results(Path(out), (KEYWORDS_FILE, SCORES_FILE, REPORT_FILE), inputs=inputs, overwrite=overwrite)
     root, out = Path(photos), make_folder(out)
     configure_logging(out / ".tagloom" / "logs", settings.log_level)
     clock = _Clock()
     names, problems = list_photos(root)
     said = read_labels(labels, names, absent_means=settings.absent_means)
+    if truth is not None:  # read again when scores are there; that it cannot be read is to be known before the work
+        read_labels(truth, names)
     clock.lap("listing")
     with FolderCache(out / ".tagloom", root) as cache:
         records, X, groups, counts = _extract(cache, root, names, settings, retry, progress)
@@ -170,9 +190,10 @@ def _write_results(
     settings: Settings,
     clock: "_Clock",
 ) -> None:
-    result.files["keywords"] = out / "keywords.csv"
+    result.files["keywords"] = out / KEYWORDS_FILE
     write_keywords(result.files["keywords"], _keyword_rows(result, settings.n_keywords))
-    result.files["scores"] = out / "scores.npz"
+    _remember(cache, result.files["keywords"])
+    result.files["scores"] = out / SCORES_FILE
     with atomic_write(result.files["scores"]) as handle:
         np.savez_compressed(
             handle,
@@ -181,10 +202,17 @@ def _write_results(
             labels=result.Y,
             scores=result.scores.astype(np.float32),
         )
+    _remember(cache, result.files["scores"])
     result.seconds = clock.laps
-    result.files["report"] = out / "report.html"
+    result.files["report"] = out / REPORT_FILE
     write_annotation_report(result.files["report"], result, hashes, cache, settings)
     clock.lap("writing")
+
+
+def _remember(cache: FolderCache, file: Path) -> None:
+    """Note that a file was made here, at once, so that a run that is cut off can be run again."""
+    with ProjectStore(cache.folder, make=False) as store:
+        MadeFiles(store).note([file])
 
 
 def _keyword_rows(result: AnnotateResult, n_keywords: int) -> Iterator[KeywordRow]:

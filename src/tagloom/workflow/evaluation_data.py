@@ -77,7 +77,7 @@ class Evaluation(Result):
     n_photos, n_labeled, n_tags : int
         Photos with features, labelled ones among them, tags.
     map, map_low, map_high : float
-        Mean average precision over tags that a photo has, and its interval.
+        Mean average precision over all tags that a photo has, and its interval.
     precision, recall : float or None
         Right ones among suggestions above the thresholds, and found ones among the right, all tags together.
     tags : tuple of TagFigures
@@ -96,6 +96,11 @@ class Evaluation(Result):
         What to bear in mind.
     seconds : float
         Wall time.
+    n_repeated : int or None, default=None
+        Tags that two photos or more have; others have no example left when one is held out, so that they cannot be
+        found again. None in what an older version has kept.
+    repeated_map, repeated_map_low, repeated_map_high : float or None, default=None
+        Mean average precision over those tags, and its interval; None where there are none.
     """
 
     method: str
@@ -117,6 +122,23 @@ class Evaluation(Result):
     groups: tuple[GroupFigure, ...]
     notes: tuple[str, ...]
     seconds: float
+    n_repeated: int | None = None
+    repeated_map: float | None = None
+    repeated_map_low: float | None = None
+    repeated_map_high: float | None = None
+
+    def mean_figures(self) -> tuple[tuple[str, float, float, float], ...]:
+        """Return the mean average precision as it is shown, the first line first: over what, figure, interval.
+
+        "Over what" is empty where there is one figure alone.
+        """
+        low, high = self.repeated_map_low, self.repeated_map_high
+        if self.repeated_map is None or low is None or high is None or self.repeated_map == self.map:
+            return (("", self.map, self.map_low, self.map_high),)
+        return (
+            ("tags with two examples or more", self.repeated_map, low, high),
+            ("all tags", self.map, self.map_low, self.map_high),
+        )
 
 
 def make_evaluation(
@@ -186,6 +208,10 @@ def make_evaluation(
         groups=tuple(groups),
         notes=_notes(len(tags), 0 if named is None else int(named.sum()), found, forecast),
         seconds=seconds,
+        n_repeated=int((found.n_positive >= 2).sum()),
+        repeated_map=_number(found.repeated_map),
+        repeated_map_low=_number(found.repeated_map_low),
+        repeated_map_high=_number(found.repeated_map_high),
     )
 
 

@@ -36,9 +36,14 @@ def evaluation_fragment(found: "Evaluation", note: str = "") -> str:
 
 
 def _summary(found: "Evaluation") -> str:
-    interval = f"{found.map:.3f} ({found.map_low:.3f} to {found.map_high:.3f})"
     rows = [
-        (f"Mean average precision on held-out photos, {found.method}", interval),
+        (
+            f"Mean average precision on held-out photos, {found.method}{over and ', '}{over}",
+            f"{figure:.3f} ({low:.3f} to {high:.3f})",
+        )
+        for over, figure, low, high in found.mean_figures()
+    ]
+    rows += [
         ("Right among suggestions above the thresholds", _share(found.precision)),
         ("Found among the right ones", _share(found.recall)),
         ("Probabilities are off by, on average", _figure(found.calibration_error)),
@@ -107,7 +112,7 @@ def _curve(found: "Evaluation") -> str:
     first, now = found.curve[0], found.curve[-1]
     told = escaped(
         f"Mean average precision {first.map:.3f} with {first.n_labels:.0f} labelled photos, "
-        f"{now.map:.3f} with {last:.0f}"
+        f"{now.map:.3f} with {last:.0f}{', all tags' if len(found.mean_figures()) > 1 else ''}"
     )
     size = f'viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" width="{_WIDTH:g}" height="{_HEIGHT:g}"'
     return (

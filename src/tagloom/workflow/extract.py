@@ -19,10 +19,19 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.features import ExtractionCounts, ExtractionEngine
 from tagloom.features.scaling import default_map
 from tagloom.store import FolderCache
-from tagloom.workflow.feature_table import ARRAY_FILE, GROUPS_FILE, PHOTOS_FILE, PhotoTable, write_features
+from tagloom.workflow.feature_table import (
+    ARRAY_FILE,
+    GROUPS_FILE,
+    PHOTOS_FILE,
+    PhotoTable,
+    is_made_here,
+    write_features,
+)
 from tagloom.workflow.logs import configure_logging
+from tagloom.workflow.project_places import check_output_folder
 from tagloom.workflow.reading import list_photos, make_folder, open_engine
 from tagloom.workflow.settings import Settings
+from tagloom.workflow.targets import refuse_foreign_target
 
 __all__ = ["ExtractResult", "extract_folder"]
 
@@ -82,16 +91,27 @@ def extract_folder(
     photos : path
         Folder of photos, subfolders included.
     out : path
-        Folder for ``features.npy``, ``photos.csv``, ``groups.json`` and the cache; made if needed.
+        Folder for ``features.npy``, ``photos.csv``, ``groups.json`` and the cache; made if needed. Files of these names
+        that an extraction did not write are not replaced.
     settings : Settings, optional
         ``descriptors`` names what is computed; default: the defaults.
     retry : bool, default=False
         Try files again that crashed or hung the decoder in an earlier run.
     progress : Progress, optional
         Told how far the work is.
+
+    Raises
+    ------
+    InvalidInputError
+        If a file is in the way; nothing is read then.
+    StoreError
+        If ``out`` holds the project of other photos; nothing is read then.
     """
     settings = settings if settings is not None else Settings()
     begin = time.perf_counter()
+    check_output_folder(out, photos)
+    for name in (ARRAY_FILE, PHOTOS_FILE, GROUPS_FILE):
+        refuse_foreign_target(Path(out, name), is_made_here, remedy="move it away, or name another folder with --out")
     root, out = Path(photos), make_folder(out)
     configure_logging(out / ".tagloom" / "logs", settings.log_level)
     names, problems = list_photos(root)

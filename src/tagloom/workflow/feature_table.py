@@ -28,7 +28,16 @@ from tagloom.core.photos import PhotoRecord
 from tagloom.exceptions import InvalidInputError
 from tagloom.metadata import name_from_text, name_to_text
 
-__all__ = ["ARRAY_FILE", "GROUPS_FILE", "PHOTOS_FILE", "FeatureTable", "PhotoTable", "load_features", "write_features"]
+__all__ = [
+    "ARRAY_FILE",
+    "GROUPS_FILE",
+    "PHOTOS_FILE",
+    "FeatureTable",
+    "PhotoTable",
+    "is_made_here",
+    "load_features",
+    "write_features",
+]
 
 ARRAY_FILE, PHOTOS_FILE, GROUPS_FILE = "features.npy", "photos.csv", "groups.json"
 FORMAT = 1
@@ -88,10 +97,7 @@ class PhotoTable:
         self._write((row, name, str(record.verdict), record.detail, record.width, record.height, record.content_hash))
 
     def _write(self, cells: Iterable[Any]) -> None:
-        text = io.StringIO()
-        # Quoted throughout: a carriage return in a name would otherwise end the line.
-        csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerow(cells)
-        data = text.getvalue().encode("utf-8")
+        data = _csv_line(cells)
         self._digest.update(data)
         self._handle.write(data)
 
@@ -134,6 +140,23 @@ def write_features(
     write_text(folder / GROUPS_FILE, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
+def is_made_here(path: Path) -> bool:
+    """Tell whether one of the three files is of an extraction, also of one that was cut off between them.
+
+    ``photos.csv`` comes first and is known by its header. It vouches for an array beside it, which has no mark.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+    if path.name == GROUPS_FILE:
+        return b'"photos_digest"' in path.read_bytes()
+    header = _csv_line(HEADER)
+    with open(path.with_name(PHOTOS_FILE), "rb") as handle:
+        return handle.read(len(header)) == header
+
+
 def load_features(folder: str | os.PathLike[str]) -> FeatureTable:
     """Read what ``tagloom extract`` wrote.
 
@@ -168,6 +191,13 @@ def load_features(folder: str | os.PathLike[str]) -> FeatureTable:
         raise _torn(ARRAY_FILE)
     groups.check(X)
     return FeatureTable(X, groups, photos, hashes, {one["name"]: one for one in content["groups"]})
+
+
+def _csv_line(cells: Iterable[Any]) -> bytes:
+    text = io.StringIO()
+    # Quoted throughout: a carriage return in a name would otherwise end the line.
+    csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerow(cells)
+    return text.getvalue().encode("utf-8")
 
 
 def _read_photos(path: Path, digest: str) -> tuple[list[bytes], list[str]]:

@@ -15,8 +15,9 @@ from tagloom.workflow.project_insight import InsightVerbs
 from tagloom.workflow.project_label import LabelResult, label
 from tagloom.workflow.project_models import ModelVerbs
 from tagloom.workflow.project_names import PhotoName
-from tagloom.workflow.project_places import find_project, new_project_folder, project_root
+from tagloom.workflow.project_places import claim_folder, find_project, new_project_folder, project_root
 from tagloom.workflow.project_tags import TagVerbs
+from tagloom.workflow.verb_log import recorded
 
 if TYPE_CHECKING:
     from tagloom.core.labels import AbsentMeans
@@ -93,8 +94,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
             Settings that win over others.
         """
         folder = new_project_folder(photos, project)
-        if not cls.exists(folder):
-            ProjectStore(folder, photos).close()
+        claim_folder(folder, photos)
         opened = cls(folder, flags=flags)
         about = opened.root
         if os.path.realpath(about) != os.path.realpath(photos):
@@ -149,10 +149,16 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
     @threshold.setter
     def threshold(self, value: float | None) -> None:
-        self.store.settings.set("threshold", None if value is None else float(value))
+        if value is not None:
+            from tagloom.workflow.project_suggest import check_threshold
+
+            stored = self.store.suggestions.load()
+            value = check_threshold(value, None if stored is None else stored.info["kind"])
+        self.store.settings.set("threshold", value)
 
     # photos ----------------------------------------------------------------------------------------------------
 
+    @recorded("scan")
     def scan(self, *, retry: bool = False, progress: Progress = NO_PROGRESS) -> "ScanResult":
         """Look which photos are new, changed, moved or gone (see `tagloom.workflow.project_scan.scan`)."""
         from tagloom.workflow.project_scan import scan
@@ -169,6 +175,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         """
         self.store.roots.move(project_root(self.store).id, photos)
 
+    @recorded("extract")
     def extract(self, *, retry: bool = False, progress: Progress = NO_PROGRESS) -> "ExtractSummary":
         """Compute features of photos that have none yet (see `tagloom.workflow.project_features.extract`).
 
@@ -181,6 +188,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
     # what was said ---------------------------------------------------------------------------------------------
 
+    @recorded("label")
     def label(
         self,
         photos: PhotoName | Sequence[PhotoName],
@@ -206,6 +214,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
             base=base,
         )
 
+    @recorded("import")
     def import_keywords(
         self,
         source: str | os.PathLike[str],
@@ -227,6 +236,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
             who=who,
         )
 
+    @recorded("import from photos")
     def import_from_photos(
         self,
         *,
@@ -243,6 +253,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
             self.store, absent_means=absent_means, sidecars=sidecars, embedded=embedded, who=who, progress=progress
         )
 
+    @recorded("import folder names")
     def import_folder_names(
         self,
         *,
@@ -256,12 +267,14 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
         return import_folder_names(self.store, hierarchy=hierarchy, skip=skip, absent_means=absent_means, who=who)
 
+    @recorded("undo")
     def undo(self, batch: int | None = None, *, who: str = "", leave_changed: bool = False) -> "UndoResult":
         """Take back the latest action, files byte for byte (see `tagloom.workflow.project_undo.undo`)."""
         from tagloom.workflow.project_undo import undo
 
         return undo(self.store, batch, who=who, leave_changed=leave_changed)
 
+    @recorded("redo")
     def redo(self, batch: int | None = None, *, who: str = "") -> "UndoResult":
         """Bring back what was undone last; a write of keywords is written again instead."""
         from tagloom.workflow.project_undo import redo
@@ -274,20 +287,31 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
     # out -------------------------------------------------------------------------------------------------------
 
+    @recorded("export")
     def export(
         self,
         target: str | os.PathLike[str],
-        format: str,
+        format: str | None = None,
         *,
         threshold: float | None = None,
         accepted_only: bool = False,
         gps: bool = False,
+        overwrite: bool = False,
     ) -> "ExportResult":
         """Write keywords in a format of other programs (see `tagloom.workflow.project_export.export`)."""
         from tagloom.workflow.project_export import export
 
-        return export(self.store, target, format, threshold=threshold, accepted_only=accepted_only, gps=gps)
+        return export(
+            self.store,
+            target,
+            format,
+            threshold=threshold,
+            accepted_only=accepted_only,
+            gps=gps,
+            overwrite=overwrite,
+        )
 
+    @recorded("write")
     def write(
         self,
         *,
@@ -329,11 +353,13 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
         return check(self.store, checksums=checksums)
 
+    @recorded("repair")
     def repair(self) -> "list[Finding]":
         """Put right what can be put right safely, and return that."""
         self.recovered = self._recover()
         return self.store.repair()
 
+    @recorded("backup")
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a consistent copy of all that was decided to a new file."""
         self.store.backup(path)

@@ -290,9 +290,9 @@ class ProjectExplainer:
         if scores.is_log_odds:
             notes.append("The score is the log-odds of the probability: the model's own score was not kept.")
         if not found.neighbors.is_exact:
-            notes.append("By photos: not exact; what is missing is given as rest.")
+            notes.append("By photos: not exact; the rest is not explained.")
         if found.groups is not None and not found.groups.is_exact:
-            notes.append("By feature groups: not exact; what is missing is given as rest.")
+            notes.append("By feature groups: not exact; the rest is not explained.")
         return tuple(notes)
 
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.metadata.formats import ExportOptions, export_keywords
+from tagloom.metadata.formats import ExportOptions, detect_export_format, export_files, export_keywords
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_keywords import photo_keywords
 from tagloom.workflow.project_places import project_root
 from tagloom.workflow.project_results import Result
+from tagloom.workflow.targets import MadeFiles, refuse_foreign_target
 
 __all__ = ["ExportResult", "export"]
 
@@ -30,11 +31,12 @@ class ExportResult(Result):
 def export(
     store: ProjectStore,
     target: str | os.PathLike[str],
-    format: str,
+    format: str | None = None,
     *,
     threshold: float | None = None,
     accepted_only: bool = False,
     gps: bool = False,
+    overwrite: bool = False,
 ) -> ExportResult:
     """Write the keywords of all present photos; accepted and suggested ones are told apart.
 
@@ -43,25 +45,32 @@ def export(
     store : ProjectStore
         The project.
     target : path
-        The file or folder to write.
-    format : str
-        One of `tagloom.metadata.formats.available_exporters`.
+        The file or folder to write. A file that is there is replaced only if it is as the last export left it.
+    format : str, optional
+        One of `tagloom.metadata.formats.available_exporters`; default: told from the target's name.
     threshold : float, optional
         Suggestions above it are written; default: the project's, else those that training chose for each tag.
     accepted_only : bool, default=False
         Whether to leave suggestions out.
     gps : bool, default=False
         Where photos were taken is never written; asking for it is an error as long as no format here holds it.
+    overwrite : bool, default=False
+        Replace other files, too: never photos, raw files, sidecars, or what lies in a project's folder.
 
     Raises
     ------
     InvalidInputError
-        If there is no such format, or it cannot hold what is asked.
+        If there is no such format, it cannot hold what is asked, or a file is in the way.
     WriteError
         If the system refuses.
     """
     if gps:
         raise InvalidInputError("no export of tagloom holds where photos were taken; leave gps out")
+    format = detect_export_format(Path(target)) if format is None else format
+    made = MadeFiles(store)
+    for file in export_files(target, format):
+        remedy = "choose another name, or replace it with --overwrite"
+        refuse_foreign_target(file, made.holds, remedy=remedy, overwrite=overwrite)
     active = store.models.active()
     options = ExportOptions(
         include_suggested=not accepted_only,
@@ -70,6 +79,7 @@ def export(
     )
     photos = photo_keywords(store, accepted_only=accepted_only, threshold=threshold)
     report = export_keywords((item for _, item in photos), target, format=format, options=options)
+    made.note(report.files)
     return ExportResult(
         format=report.format,
         files=report.files,

@@ -34,7 +34,7 @@ class ExtractSummary(Result):
     n_ready : int
         Photos that have all features now.
     n_unchanged, n_hashed, n_decoded, n_failed : int
-        Files that were known, hashed, decoded, and could not be read.
+        Files that were known, hashed, decoded to a photo, and could not be read.
     groups : dict of str to int
         Feature groups and their columns.
     seconds : float

@@ -2,7 +2,7 @@
 
 What a person decided in the project is never overturned: where a source says otherwise, the pair is left alone and
 reported. Nor does a suggestion become a decision by a round trip: keywords that tagloom itself wrote to sidecars
-because they were above the threshold are not taken for said when photos are read.
+because they were above the threshold are not taken for said when photos, or copies of them, are read.
 """
 
 import hashlib
@@ -22,10 +22,10 @@ from tagloom.core.statements import Statement
 from tagloom.metadata.names import name_to_text
 from tagloom.store.log import IMPORTED
 from tagloom.store.project import ProjectStore
+from tagloom.workflow.photos_read import read_photos
 from tagloom.workflow.project_names import is_raw
 from tagloom.workflow.project_places import online_root
 from tagloom.workflow.project_results import Result
-from tagloom.workflow.written_suggestions import suggestions_written
 
 __all__ = ["IMPORT_PHOTOS", "ImportResult", "import_folder_names", "import_from_photos", "import_keywords"]
 
@@ -176,7 +176,8 @@ def import_folder_names(
     from tagloom.metadata.formats import read_folder_names
 
     means = check_absent_means("unknown" if absent_means is None else absent_means)
-    reading = read_folder_names(store.photos.table(state="present").paths, hierarchy=hierarchy, skip=skip)
+    names = [name for name in store.photos.table(state="present").paths if not is_raw(name)]
+    reading = read_folder_names(names, hierarchy=hierarchy, skip=skip)
     given = _Source("folder names", "folders", means, reading.statements, list(reading.problems))
     return _take(store, given, "import folder names", who)
 
@@ -207,43 +208,13 @@ def import_from_photos(
     """
     means = check_absent_means("unknown" if absent_means is None else absent_means)
     root = online_root(store)
-    table = store.photos.table(state="present")
-    ours = suggestions_written(store)
     run = store.runs.start(IMPORT_PHOTOS, {"sidecars": sidecars, "embedded": embedded, "absent_means": means})
-    partners = dict(store.photos.raw_pairs().tolist())
-    names = dict(zip(table.ids.tolist(), table.paths, strict=True))
-    said: dict[bytes, dict[Keyword, None]] = {}
-    problems, seen = [], {}
-    progress.start("reading keywords", len(table))
-    for number, name in names.items():
-        found = _keywords_of(os.path.join(root.path, name), sidecars, embedded)
-        progress.advance()
-        problems += [f"{name_to_text(name)}: {line}" for line in found.problems]
-        if found.sidecar is not None and found.fingerprint:
-            seen[str(number)] = found.fingerprint
-        keywords = [keyword for keyword in found.keywords if keyword.text not in ours.get(number, ())]
-        if keywords:  # what a raw file has, the photo beside it has
-            said.setdefault(names[partners.get(number, number)], {}).update(dict.fromkeys(keywords))
-    progress.finish()
-    statements = [Statement(name, tuple(keywords)) for name, keywords in said.items()]
-    given = _Source("photos", "photos", means, statements, problems)
+    found = read_photos(store, root.path, sidecars=sidecars, embedded=embedded, progress=progress)
+    given = _Source("photos", "photos", means, found.statements, list(found.problems), n_suggested=found.n_suggested)
     result = _take(store, given, "import keywords of photos", who)
     # What the sidecars were like: a later write tells from it that another program has changed one.
-    store.runs.end(run, {"batch": result.batch, "n_photos": len(statements), "seen": seen})
+    store.runs.end(run, {"batch": result.batch, "n_photos": len(found.statements), "seen": found.seen})
     return result
-
-
-def _keywords_of(photo: bytes, sidecars: bool, embedded: bool) -> Any:
-    from dataclasses import replace
-
-    from tagloom.metadata.photo_keywords import read_photo_keywords
-    from tagloom.metadata.xmp_fields import absorb
-
-    found = read_photo_keywords(photo, embedded=embedded)
-    if sidecars:
-        return found
-    inside = absorb(keyword for place, said in found.places.items() if place != "sidecar" for keyword in said)
-    return replace(found, keywords=inside, sidecar=None)
 
 
 def _take(store: ProjectStore, source: _Source, label: str, who: str) -> ImportResult:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.workflow.project_base import ProjectBase
 from tagloom.workflow.project_names import PhotoName
+from tagloom.workflow.verb_log import recorded
 
 if TYPE_CHECKING:
     from tagloom.workflow.project_evaluate import Evaluation
@@ -22,6 +23,7 @@ class InsightVerbs(ProjectBase):
 
     _explainer: "ProjectExplainer | None" = None
 
+    @recorded("evaluate")
     def evaluate(
         self,
         method: str | None = None,
@@ -45,6 +47,7 @@ class InsightVerbs(ProjectBase):
 
         return last_evaluation(self.store)
 
+    @recorded("report")
     def report(self, path: str | os.PathLike[str]) -> "ReportResult":
         """Write a page of all photos and the last evaluation (see `tagloom.workflow.project_report.report`)."""
         from tagloom.workflow.project_report import report

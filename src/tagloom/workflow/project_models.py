@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.workflow.project_base import ProjectBase
+from tagloom.workflow.project_base import LEARNT, ProjectBase
 from tagloom.workflow.project_names import PhotoName
+from tagloom.workflow.verb_log import recorded
 
 if TYPE_CHECKING:
     from tagloom.workflow.project_score import ScoreResult
@@ -19,17 +20,25 @@ __all__ = ["ModelVerbs"]
 class ModelVerbs(ProjectBase):
     """What a project learns and suggests."""
 
+    @recorded("train")
     def train(self, method: str | None = None, *, progress: Progress = NO_PROGRESS) -> "TrainResult":
         """Learn from what was said (see `tagloom.workflow.project_train.train`)."""
         from tagloom.workflow.project_train import train
 
         return train(self.store, self.settings, method, progress=progress)
 
+    @recorded("update")
     def update(self) -> "UpdateResult":
         """Learn from a few more decisions (see `tagloom.workflow.project_update.update`)."""
         from tagloom.workflow.project_update import update
 
-        return update(self.store, self.settings)
+        n_decisions = self.store.decisions.count()
+        result = update(self.store, self.settings)
+        model = self.store.models.active()
+        # Models that cannot be solved tag by tag stay, and with them the count of what they were trained on.
+        if model is not None and (result.model == model.id or not result.tag_ids):
+            self.store.settings.set(LEARNT, {"model": model.id, "n_decisions": n_decisions})
+        return result
 
     def score_new(self) -> "ScoreResult":
         """Give suggestions to photos that came after training (see `tagloom.workflow.project_score.score_new`)."""

@@ -1,11 +1,11 @@
 """Which photos and tags a person means."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeGuard
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.store.photos import RAW_EXTENSIONS
+from tagloom.store.photos import is_raw
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_places import project_root
 
@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["PhotoName", "find_photo_ids", "find_tag_ids", "is_raw"]
+__all__ = ["RAW_ALONE", "PhotoName", "find_photo_ids", "find_tag_ids", "is_raw"]
 
+RAW_ALONE = "raw_alone"  # the setting that holds how many raw files the last scan passed over
 PhotoName = int | str | bytes | os.PathLike[Any]
 _BYTES_MARK = "bytes://"
 _N_NAMED = 5
+_N_CLOSE = 3
 
 
 def find_photo_ids(
@@ -30,7 +32,8 @@ def find_photo_ids(
     store : ProjectStore
         The project.
     photos : one or several of int, str, bytes or path
-        Ids; absolute paths; or paths relative to ``base`` or to the folder of photos.
+        Ids; absolute paths; or paths relative to ``base`` or to the folder of photos. A raw file means the photo beside
+        it.
     base : path, optional
         A folder that relative paths may start from, such as the current one; it goes first.
 
@@ -53,7 +56,10 @@ def find_photo_ids(
         for item, several in candidates.items()
         if not found.keys().isdisjoint(several)
     }
-    _check_found([item for item in candidates if item not in chosen])
+    _check_found(store, {item: several for item, several in candidates.items() if item not in chosen})
+    if any(is_raw(item) for item in chosen):
+        partners = dict(store.photos.raw_pairs().tolist())
+        chosen = {item: partners.get(number, number) for item, number in chosen.items()}
     known = store.photos.existing(set(ids)) if ids else set()
     unknown = [number for number in ids if number not in known]
     if unknown:
@@ -91,22 +97,32 @@ def _candidates(root: bytes, name: bytes, base: Any) -> list[bytes]:
     return list(dict.fromkeys(below))
 
 
-def _check_found(missing: Sequence[bytes]) -> None:
-    if missing:
-        shown = ", ".join(repr(os.fsdecode(name)) for name in missing[:_N_NAMED])
-        more = f" and {len(missing) - _N_NAMED} more" if len(missing) > _N_NAMED else ""
+def _check_found(store: ProjectStore, lacking: Mapping[bytes, Sequence[bytes]]) -> None:
+    """Raise for names that mean no photo, with the paths below the root that they were tried as."""
+    if lacking:
+        names = list(lacking)
+        shown = ", ".join(repr(os.fsdecode(name)) for name in names[:_N_NAMED])
+        more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
         raise InvalidInputError(
-            f"not a photo of this project: {shown}{more}; nothing was changed. If the file is new: tagloom scan"
+            f"not a photo of this project: {shown}{more}; nothing was changed. {_advice(store, lacking)}"
         )
 
 
-def is_raw(name: bytes) -> bool:
-    """Tell by its name whether a file is a camera's raw file, which is recorded and never decoded."""
-    return os.path.splitext(name)[1].lower() in RAW_EXTENSIONS
+def _advice(store: ProjectStore, lacking: Mapping[bytes, Sequence[bytes]]) -> str:
+    """Return what a person may have meant by the first of some names."""
+    name, tried = next(iter(lacking.items()))
+    if not set(store.photos.missing()).isdisjoint(tried):
+        return f"{os.fsdecode(name)!r} was not there at the last scan; if it is back: tagloom scan"
+    base = os.path.basename(name).lower()
+    close = [path for path in store.photos.paths() if os.path.basename(path).lower() == base]
+    if not close:
+        return "If the file is new: tagloom scan"
+    shown = " or ".join(repr(os.fsdecode(path)) for path in close[:_N_CLOSE])
+    return f"Did you mean {shown}{' …' if len(close) > _N_CLOSE else ''}?"
 
 
-def find_tag_ids(store: ProjectStore, texts: Sequence[str]) -> list[int]:
-    """Return the ids of tags by any of their names.
+def find_tag_ids(store: ProjectStore, texts: Sequence[str], *, in_use: bool = False) -> list[int]:
+    """Return the ids of tags by any of their names; if asked, only of those of which anything stands.
 
     Raises
     ------
@@ -114,11 +130,12 @@ def find_tag_ids(store: ProjectStore, texts: Sequence[str]) -> list[int]:
         If there is no such tag; says which is close.
     """
     ids = store.tags.numbers(texts)
+    known = {tag.id for tag in store.tags.in_use()} if in_use else set(ids) - {0}
     for text, number in zip(texts, ids, strict=True):
-        if number == 0:
+        if number not in known:
             import difflib
 
-            close = difflib.get_close_matches(text, [tag.text for tag in store.tags.all()], n=1)
+            close = difflib.get_close_matches(text, [tag.text for tag in store.tags.in_use()], n=1)
             remedy = f"did you mean {close[0]!r}?" if close else "tagloom tags lists those there are."
             raise InvalidInputError(f"there is no tag {text!r}; {remedy} Nothing was changed")
     return ids

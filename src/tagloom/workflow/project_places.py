@@ -8,7 +8,16 @@ from tagloom.store.layout import DATABASE, USER_SETTINGS
 from tagloom.store.project import ProjectStore
 from tagloom.store.roots import Root
 
-__all__ = ["FOLDER_NAME", "find_project", "new_project_folder", "online_root", "project_root"]
+__all__ = [
+    "FOLDER_NAME",
+    "check_output_folder",
+    "claim_folder",
+    "find_project",
+    "new_project_folder",
+    "online_root",
+    "project_folder_around",
+    "project_root",
+]
 
 FOLDER_NAME = ".tagloom"
 
@@ -49,6 +58,71 @@ def new_project_folder(photos: str | os.PathLike[str], project: str | os.PathLik
     return folder
 
 
+def claim_folder(folder: Path, photos: str | os.PathLike[str]) -> None:
+    """Make the store of a project, and note which photos it is about; a project that is there stays as it is.
+
+    A store that only keeps features, as ``tagloom annotate`` makes one, becomes a project of these photos.
+
+    Parameters
+    ----------
+    folder : Path
+        The project's folder.
+    photos : path
+        The folder of photos.
+    """
+    if (folder / DATABASE).is_file():
+        with ProjectStore(folder, make=False) as store:
+            if store.roots.is_claimed():
+                return
+    with ProjectStore(folder, photos) as store:
+        if store.root_id is not None:
+            store.roots.claim(store.root_id)
+
+
+def project_folder_around(path: str | os.PathLike[str]) -> Path | None:
+    """Return the project's folder that a folder is or lies in, links followed; None if there is none."""
+    place = Path(os.path.realpath(path))
+    for folder in (place, *place.parents):
+        if folder.name == FOLDER_NAME or (folder / DATABASE).is_file():
+            return folder
+    return None
+
+
+def check_output_folder(out: str | os.PathLike[str], photos: str | os.PathLike[str]) -> None:
+    """Refuse a folder for results of some photos that belongs to a project of others.
+
+    Parameters
+    ----------
+    out : path
+        The folder; it need not exist.
+    photos : path
+        The folder of photos.
+
+    Raises
+    ------
+    StoreError
+        If it holds the project of another folder of photos, or is a project's own folder.
+    """
+    inside = project_folder_around(out)
+    if inside is not None:
+        raise StoreError(
+            f"expected a folder for results, but {str(out)!r} is in {str(inside)!r}, where tagloom keeps a project; "
+            f"name another with --out"
+        )
+    folder = Path(out) / FOLDER_NAME
+    if not (folder / DATABASE).is_file():
+        return
+    with ProjectStore(folder, make=False) as store:
+        if not store.roots.is_claimed():
+            return
+        about = project_root(store).path
+    if os.path.realpath(about) != os.path.realpath(os.fsencode(photos)):
+        raise StoreError(
+            f"{str(out)!r} holds the project of {os.fsdecode(about)!r}, and {os.fspath(photos)!r} are other photos; "
+            f"name another folder with --out"
+        )
+
+
 def find_project(where: str | os.PathLike[str] | None = None) -> Path:
     """Return the project folder that a path means.
 
@@ -78,14 +152,12 @@ def project_root(store: ProjectStore) -> Root:
     Raises
     ------
     StoreError
-        If the project has none, or several and none was chosen.
+        If the project has none.
     """
-    roots = store.roots.all()
-    found = next((root for root in roots if root.id == store.root_id), None)
+    found = next((root for root in store.roots.all() if root.id == store.root_id), None)
     if found is None:
         raise StoreError(
-            f"the project in {str(store.folder)!r} has {len(roots)} folders of photos and none was chosen; make one "
-            f"with: tagloom init PHOTOS"
+            f"the project in {str(store.folder)!r} has no folder of photos; make one with: tagloom init PHOTOS"
         )
     return found
 

@@ -21,6 +21,7 @@ from tagloom.workflow.review_log import ProjectReader
 from tagloom.workflow.review_photos import PhotoIndex, load_photos
 from tagloom.workflow.settings import Settings
 from tagloom.workflow.stored_evaluation import LastEvaluation, last_evaluation
+from tagloom.workflow.targets import check_report_target
 
 __all__ = ["ReportResult", "report"]
 
@@ -63,13 +64,16 @@ def report(store: ProjectStore, settings: Settings, path: str | os.PathLike[str]
     settings : Settings
         ``n_keywords`` and ``report_photos``; shown, with where each value came from.
     path : path
-        The file to make or replace.
+        The file to make, or a report of tagloom to replace.
 
     Raises
     ------
+    InvalidInputError
+        If another file is there.
     WriteError
         If the system refuses.
     """
+    check_report_target(path)
     index, model, last = load_photos(store), store.models.active(), last_evaluation(store)
     rows = index.by_path
     photos = _photos(store, index, settings.n_keywords)
@@ -77,7 +81,7 @@ def report(store: ProjectStore, settings: Settings, path: str | os.PathLike[str]
     hashes = [index.hashes[row] for row in rows]
     with contextlib.closing(ProjectReader(store.folder)) as reader:
         add_thumbnails(photos, order[: settings.report_photos], hashes, lambda names: _thumbnails(reader, names))
-    unreadable = [UnreadablePhoto(name, verdict) for name, verdict in store.photos.unreadable()]
+    unreadable = [UnreadablePhoto(*found) for found in store.photos.problems()]
     note = _note(last, model)
     has_evaluation = last is not None and last.evaluation is not None
     data = ReportData(

@@ -7,7 +7,7 @@ changed are read: hashed, and decoded if their content is new. So a scan of an u
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from tagloom.core.verdicts import Verdict
 from tagloom.images.finder import find_photos
 from tagloom.store.photos import RAW_EXTENSIONS, Stamp
 from tagloom.store.project import ProjectStore
-from tagloom.workflow.project_names import is_raw
+from tagloom.workflow.project_names import RAW_ALONE, is_raw
 from tagloom.workflow.project_places import project_root
 from tagloom.workflow.project_results import Result
 from tagloom.workflow.settings import Settings
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["ScanResult", "decode_limits", "scan"]
 
 N_EXAMPLES = 10
-N_PROBLEMS = 100
 MEBI = 1 << 20
 RAW_DETAIL = "a raw file; the photo of the same name beside it is read in its place"
 _PAIRED = frozenset({b".jpg", b".jpeg", b".jpe", b".heic", b".heif", b".hif"})
@@ -48,21 +47,30 @@ class ScanResult(Result):
     offline : bool
         Whether it could not be reached; nothing is called missing then.
     n_listed : int
-        Photo files that are there.
+        Files that are there, raw files beside their photos included.
     n_same, n_read : int
         Photos as they were; files that had to be read.
     new, changed, moved, missing, back : tuple of int
-        Ids of photos seen for the first time, with other content, at another place, no longer there, there again.
+        Ids of photos seen for the first time, with other content, at another place, no longer there, there again. A raw
+        file is a part of the photo beside it.
+    took_over : tuple of int
+        Ids of copies that took over what was said of photos that are gone.
+    batch : int or None
+        What `tagloom undo` takes back of that.
     examples : dict of str to tuple of bytes
         The first names of each of these.
+    absent : tuple of bytes
+        Names of all photos that are not there, those included that were not there before.
     unreadable : dict of str to int
         Files that are no photo that can be read, by verdict.
     problems : tuple of (bytes, str, str)
-        Name, verdict and detail of the files that were found unreadable now, and of folders that were not searched.
+        Name, verdict and detail of folders that were not searched, and of all these files.
     n_duplicates : int
         Photos that are copies of another one.
-    n_raw_pairs : int
-        Raw files with a JPEG or HEIC beside them.
+    n_raw_pairs, n_raw_alone : int
+        Raw files with a JPEG or HEIC beside them, and without one; the latter are passed over.
+    raw_gone : tuple of bytes
+        Names of raw files that are no longer there.
     seconds : float
         Wall time.
     """
@@ -77,22 +85,27 @@ class ScanResult(Result):
     moved: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
     back: tuple[int, ...] = ()
+    took_over: tuple[int, ...] = ()
+    batch: int | None = None
+    absent: tuple[bytes, ...] = ()
     examples: dict[str, tuple[bytes, ...]]
     unreadable: dict[str, int]
     problems: tuple[tuple[bytes, str, str], ...] = ()
     n_duplicates: int = 0
     n_raw_pairs: int = 0
+    n_raw_alone: int = 0
+    raw_gone: tuple[bytes, ...] = ()
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """Files that are there: names and stamps, folders that could not be searched, and whether there are raw files."""
+    """Files that are there: names and stamps, folders that could not be searched, and raw files without a photo."""
 
     names: list[bytes]
     stamps: list[Stamp | None]
     problems: list[PhotoRecord]
-    has_raw: bool
+    raw_alone: list[bytes]
 
 
 def scan(
@@ -120,22 +133,23 @@ def scan(
         listing = _list(root.path)
         todo = _to_read(store, listing, retry)
         progress.finish()
-        records = _read(store, root.path, todo, settings, retry, progress) if todo else []
+        if todo:
+            _read(store, root.path, todo, settings, retry, progress)
         if not store.roots.refresh().get(root.id, False):  # unplugged meanwhile
             return _offline(root.path, begin)
         changes = store.photos.reconcile([*listing.names, *_hidden(store, listing.problems)])
         _set_times(store)
+        store.settings.set(RAW_ALONE, len(listing.raw_alone) or None)
     return ScanResult(
         root=root.path,
         offline=False,
         n_listed=len(listing.names),
-        n_same=changes.n_same,
         n_read=len(todo),
-        **_change_lists(store, changes),
-        unreadable=_unreadable(store),
-        problems=_problems([*listing.problems, *(record for record in records if not record.ok)]),
-        n_duplicates=sum(len(group) - 1 for group in store.photos.duplicates()),
-        n_raw_pairs=len(store.photos.raw_pairs()) if listing.has_raw else 0,
+        batch=changes.batch,
+        absent=tuple(store.photos.missing()),
+        n_raw_alone=len(listing.raw_alone),
+        **_found(store, changes, listing),
+        **_problems(store, listing.problems),
         seconds=time.perf_counter() - begin,
     )
 
@@ -155,11 +169,11 @@ def _offline(root: bytes, begin: float) -> ScanResult:
 
 
 def _list(root: bytes) -> _Listing:
-    found = find_photos(root)
+    found = find_photos(root, others=RAW_EXTENSIONS)
     prefix = os.path.join(root, b"")
     names: list[bytes] = []
     stamps: list[Stamp | None] = []
-    raw = _raw_files(prefix, found.photos)
+    raw, alone = _raw_files(found.others, found.photos)
     for name in [*found.photos, *raw]:
         try:
             status = os.stat(prefix + name)
@@ -170,27 +184,26 @@ def _list(root: bytes) -> _Listing:
         else:
             stamps.append((status.st_size, status.st_mtime_ns, status.st_ino))
         names.append(name)
-    return _Listing(names, stamps, found.problems, bool(raw))
+    return _Listing(names, stamps, found.problems, alone)
 
 
-def _raw_files(prefix: bytes, photos: Sequence[bytes]) -> list[bytes]:
-    """Return raw files that have a photo of the same name beside them; others cannot be shown, and are left alone."""
-    raw: list[bytes] = []
-    for folder in {name[: name.rfind(b"/") + 1] for name in photos}:
-        try:
-            entries = os.listdir(prefix + folder)
-        except OSError:
-            continue
-        found = [entry for entry in entries if entry[entry.rfind(b".") :].lower() in RAW_EXTENSIONS]
-        if found:  # most folders have none: nothing more is done for those
-            parts = (os.path.splitext(entry) for entry in entries)
-            paired = {stem.lower() for stem, extension in parts if extension.lower() in _PAIRED}
-            raw += [
-                folder + entry
-                for entry in found
-                if not entry.startswith(b".") and os.path.splitext(entry)[0].lower() in paired
-            ]
-    return sorted(raw)
+def _raw_files(raw: Sequence[bytes], photos: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Return raw files that have a photo of the same name beside them, and others: those are left alone."""
+    if not raw:
+        return [], []
+    parts = (os.path.splitext(name) for name in photos)
+    stems = {_stem(stem) for stem, extension in parts if extension.lower() in _PAIRED}
+    is_paired = [_stem(os.path.splitext(name)[0]) in stems for name in raw]
+    return (
+        [name for name, paired in zip(raw, is_paired, strict=True) if paired],
+        [name for name, paired in zip(raw, is_paired, strict=True) if not paired],
+    )
+
+
+def _stem(path: bytes) -> tuple[bytes, bytes]:
+    """Return folder and name; capitals count in that of the folder alone."""
+    folder, name = os.path.split(path)
+    return folder, name.lower()
 
 
 def _to_read(store: ProjectStore, listing: _Listing, retry: bool) -> list[bytes]:
@@ -209,8 +222,8 @@ def _to_read(store: ProjectStore, listing: _Listing, retry: bool) -> list[bytes]
 
 def _read(
     store: ProjectStore, root: bytes, todo: Sequence[bytes], settings: Settings, retry: bool, progress: Progress
-) -> list[PhotoRecord]:
-    """Read files into the cache: record, thumbnail, capture time. Returns the records."""
+) -> None:
+    """Read files into the cache: record, thumbnail, capture time."""
     from tagloom.features.engine import ExtractionEngine
     from tagloom.workflow.capture_time import CaptureTime
     from tagloom.workflow.reading import THUMBNAIL_SIZE
@@ -230,10 +243,9 @@ def _read(
             **decode_limits(settings),
         )
         with engine:
-            records = engine.read(photos)
+            engine.read(photos)
         if raw:
             cache.record(_hash_raw(root, raw, settings, progress))
-    return records
 
 
 def _hash_raw(root: bytes, names: Sequence[bytes], settings: Settings, progress: Progress) -> Iterable[PhotoRecord]:
@@ -279,19 +291,36 @@ def _set_times(store: ProjectStore) -> None:
     store.photos.set_taken(table.ids[settled], seconds[settled])
 
 
-def _change_lists(store: ProjectStore, changes: "Changes") -> dict[str, Any]:
+def _found(store: ProjectStore, changes: "Changes", listing: _Listing) -> dict[str, Any]:
+    """Return ids, names and counts of photos; raw files are parts of them, and not counted as photos."""
+    raw = store.photos.raw_files()
     kinds = {name: getattr(changes, name).tolist() for name in ("new", "changed", "moved", "missing", "back")}
+    there = {number for number, (_, is_present) in raw.items() if is_present}
+    n_same_raw = len(there.difference(*kinds.values()))
+    gone = (raw[number][0] for number in kinds["missing"] if number in raw)
+    kinds = {name: [number for number in ids if number not in raw] for name, ids in kinds.items()}
+    kinds["took_over"] = [number for number in changes.took_over if number not in raw]
+    copies = ([number for number in group.tolist() if number not in raw] for group in store.photos.duplicates())
+    return {name: tuple(ids) for name, ids in kinds.items()} | {
+        "examples": _examples(store, kinds),
+        "n_same": changes.n_same - n_same_raw,
+        "n_duplicates": sum(max(len(group) - 1, 0) for group in copies),
+        "n_raw_pairs": len(store.photos.raw_pairs()) if there else 0,
+        "raw_gone": tuple(path for path in gone if path not in set(listing.raw_alone)),
+    }
+
+
+def _examples(store: ProjectStore, kinds: dict[str, list[int]]) -> dict[str, tuple[bytes, ...]]:
     shown = {name: ids[:N_EXAMPLES] for name, ids in kinds.items() if ids}
-    wanted = sorted({number for ids in shown.values() for number in ids})
-    table = store.photos.table(wanted)
+    table = store.photos.table(sorted({number for ids in shown.values() for number in ids}))
     names = dict(zip(table.ids.tolist(), table.paths, strict=True))
-    examples = {name: tuple(names[number] for number in ids) for name, ids in shown.items()}
-    return {name: tuple(ids) for name, ids in kinds.items()} | {"examples": examples}
+    return {name: tuple(names[number] for number in ids) for name, ids in shown.items()}
 
 
-def _unreadable(store: ProjectStore) -> dict[str, int]:
-    return dict(Counter(verdict for path, verdict in store.photos.unreadable() if not is_raw(path)))
-
-
-def _problems(records: Collection[PhotoRecord]) -> tuple[tuple[bytes, str, str], ...]:
-    return tuple((record.path, str(record.verdict), record.detail) for record in list(records)[:N_PROBLEMS])
+def _problems(store: ProjectStore, folders: Iterable[PhotoRecord]) -> dict[str, Any]:
+    files = store.photos.problems()
+    unsearched = ((record.path, str(record.verdict), record.detail) for record in folders)
+    return {
+        "unreadable": dict(Counter(verdict for _, verdict, _ in files)),
+        "problems": (*unsearched, *files),
+    }

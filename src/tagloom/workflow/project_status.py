@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 
 from tagloom.store.photos import PhotoCounts
 from tagloom.store.project import ProjectStore
+from tagloom.workflow.project_base import LEARNT
+from tagloom.workflow.project_names import RAW_ALONE
 from tagloom.workflow.project_places import project_root
 from tagloom.workflow.project_results import Result
+from tagloom.workflow.unwritten import unwritten_actions
 
 if TYPE_CHECKING:
     from tagloom.store.integrity import Finding
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Status", "check", "status"]
 
-_N_HISTORY = 200
+_N_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +31,9 @@ class Status(Result):
         Of the project and of its photos.
     online : bool
         Whether the photos can be reached.
-    n_present, n_missing, n_offline, n_labeled : int
-        Photos that are there, gone, out of reach, and with at least one tag decided.
+    n_present, n_missing, n_offline, n_labeled, n_unreadable : int
+        Photos that are there, gone and out of reach; of those not gone, the ones with at least one tag decided; and of
+        those there, the ones that cannot be read. A raw file beside a photo is a part of it.
     n_tags, n_yes, n_no : int
         Tags, and what was decided about photos.
     scanned : float
@@ -39,9 +43,9 @@ class Status(Result):
     method : str
         How it was trained.
     n_new_decisions : int
-        Decisions made since it was trained.
+        Tags of photos that are decided otherwise than when it was trained or updated.
     n_unwritten : int
-        Actions (labelling, imports, changes of tags) since keywords were last written.
+        Actions (labelling, imports, changes of tags) since all keywords were written.
     n_pending_writes : int
         Files that a write had begun on when it was cut off.
     next_step, command : str
@@ -55,6 +59,7 @@ class Status(Result):
     n_missing: int
     n_offline: int
     n_labeled: int
+    n_unreadable: int
     n_tags: int
     n_yes: int
     n_no: int
@@ -79,12 +84,13 @@ def status(store: ProjectStore) -> Status:
     store.roots.refresh()
     root = project_root(store)
     counts = store.photos.counts()
-    tags = store.tags.all()
+    tags = store.tags.in_use()
     model = store.models.active()
-    n_new = store.decisions.count() - model.settings.get("n_decisions", 0) if model is not None else 0
+    n_new = _n_new(store, model)
     n_pending = len(store.writes.pending())
-    n_unwritten = _unwritten(store)
-    step, command = _next_step(root.online, root.scanned, counts, model, n_new, n_unwritten, n_pending)
+    n_unwritten = unwritten_actions(store)
+    n_raw_alone = store.settings.get(RAW_ALONE, 0)
+    step, command = _next_step(root.online, root.scanned, counts, model, n_new, n_unwritten, n_pending, n_raw_alone)
     return Status(
         folder=str(store.folder),
         root=os.fsdecode(root.path),
@@ -93,6 +99,7 @@ def status(store: ProjectStore) -> Status:
         n_missing=counts.missing,
         n_offline=counts.offline,
         n_labeled=counts.labeled,
+        n_unreadable=counts.unreadable,
         n_tags=len(tags),
         n_yes=sum(tag.n_yes for tag in tags),
         n_no=sum(tag.n_no for tag in tags),
@@ -117,26 +124,34 @@ def check(store: ProjectStore, *, checksums: bool = False) -> "list[Finding]":
     checksums : bool, default=False
         Read every array file in full.
     """
+    from tagloom.metadata.names import name_to_text
     from tagloom.store.integrity import Finding
 
     found = store.check(checksums=checksums)
     store.roots.refresh()
     counts = store.photos.counts()
     if counts.missing:
-        detail = f"{counts.missing} photos were not there at the last scan; what was decided about them is kept"
+        names = [name_to_text(name) for name in store.photos.missing()]
+        shown = f"{', '.join(names[:_N_NAMED])}{' …' if len(names) > _N_NAMED else ''}"
+        detail = (
+            f"{counts.missing} {'photo was' if counts.missing == 1 else 'photos were'} not there at the last scan "
+            f"({shown}); what was decided about {'it' if counts.missing == 1 else 'them'} is kept"
+        )
         found.append(Finding("missing", detail, False))
     if counts.offline:
         found.append(Finding("offline", f"{counts.offline} photos are in a folder that cannot be reached now", False))
     return found
 
 
-def _unwritten(store: ProjectStore) -> int:
-    n = 0
-    for batch in store.decisions.history(_N_HISTORY):
-        if batch.kind == "write" and not batch.undone:
-            return n
-        n += batch.kind in ("decide", "tags") and not batch.undone
-    return n
+def _n_new(store: ProjectStore, model: "Model | None") -> int:
+    """Return how many states are others than those that the model, or an update since, learnt from."""
+    if model is None:
+        return 0
+    learnt: dict[str, int] = store.settings.get(LEARNT, {})
+    n_known = int(model.settings.get("n_decisions", 0))
+    if learnt.get("model") == model.id:
+        n_known = max(n_known, learnt["n_decisions"])
+    return store.decisions.changed_since(n_known)
 
 
 def _next_step(
@@ -147,6 +162,7 @@ def _next_step(
     n_new: int,
     n_unwritten: int,
     n_pending: int,
+    n_raw_alone: int,
 ) -> tuple[str, str]:
     steps = (
         (
@@ -156,6 +172,12 @@ def _next_step(
         ),
         (n_pending > 0, f"A write was cut off at {n_pending} files: run it again.", "write"),
         (scanned == 0.0, "Look which photos there are.", "scan"),
+        (
+            counts.present == 0 and n_raw_alone > 0,
+            f"There are no photos: raw files cannot be read, and {n_raw_alone} have no JPEG or HEIC of the same name "
+            "beside them. Put some there, and look again.",
+            "scan",
+        ),
         (counts.present == 0, "There are no photos: put some into the folder, and look again.", "scan"),
         (counts.labeled == 0, "Say which tags some photos have, in a labels file or one by one.", "import LABELS.csv"),
         (model is None, f"{counts.labeled} photos have tags: learn from them.", "train"),

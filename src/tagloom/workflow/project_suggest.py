@@ -1,5 +1,6 @@
 """The verb behind ``tagloom suggest``: the tags that the active model would give to photos, best first."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,16 @@ from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_names import PhotoName, find_photo_ids
 from tagloom.workflow.project_results import Result
 
-__all__ = ["PROBABILITY", "SCORE", "THRESHOLD", "OpenSuggestions", "Suggestion", "open_suggestions", "suggest"]
+__all__ = [
+    "PROBABILITY",
+    "SCORE",
+    "THRESHOLD",
+    "OpenSuggestions",
+    "Suggestion",
+    "check_threshold",
+    "open_suggestions",
+    "suggest",
+]
 
 SCORE, PROBABILITY = "score", "probability"
 THRESHOLD = "threshold"
@@ -134,6 +144,26 @@ def suggest(
     return list(_ranked(store, found, n, above_only))
 
 
+def check_threshold(value: float, kind: str | None) -> float:
+    """Return a threshold, and raise InvalidInputError for one that no number of a model can be compared with.
+
+    Parameters
+    ----------
+    value : float
+        The threshold.
+    kind : {"score", "probability"} or None
+        What the model's numbers are; None where there is no model.
+    """
+    number = float(value)
+    if not math.isfinite(number):
+        raise InvalidInputError(f"the threshold must be a finite number, got {value}")
+    if kind == PROBABILITY and not 0.0 <= number <= 1.0:
+        raise InvalidInputError(
+            f"the threshold must lie between 0 and 1, as the model's numbers are probabilities, got {value}"
+        )
+    return number
+
+
 def open_suggestions(
     store: ProjectStore, photo_ids: ArrayLike | None = None, *, threshold: float | None = None
 ) -> OpenSuggestions | None:
@@ -147,8 +177,15 @@ def open_suggestions(
         Only these photos.
     threshold : float, optional
         See `suggest`.
+
+    Raises
+    ------
+    InvalidInputError
+        If the threshold is not finite, or beyond what probabilities can be.
     """
     stored = store.suggestions.load()
+    if threshold is not None:
+        check_threshold(threshold, None if stored is None else stored.info["kind"])
     if stored is None:
         return None
     table = store.photos.table(photo_ids)

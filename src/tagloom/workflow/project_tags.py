@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from tagloom.workflow.project_base import ProjectBase
 from tagloom.workflow.project_names import find_tag_ids
+from tagloom.workflow.verb_log import recorded
 
 if TYPE_CHECKING:
     from tagloom.store.tags import Tag
@@ -15,25 +16,30 @@ class TagVerbs(ProjectBase):
     """What a project can do with its tags, named by their text or any other of their names."""
 
     def tags(self) -> "list[Tag]":
-        """Return all tags with their other names and counts."""
-        return self.store.tags.all()
+        """Return the tags of which anything stands, with their other names and counts."""
+        return self.store.tags.in_use()
 
+    @recorded("rename tag")
     def rename_tag(self, tag: str, new: str, *, who: str = "") -> int:
         """Give a tag another name; the old one leads to it still. Returns the batch."""
         return self.store.tags.rename(self._tag(tag), new, who=who)
 
+    @recorded("merge tags")
     def merge_tags(self, tag: str, into: str, *, who: str = "") -> int:
         """Make one tag another one. Returns the batch."""
         return self.store.tags.merge(self._tag(tag), self._tag(into), who=who)
 
+    @recorded("alias tag")
     def alias_tag(self, alias: str, tag: str, *, who: str = "") -> int | None:
         """Make a text another name of a tag. Returns the batch; None if it is one already."""
         return self.store.tags.alias(alias, self._tag(tag), who=who)
 
+    @recorded("imply tag")
     def imply_tag(self, child: str, parent: str, *, who: str = "") -> int | None:
         """Say that a photo with one tag has another, too. Returns the batch; None if that was said already."""
         return self.store.tags.imply(self._tag(child), self._tag(parent), who=who)
 
+    @recorded("forget implication")
     def forget_implication(self, child: str, parent: str, *, who: str = "") -> int:
         """Take back that one tag implies another. Returns the batch."""
         return self.store.tags.forget_implication(self._tag(child), self._tag(parent), who=who)

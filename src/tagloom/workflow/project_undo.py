@@ -72,19 +72,23 @@ def undo(store: ProjectStore, batch: int | None = None, *, who: str = "", leave_
 
 
 def redo(store: ProjectStore, batch: int | None = None, *, who: str = "") -> UndoResult:
-    """Bring back what was undone last.
+    """Bring back what was undone last, or another action. Writes of keywords are passed over.
 
     Raises
     ------
     InvalidInputError
-        If that is a write: what was written is not kept, and to write once more does the same.
+        If a write was named, or nothing else was undone: what was written is not kept, and to write once more does the
+        same.
     """
-    number = batch
+    number = store.decisions.redoable() if batch is None else batch
     if number is None:
-        number = next((item.refers for item in store.decisions.history() if item.kind == "undo"), None)
-    if number is not None and (about := store.decisions.batch(number)).kind == "write" and about.undone:
+        latest = next(iter(store.decisions.history(1)), None)
+        number = latest.refers if latest is not None and latest.kind == "undo" else None
+    if number is None:
+        return UndoResult(batch=None)
+    if (about := store.decisions.batch(number)).kind == "write" and about.undone:
         raise InvalidInputError("what was undone is a write of keywords; write them again with: tagloom write")
-    return UndoResult(batch=store.decisions.redo(batch, who=who))
+    return UndoResult(batch=store.decisions.redo(number, who=who))
 
 
 def _put_back(store: ProjectStore, batch: int, leave_changed: bool) -> tuple[int, tuple[str, ...]]:

@@ -2,8 +2,8 @@
 
 Written is what was accepted and, only if asked, what is above the threshold; the latter is noted as such (see
 `tagloom.workflow.written_suggestions`). Taken out of a sidecar is what a person denied outright, and what tagloom
-itself had written as a suggestion and no longer suggests. Everything else that is there stays. Where photos were taken
-is neither read nor written.
+itself had written as a suggestion and no longer suggests. Everything else that is there stays, and so does what
+darktable writes for its own use. Where photos were taken is neither read nor written.
 """
 
 import os
@@ -20,13 +20,16 @@ from tagloom.core.statements import PhotoKeywords
 from tagloom.metadata.embedding import KeywordEmbedder
 from tagloom.metadata.names import name_to_text
 from tagloom.metadata.sidecars import KeywordChange, SidecarWriter, WriteOutcome
+from tagloom.metadata.xmp_fields import is_programs_own
 from tagloom.store.project import ProjectStore
+from tagloom.store.writes import Write
 from tagloom.workflow.project_import import IMPORT_PHOTOS
 from tagloom.workflow.project_journal import ProjectChanges, ProjectJournal, recover
 from tagloom.workflow.project_keywords import photo_keywords
 from tagloom.workflow.project_names import PhotoName, find_photo_ids, is_raw
 from tagloom.workflow.project_places import online_root
 from tagloom.workflow.project_results import Result
+from tagloom.workflow.unwritten import SETTLED, covers_all
 from tagloom.workflow.written_suggestions import WRITE, suggestions_written
 
 __all__ = ["FileWrite", "WriteResult", "write"]
@@ -160,17 +163,30 @@ def write(
         journal = ProjectJournal(store, label=f"write keywords{' into photos' if embed else ''}", who=who)
         journal.sweep()  # a copy that exiftool was at work on when a process was killed
         writer = _Writer(journal, embed)
+        latest, covers = store.decisions.latest(), covers_all(store, ids)
         tasks = _tasks(store, root.path, ids, only, threshold)
         model = store.models.active()
         options = {"embed": embed, "accepted_only": only, "threshold": threshold, "model": model and model.id}
-        run = store.runs.start(WRITE, options | {"suggested": {} if only else _added_suggestions(tasks, writer)})
+        run = store.runs.start(
+            WRITE, options | ({"suggested": {}} if only else _added_suggestions(store, tasks, writer))
+        )
         try:
             written = list(_write_each(tasks, writer, progress))
         finally:
             journal.flush()
-        result = _result(written, accepted_only=only, batch=journal.batch, recovered=recovered)
-        store.runs.end(run, {"batch": result.batch, "counts": result.counts})
+        batch = _kept_batch(store, journal.batch, who)
+        result = _result(written, accepted_only=only, batch=batch, recovered=recovered)
+        settled = latest if covers and not result.counts.get("failed") else None
+        store.runs.end(run, {"batch": batch, "counts": result.counts, SETTLED: settled})
     return result
+
+
+def _kept_batch(store: ProjectStore, batch: int | None, who: str) -> int | None:
+    """Return the batch of a write; one in which no file was changed is closed, so that no undo finds it."""
+    if batch is None or any(item.state != "undone" for item in store.writes.entries(batch=batch)):
+        return batch
+    store.decisions.undo(batch, who=who)
+    return None
 
 
 def _tasks(
@@ -199,7 +215,8 @@ def _task(number: int, said: PhotoKeywords, root: bytes, ours: set[str], seen: "
     suggested = frozenset(keyword for keyword, _ in said.suggested)
     add = (*said.accepted, *(keyword for keyword, _ in said.suggested))
     stale = (Keyword.parse(text) for text in sorted(ours))
-    remove = dict.fromkeys([*said.rejected, *stale])
+    denied = (keyword for keyword in said.rejected if not is_programs_own(keyword))
+    remove = dict.fromkeys([*denied, *stale])
     gone = tuple(keyword for keyword in remove if keyword not in add)
     if not add and not gone:
         return None
@@ -213,22 +230,28 @@ class _Seen:
     def __init__(self, store: ProjectStore) -> None:
         runs = [run for run in store.runs.all(IMPORT_PHOTOS) if run.result is not None]
         self._read: dict[str, str] = (runs[0].result or {}).get("seen", {}) if runs else {}
-        since = runs[0].started if runs else 0.0
-        self._written = {
-            item.path: item.after if item.state == "done" else item.before or ""
-            for item in store.writes.entries()
-            if item.at >= since
-        }
+        self._since = runs[0].started if runs else 0.0
+        self._written: dict[bytes, list[Write]] = {}
+        for item in store.writes.entries():
+            self._written.setdefault(item.path, []).append(item)
 
     def of(self, number: int, photo: bytes) -> str | None:
         """Return the fingerprint of a photo's sidecar, None where it was never looked at."""
-        if self._written:
-            from tagloom.metadata.photo_keywords import find_sidecar, new_sidecar
+        seen = self._read.get(str(number))
+        if not self._written:
+            return seen
+        from tagloom.metadata.photo_keywords import find_sidecar, new_sidecar
 
-            path = os.path.realpath(find_sidecar(photo) or new_sidecar(photo))
-            if path in self._written:
-                return self._written[path]
-        return self._read.get(str(number))
+        entries = self._written.get(os.path.realpath(find_sidecar(photo) or new_sidecar(photo)), [])
+        if entries and entries[-1].at >= self._since:
+            seen = entries[-1].after
+        # What was put back since it was read or written is as it was before; writes are taken back from the last one.
+        for item in reversed(entries):
+            if item.after == seen:
+                if item.state == "done":
+                    break
+                seen = item.before or ""
+        return seen
 
 
 class _Writer:
@@ -253,15 +276,19 @@ class _Writer:
         return self._sidecars if self._photos is None or is_raw(task.name) else self._photos
 
 
-def _added_suggestions(tasks: Sequence[_Task], writer: _Writer) -> dict[str, list[str]]:
-    """Return for each photo the suggestions that are not there yet: those alone are tagloom's own to take out again."""
-    found = {}
+def _added_suggestions(store: ProjectStore, tasks: Sequence[_Task], writer: _Writer) -> dict[str, dict[str, Any]]:
+    """Return for each photo the suggestions that are not there yet, and its content.
+
+    Those alone are tagloom's own to take out again; by the content a copy of the photo is known.
+    """
+    found: dict[str, list[str]] = {}
     for task in tasks:
         if task.suggested:
             added = writer.plan(task).suggested
             if added:
                 found[str(task.id)] = [keyword.text for keyword in added]
-    return found
+    table = store.photos.table([int(number) for number in found])
+    return {"suggested": found, "contents": dict(zip(map(str, table.ids.tolist()), table.hashes, strict=True))}
 
 
 def _write_each(tasks: Sequence[_Task], writer: _Writer, progress: Progress) -> Iterator[FileWrite]:

@@ -136,7 +136,7 @@ class Names:
     @property
     def expected(self) -> str:
         """What a value must be, in words."""
-        return 'a list of distinct names such as ["colour", "deep"] (in a variable or flag: colour,deep)'
+        return 'a list of distinct names such as ["color", "deep"] (in a variable or flag: color,deep)'
 
     def parse(self, value: Any) -> tuple[str, ...]:
         """Return the names."""

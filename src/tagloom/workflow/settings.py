@@ -20,6 +20,17 @@ __all__ = ["ENVIRONMENT_PREFIX", "PROJECT_FILE_NAME", "Settings", "load_settings
 PROJECT_FILE_NAME = "tagloom.toml"
 ENVIRONMENT_PREFIX = "TAGLOOM_"
 DEFAULT_ORIGIN = "default"
+#: Options of commands that set a value.
+_FLAGS = {
+    "method": "--method",
+    "n_keywords": "--keywords",
+    "n_neighbors": "--neighbors",
+    "descriptors": "--groups",
+    "encoder": "--encoder",
+    "absent_means": "--absent-means",
+    "n_workers": "--workers",
+    "n_threads": "--threads",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,8 +185,13 @@ def load_settings(
     for name, value in (flags or {}).items():
         _check_name(name, "flags")
         if value is not None:
-            values[name], origins[name] = value, f"flag --{name.replace('_', '-')}"
+            values[name], origins[name] = value, _flag(name)
     return Settings(**values, origins=origins)
+
+
+def _flag(name: str) -> str:
+    """Return where a value comes from, as a person gave it."""
+    return f"flag {_FLAGS[name]}" if name in _FLAGS else f"flags[{name!r}]"
 
 
 def _below(folder: Path, text: str) -> Path | None:

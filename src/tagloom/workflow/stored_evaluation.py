@@ -128,9 +128,11 @@ def _restored(kind: Any, value: Any) -> Any:
         return None if value is None else _restored(own, value)
     if dataclasses.is_dataclass(kind):
         hints = get_type_hints(kind)
-        if not isinstance(value, dict) or value.keys() != hints.keys():
+        # Fields with a default are younger than the format.
+        needed = {item.name for item in dataclasses.fields(kind) if item.default is dataclasses.MISSING}
+        if not isinstance(value, dict) or not needed <= value.keys() <= hints.keys():
             raise ValueError(f"expected the fields {', '.join(hints)}")
-        return kind(**{name: _restored(hint, value[name]) for name, hint in hints.items()})  # type: ignore[operator]
+        return kind(**{name: _restored(hints[name], item) for name, item in value.items()})  # type: ignore[operator]
     if get_origin(kind) is tuple:
         if not isinstance(value, list):
             raise ValueError(f"expected a list, got {value!r}")

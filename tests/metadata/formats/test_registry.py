@@ -7,6 +7,7 @@ from tagloom.metadata.formats import (
     ExportReport,
     available_exporters,
     describe_formats,
+    detect_export_format,
     detect_format,
     export_keywords,
     get_exporter,
@@ -94,6 +95,34 @@ def test_an_unknown_format_is_told_with_what_there_is():
 def test_formats_are_told_apart(tmp_path, name, text, format):
     (tmp_path / name).write_text(text, encoding="utf-8")
     assert detect_format(tmp_path / name) == format
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("x.csv", "csv"),
+        ("X.CSV", "csv"),
+        ("metadata.csv", "csv"),
+        ("x.tsv", "tsv"),
+        ("x.jsonl", "jsonl"),
+        ("metadata.jsonl", "huggingface"),
+        ("x.parquet", "parquet"),
+        ("metadata.parquet", "parquet"),
+        ("x.xml", "cvat"),
+        ("x.tar", "webdataset"),
+        ("instances_val2017.json", "coco"),
+    ],
+)
+def test_the_name_tells_what_to_write(tmp_path, name, format):
+    assert detect_export_format(tmp_path / name) == format
+    (tmp_path / name).touch()
+    assert detect_export_format(tmp_path / name) == format
+
+
+@pytest.mark.parametrize("name", ["x", "x.json", "x.txt", "."])
+def test_other_names_tell_nothing(tmp_path, name):
+    with pytest.raises(InvalidInputError, match="cannot tell from the name"):
+        detect_export_format(tmp_path / name)
 
 
 @pytest.mark.parametrize("text", ["[1]", '{"a": [1]}', "[]", "{", "3"])

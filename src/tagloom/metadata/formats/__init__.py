@@ -4,7 +4,7 @@
 keywords. One file per format; the registry names them. See the page "Formats".
 """
 
-from tagloom.metadata.formats.export import export_keywords
+from tagloom.metadata.formats.export import export_files, export_keywords
 from tagloom.metadata.formats.exporting import Exporter, ExportOptions, ExportReport
 from tagloom.metadata.formats.folder_names import read_folder_names
 from tagloom.metadata.formats.labels import ReadOptions
@@ -14,6 +14,7 @@ from tagloom.metadata.formats.registry import (
     available_exporters,
     available_readers,
     describe_formats,
+    detect_export_format,
     detect_format,
     get_exporter,
 )
@@ -28,7 +29,9 @@ __all__ = [
     "available_exporters",
     "available_readers",
     "describe_formats",
+    "detect_export_format",
     "detect_format",
+    "export_files",
     "export_keywords",
     "get_exporter",
     "read_folder_names",

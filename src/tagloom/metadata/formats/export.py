@@ -8,7 +8,26 @@ from tagloom.core.statements import PhotoKeywords
 from tagloom.metadata.formats.exporting import ExportOptions, ExportReport
 from tagloom.metadata.formats.registry import get_exporter
 
-__all__ = ["export_keywords"]
+__all__ = ["export_files", "export_keywords"]
+
+
+def export_files(target: str | os.PathLike[str], format: str) -> tuple[Path, ...]:
+    """Return what an export to this target makes or replaces: the files, or the target where a format does not say.
+
+    Parameters
+    ----------
+    target : path
+        The file or folder to write.
+    format : str
+        One of `tagloom.metadata.formats.available_exporters`.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such format, or the target does not fit it.
+    """
+    files = getattr(get_exporter(format), "files", None)
+    return (Path(target),) if files is None else tuple(files(Path(target)))
 
 
 def export_keywords(

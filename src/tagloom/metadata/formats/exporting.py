@@ -83,7 +83,8 @@ class Exporter(Protocol):
     """Writes keywords in one format. An entry point of the group ``tagloom.exporters`` names a class of this kind.
 
     The class is made without arguments. It writes through `tagloom.core.files.atomic_write`, takes the photos one by
-    one, and leaves the photos themselves alone.
+    one, and leaves the photos themselves alone. One that writes other files than the target has a method
+    ``files(target)`` that returns them, so that files of others among them are not written over.
     """
 
     name: str

@@ -70,6 +70,10 @@ class FiftyOneExporter:
     name = "fiftyone"
     description = "FiftyOne image classification dataset: a folder with labels.json and data.json"
 
+    def files(self, target: Path) -> tuple[Path, ...]:
+        """Return the files that are written: labels and the manifest of photos."""
+        return target / "labels.json", target / "data.json"
+
     def write(self, photos: Iterable[PhotoKeywords], target: Path, options: ExportOptions) -> ExportReport:
         """Write the two files.
 
@@ -85,7 +89,8 @@ class FiftyOneExporter:
         _make_folder(target)
         tally = Tally(options)
         denied: dict[str, list[str]] = {}
-        with atomic_write(target / "labels.json") as labels, atomic_write(target / "data.json") as data:
+        files = self.files(target)
+        with atomic_write(files[0]) as labels, atomic_write(files[1]) as data:
             labels.write(b'{"classes":null,\n"labels":{\n')
             data.write(b"{\n")
             for number, chosen in enumerate(tally.choose(photos)):
@@ -100,7 +105,7 @@ class FiftyOneExporter:
                 tally.wrote(chosen)
             labels.write(b'\n},\n"not_labels":' + write_json(denied) + b"}\n")
             data.write(b"\n}\n")
-        return tally.report(self.name, target / "labels.json", target / "data.json")
+        return tally.report(self.name, *files)
 
 
 def _make_folder(target: Path) -> None:

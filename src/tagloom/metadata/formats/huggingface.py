@@ -57,6 +57,23 @@ class HuggingFaceExporter:
     name = "huggingface"
     description = "Hugging Face imagefolder: metadata.jsonl beside the photos"
 
+    def files(self, target: Path) -> tuple[Path, ...]:
+        """Return the file that is written.
+
+        Raises
+        ------
+        InvalidInputError
+            If the target is neither a folder nor called ``metadata.jsonl``.
+        """
+        if target.is_dir():
+            return (target / "metadata.jsonl",)
+        if target.name != "metadata.jsonl":
+            raise InvalidInputError(
+                f"expected an existing folder or a file called metadata.jsonl, which is what the reader looks for, got "
+                f"{target.name!r}"
+            )
+        return (target,)
+
     def write(self, photos: Iterable[PhotoKeywords], target: Path, options: ExportOptions) -> ExportReport:
         """Write the metadata file.
 
@@ -69,15 +86,9 @@ class HuggingFaceExporter:
         options : ExportOptions
             What to include.
         """
-        if target.is_dir():
-            target = target / "metadata.jsonl"
-        if target.name != "metadata.jsonl":
-            raise InvalidInputError(
-                f"expected an existing folder or a file called metadata.jsonl, which is what the reader looks for, got "
-                f"{target.name!r}"
-            )
         tally = Tally(options)
-        with atomic_write(target) as handle:
+        (file,) = self.files(target)
+        with atomic_write(file) as handle:
             for chosen in tally.choose(photos):
                 if not is_plain_name(chosen.photo.photo):
                     tally.warn(
@@ -86,7 +97,7 @@ class HuggingFaceExporter:
                     continue
                 handle.write(write_json(record(chosen, name_key="file_name")) + b"\n")
                 tally.wrote(chosen)
-        return tally.report(self.name, target)
+        return tally.report(self.name, file)
 
 
 def _metadata_file(folder: Path) -> Path:

@@ -64,6 +64,10 @@ class LabelStudioExporter:
     name = "label-studio"
     description = "Label Studio tasks with annotations and predictions"
 
+    def files(self, target: Path) -> tuple[Path, ...]:
+        """Return the files that are written: tasks and configuration."""
+        return target, target.with_suffix(".config.xml")
+
     def write(self, photos: Iterable[PhotoKeywords], target: Path, options: ExportOptions) -> ExportReport:
         """Write tasks and configuration.
 
@@ -85,9 +89,9 @@ class LabelStudioExporter:
                 keywords.update(chosen.keywords)
                 tally.wrote(chosen)
             handle.write(b"\n]\n")
-        configuration = target.with_suffix(".config.xml")
-        write_bytes(configuration, label_config(keywords))
-        return tally.report(self.name, target, configuration)
+        files = self.files(target)
+        write_bytes(files[1], label_config(keywords))
+        return tally.report(self.name, *files)
 
 
 def label_config(keywords: Iterable[Keyword]) -> bytes:

@@ -21,6 +21,7 @@ __all__ = [
     "available_exporters",
     "available_readers",
     "describe_formats",
+    "detect_export_format",
     "detect_format",
     "get_exporter",
     "get_reader",
@@ -241,6 +242,31 @@ def detect_format(path: Path) -> str:
             return found
     raise LabelsFileError(
         f"cannot tell the format of {shown_name(path)}; name it, one of {', '.join(available_readers())}"
+    )
+
+
+def detect_export_format(path: Path) -> str:
+    """Tell from a file's name which format to write.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write; that it exists changes nothing.
+
+    Raises
+    ------
+    InvalidInputError
+        If nothing fits; says how to name the format.
+    """
+    name = path.name.casefold()
+    for form in _BUILT_IN.values():
+        # Of the names that the Hugging Face reader looks for, one is written; the others are ordinary tables.
+        patterns = ("metadata.jsonl",) if form.name == "huggingface" else form.patterns
+        if form.exporter and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+            return form.name
+    raise InvalidInputError(
+        f"cannot tell from the name {shown_name(path)!r} which format to write; name it with --format, one of "
+        f"{', '.join(available_exporters())}"
     )
 
 
