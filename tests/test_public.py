@@ -10,7 +10,6 @@ import sys
 import pytest
 
 import tagloom
-from tagloom.datasets import write_scenes
 from tests.conftest import ROOT
 
 PUBLIC = [
@@ -93,7 +92,6 @@ def test_examples_in_docstrings_run():
 @pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")))
 def test_examples_in_the_docs_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    write_scenes("photos", 4, size=(48, 32), labeled=2)
     names = {"__name__": "docs"}  # shared by the blocks of a page
     for block in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL):
         exec(compile(block, page, "exec"), names)

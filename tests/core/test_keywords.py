@@ -85,3 +85,16 @@ def test_bad_paths_are_refused(path):
 def test_bad_texts_are_refused(text):
     with pytest.raises(InvalidInputError):
         Keyword.parse(text)
+
+
+@pytest.mark.parametrize(("text", "number"), [("a||b", 2), ("|a", 1), ("a| ", 2)])
+def test_a_blank_level_is_named(text, number):
+    with pytest.raises(InvalidInputError) as caught:
+        Keyword.parse(text)
+    assert f"got {text!r}, whose level {number} is" in str(caught.value)
+
+
+def test_a_wrong_escape_is_told_in_words_of_a_person():
+    with pytest.raises(InvalidInputError, match=r"after each backslash") as caught:
+        Keyword.parse(r"a\b")
+    assert "Keyword.flat" not in str(caught.value)

@@ -1,8 +1,11 @@
+import importlib
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from scipy import sparse
 
 from tagloom.core.labels import (
     check_labels,
@@ -36,7 +39,13 @@ def test_booleans_are_labels():
         (np.array([[0, 2]]), "got .*2.* at row 0, column 1"),
         (np.array([[0.5]]), "row 0, column 0"),
         (np.array([[np.nan]]), "row 0, column 0"),
-        (np.array([["sky"]]), "encode_labels"),
+        (np.array([["sky"]]), r"tagloom\.core\.labels\.encode_labels"),
+        (np.array([[1, 0]], dtype=object), r"dtype object\. Use Y\.astype\(np\.int8\)"),
+        (np.array([[1, "sky"]], dtype=object), r"tagloom\.core\.labels\.encode_labels"),
+        ([{"sky"}, {"sea"}], r"shape \(2,\)\. Use tagloom\.core\.labels\.encode_labels"),
+        ([["sky", "sea"], ["sky"]], r"shape \(2,\)\. Use tagloom\.core\.labels\.encode_labels"),
+        ([True, False], r"reshape\(-1, 1\)"),
+        (sparse.csr_array(np.eye(2)), r"sparse.*Give Y\.toarray\(\)"),
         (np.array([[0, 200]], dtype=np.int64), "200"),
     ],
 )
@@ -92,3 +101,8 @@ def test_photos_labelled_as_a_whole_are_one_pattern():
     patterns, pattern_of = known_patterns(Y)
     assert patterns.tolist() == [[True], [False]]
     assert pattern_of.tolist() == [0, 0, 0]
+
+
+def test_the_function_that_errors_name_is_there():
+    module, _, name = "tagloom.core.labels.encode_labels".rpartition(".")
+    assert getattr(importlib.import_module(module), name) is encode_labels

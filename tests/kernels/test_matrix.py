@@ -97,6 +97,7 @@ def test_too_many_rows_for_a_dense_kernel(monkeypatch):
         ("rbf", {"gamma": -1}, "gamma"),
         ("rbf", {"gamma": "wide"}, "gamma"),
         ("rbf", {"parameters": {"gamma": 1}}, "no further parameters"),
+        ("rbf", {"parameters": "x"}, "parameters of a kernel must be a mapping or None, got 'x'"),
         ("pyramid", {}, "needs"),
         ("intersection", {"parameters": {"levels": 3}}, "takes the parameters"),
         ("rbf", {"block": 0}, "block"),

@@ -1,5 +1,7 @@
 """LPSSVM against its dense literal form, LPP, and SVMs in the same coordinates."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -238,3 +240,9 @@ def test_wrong_parameters_are_refused(parameters):
 def test_landmarks_keep_the_shared_promises_of_annotators():
     # Which photos are landmarks depends on their order.
     check_annotator(LPSSVM(n_landmarks=30), skip={"order_of_photos"})
+
+
+def test_it_is_shown_in_a_notebook_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "LPSSVM" in LPSSVM()._repr_html_()

@@ -418,3 +418,19 @@ def test_errors_of_a_path():
         NOVA(GROUPS).path(X, Y, smallest=1.0)
     with pytest.raises(InvalidInputError, match="positive"):
         NOVA(GROUPS).path(X, Y, strengths=[0.1, -0.1])
+
+
+@pytest.mark.parametrize("penalty", ["lasso", "group_lasso", "sparse_group_lasso"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_features_beyond_single_precision(penalty, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 80))
+    Y = (X[:, :3] > 0).astype(np.int8)
+    plain = NOVA(penalty=penalty, strength=0.1, tol=1e-8).fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        large = NOVA(penalty=penalty, strength=0.1e20, tol=1e-8).fit((X * 1e20).astype(dtype), Y)
+        with pytest.raises(InvalidInputError, match="NOVA bears features of up to"):
+            NOVA(penalty=penalty).fit(X * 1e200, Y)
+    # These penalties are lengths: with λ scaled as the features are, the coefficients are those of the plain ones.
+    np.testing.assert_allclose(large.coef_ * 1e20, plain.coef_, atol=1e-5 if dtype == np.float32 else 1e-7)

@@ -177,6 +177,37 @@ def test_equal_photos_select_nothing():
     assert np.isfinite(model.transduction_).all()
 
 
+@pytest.mark.parametrize("tol", [1e-6, 1e-5])
+@pytest.mark.parametrize("kind", ["one number", "one photo", "rounded", "float32", "sparse"])
+def test_photos_that_are_equal_up_to_rounding_select_nothing_at_once(kind, tol):
+    rng = np.random.default_rng(0)
+    X = np.full((80, 6), 0.3)
+    if kind in ("one photo", "float32"):
+        X = np.repeat(np.abs(rng.normal(size=(1, 6))), 80, axis=0)
+    if kind == "rounded":
+        X = np.nextafter(X, np.where(rng.random(X.shape) < 0.5, 0.0, 1.0))
+    Y = np.where(np.arange(80)[:, None] < 40, np.arange(80)[:, None] % 3 == [0, 1, 2], -1)
+    given = {"float32": np.float32, "sparse": sparse.csr_array}.get(kind, np.asarray)(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SFSS(tol=tol).fit(given, Y)
+    assert model.sparsity_ == 0.0
+    assert model.n_iter_ <= 1
+    assert not model.coef_.any()
+    assert SFSS(tol=tol).largest_sparsity(given, Y) == 0.0
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_a_column_that_does_not_vary_is_as_good_as_none(convert):
+    X, Y, graph = problem()
+    with_constant = np.insert(X, 2, 0.1, axis=1)
+    alone = fitted(X, graph, Y, 0.1)
+    model = SFSS(sparsity=alone.sparsity_, graph=graph, tol=1e-8).fit(convert(with_constant), Y)
+    assert not model.coef_[2].any()
+    np.testing.assert_allclose(np.delete(model.coef_, 2, axis=0), alone.coef_, atol=1e-6)
+    np.testing.assert_allclose(model.intercept_, alone.intercept_, atol=1e-6)
+
+
 @pytest.mark.parametrize("share", [0.3, 0.05])
 def test_equals_the_algorithm_as_printed(share):
     X, Y, graph = problem(60, 10, 4, n_labelled=20)
@@ -519,3 +550,16 @@ def test_a_graph_of_other_photos_is_an_error():
         SFSS(graph=graph).sparsity_path(X, Y, n_points=1)
     with pytest.raises(InvalidInputError, match="joint"):
         SFSS(graph=graph, objective="direct").sparsity_path(X, Y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_features_beyond_single_precision_are_told(dtype):
+    X, Y, graph = problem()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InvalidInputError, match=r"SFSS bears features of up to 1e\+16, got .*e\+20"):
+            SFSS(graph=graph).fit((X * 1e20).astype(dtype), Y)
+        large = SFSS(sparsity=1e14, graph=graph).fit((X * 1e15).astype(dtype), Y)
+    plain = SFSS(sparsity=0.1, graph=graph).fit(X.astype(dtype), Y)
+    # With γ scaled as the features are, W is that of the features as they were.
+    np.testing.assert_allclose(large.coef_ * 1e15, plain.coef_, atol=1e-5)

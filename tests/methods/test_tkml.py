@@ -1,5 +1,7 @@
 """TKML and wTKML against the printed equations, certificates and limits."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -9,6 +11,7 @@ from tagloom.core.seeds import check_generator
 from tagloom.datasets.arms import make_arms
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
+from tagloom.methods._tkml_classifier import _factor
 from tagloom.methods._tkml_dictionary import learn_dictionary
 from tagloom.methods._tkml_map import LabelSpace, diffuse, solve_labels
 from tagloom.methods._tkml_problem import KernelMap, Problem, label_weights
@@ -323,3 +326,29 @@ def test_a_tag_of_constant_scores_keeps_them_finite():
     model = TKML(rank_penalty=1e-3, random_state=3, standardize_scores=True).fit(X, Y)
     assert np.isfinite(model.transduction_).all()
     assert np.isfinite(model.decision_function(X[:3])).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scale", [1e14, 1e60, 1e300])
+def test_features_that_leave_nothing_of_the_penalty_are_told(scale, weighted):
+    X, Y = make_problem()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InvalidInputError, match=r"TKML .*[Dd]ivide each column by its standard deviation"):
+            TKML(weighted=weighted, random_state=0).fit(X * scale, Y)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_a_classifier_whose_penalty_is_rounded_away_is_told(lower):
+    """Coordinates of 1e9 in a plane: beside their products the unit of the penalty is below rounding."""
+    rng = np.random.default_rng(0)
+    Z = 1e9 * rng.normal(size=(30, 2)) @ rng.normal(size=(2, 12))
+    system = Z.T @ Z + np.eye(12)
+    assert np.linalg.eigvalsh(system)[0] < 0
+    with pytest.raises(InvalidInputError, match="Divide each column by its standard deviation"):
+        _factor(system, lower=lower)
+    with pytest.raises(InvalidInputError, match="TKML cannot solve"):
+        _factor(np.full((2, 2), np.inf), lower=lower)
+    good = np.cov(rng.normal(size=(4, 50))) + np.eye(4)
+    triangle = np.tril(_factor(good.copy(), lower=True)) if lower else np.triu(_factor(good.copy(), lower=False)).T
+    np.testing.assert_allclose(triangle @ triangle.T, good, atol=1e-12)

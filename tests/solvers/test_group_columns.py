@@ -582,3 +582,37 @@ def test_too_few_rounds_warn_and_say_how_far():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         problem.solve(Norm(), 0.01 * problem.largest)
+
+
+@pytest.mark.parametrize("entry_share", [0.0, 0.4])
+@pytest.mark.parametrize("radial", RADIALS, ids=str)
+@pytest.mark.parametrize("c", [1, 3, 40, 200])
+def test_a_pass_over_single_columns_is_one_column_after_the_other(c, radial, entry_share):
+    """Looking ahead changes no bit of what a plain loop over the columns gives."""
+    d = 70
+    _, _, A, B = make(n=50, sizes=(1,) * d, c=c, seed=1)
+    problem = GroupColumns(A, B, [1] * d, entry_share=entry_share)
+    strengths = np.linspace(0.1, 0.6, c)
+    rng = np.random.default_rng(2)
+    start = np.where(rng.random((d, c)) < 0.2, rng.normal(size=(d, c)), 0.0)
+    state = _group_run.Run(problem, radial, strengths, start).state(np.arange(c))
+    W, G = state.W.copy(), state.G.copy()
+    for _ in range(3):
+        state.sweep()
+        for first in range(0, d, 32):
+            rows = np.arange(first, min(first + 32, d))
+            gradient, now = G[rows], W[rows]
+            for k, row in enumerate(rows):
+                z = A[row, row] * now[k] - gradient[k]
+                if entry_share:
+                    z = np.sign(z) * np.maximum(np.abs(z) - entry_share * strengths, 0.0)
+                limit = strengths * (1 - entry_share)
+                after = np.sign(z) * radial.shrink(np.abs(z) / A[row, row], limit, np.full(c, A[row, row]))
+                gradient[k + 1 :] += A[np.ix_(rows[k + 1 :], [row])] * (after - now[k])
+                now[k] = after
+            G += A[:, rows] @ (now - W[rows])
+            W[rows] = now
+        assert (start != state.W).any()
+        np.testing.assert_array_equal(state.W, W)
+        np.testing.assert_allclose(state.G, G, rtol=0, atol=1e-13)
+        G = state.G.copy()

@@ -10,6 +10,8 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.methods import HarmonicPropagation, RegularizedLeastSquares, check_annotator
 from tagloom.metrics import brier_skill, calibration_error, mean_average_precision
+from tagloom.tuning import _refinement
+from tagloom.tuning._guests import GUESTS
 from tagloom.tuning._soft_labels import soft_priors
 from tagloom.tuning._stack_model import StackModel
 from tagloom.tuning.auto import AutoAnnotator
@@ -258,7 +260,8 @@ def test_without_time_it_still_answers_and_says_so(fitted):
     assert mean_average_precision(truth[hidden], hasty.transduction_[hidden]) > 0.5
 
 
-def test_interrupted_it_goes_on_with_what_it_has(fitted):
+@pytest.mark.parametrize("also", [None, (), ("svm", "sfss")], ids=str)
+def test_interrupted_it_goes_on_with_what_it_has_and_races_no_others(fitted, also, monkeypatch):
     X, _, Y, model = fitted
 
     class Impatient:
@@ -275,8 +278,14 @@ def test_interrupted_it_goes_on_with_what_it_has(fitted):
         def finish(self):
             pass
 
-    stopped = AutoAnnotator(model.groups, also=(), progress=Impatient(), random_state=0).fit(X, Y)
-    assert "interrupted" in stopped.left_out_.values()
+    def no_race(*_, **__):
+        raise AssertionError("other methods were raced")
+
+    monkeypatch.setattr(_refinement, "race", no_race)
+    stopped = AutoAnnotator(model.groups, also=also, progress=Impatient(), random_state=0).fit(X, Y)
+    assert stopped.left_out_["further candidates"] == "interrupted"
+    named = GUESTS if also is None else also
+    assert {name: stopped.left_out_.get(name) for name in named} == dict.fromkeys(named, "interrupted")
     assert np.isfinite(stopped.transduction_).all()
 
 

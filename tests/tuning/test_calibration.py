@@ -1,11 +1,15 @@
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from sklearn.base import clone
 
 from tagloom.core.annotator import Annotator
 from tagloom.exceptions import InvalidInputError
+from tagloom.graph import knn_graph
 from tagloom.methods import HarmonicPropagation, RegularizedLeastSquares, check_annotator
+from tagloom.methods.baselines import smoothing
 from tagloom.metrics.calibration import brier_skill, calibration_error
+from tagloom.tuning import _held_out
 from tagloom.tuning.calibration import CalibratedAnnotator
 
 
@@ -198,6 +202,25 @@ def test_a_graph_is_built_once_and_changes_nothing():
     alone = HarmonicPropagation(5).fit(X, Y)
     np.testing.assert_allclose(fitted.annotator_.transduction_, alone.transduction_, atol=1e-7)
     assert fitted.annotator_.graph is not None
+    assert fitted.get_params()["annotator"].graph is None
+
+
+@pytest.mark.parametrize("clamp", [False, True])
+def test_smoothed_ridge_is_given_its_graph_once_and_changes_nothing(clamp, monkeypatch):
+    X, Y, _ = make_problem(200, n_labelled=60)
+    ridge = RegularizedLeastSquares(smoothing=0.5, clamp=clamp, n_neighbors=5)
+    alone = clone(ridge).fit(X, Y)
+    built = []
+
+    def count(X, *, n_neighbors, metric):
+        built.append(n_neighbors)
+        return knn_graph(X, n_neighbors, metric=metric)
+
+    monkeypatch.setattr(_held_out, "smoothing_graph", count)
+    monkeypatch.setattr(smoothing, "smoothing_graph", count)
+    fitted = CalibratedAnnotator(ridge, random_state=0).fit(X, Y)
+    assert built == [5]
+    np.testing.assert_allclose(fitted.annotator_.transduction_, alone.transduction_, atol=1e-7)
     assert fitted.get_params()["annotator"].graph is None
 
 

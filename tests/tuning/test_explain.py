@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 from tagloom.core.groups import FeatureGroups
@@ -18,16 +19,20 @@ from tagloom.methods import (
     NeighborTransfer,
     RegularizedLeastSquares,
 )
+from tagloom.tuning import AutoAnnotator
 from tagloom.tuning.explain import ScoreExplainer, explain_score
 from tagloom.workflow.learners import LEARNERS
 
 GROUPS = FeatureGroups(["shape", "colour", "noise"], [4, 3, 2])
 LINEAR_IN_LABELS = ["smoothed-ridge", "ridge", "harmonic", "consistency", "laprls", "neighbors"]
 LINEAR_IN_FEATURES = ["smoothed-ridge", "ridge", "nova"]
+#: A graph of 70 photos that has nothing to do with their features.
+CHAIN = sparse.diags_array([np.ones(69), np.ones(69)], offsets=[-1, 1])
 EXACT = {
     "ridge": RegularizedLeastSquares(2.0),
     "ridge, a penalty for each tag": RegularizedLeastSquares(per_tag=True),
     "smoothed ridge": RegularizedLeastSquares(0.5, smoothing=0.7, n_neighbors=6),
+    "smoothed ridge, a graph": RegularizedLeastSquares(0.5, smoothing=0.7, graph=CHAIN),
     "harmonic": HarmonicPropagation(n_neighbors=5),
     "harmonic, pulled": HarmonicPropagation(n_neighbors=5, pull=0.3, weights="heat"),
     "consistency": LocalGlobalConsistency(n_neighbors=5, alpha=0.9),
@@ -267,3 +272,15 @@ def test_input_is_checked():
         explain_score(ridge, X[:, :5], Y, 0, 0, groups=GROUPS)
     nova = NOVA(GROUPS, strength=0.1).fit(X, np.abs(Y))
     assert explain_score(nova, X, np.abs(Y), 3, 0, groups=GROUPS).groups.is_exact
+
+
+@pytest.mark.parametrize(
+    "annotator",
+    [RegularizedLeastSquares(), RegularizedLeastSquares(smoothing=0.5), BoostedAnnotator(), AutoAnnotator(), NOVA()],
+)
+def test_an_annotator_that_is_not_fitted_is_told(annotator):
+    X, Y = make_problem()
+    with pytest.raises(InvalidInputError, match=r"expected a fitted annotator, got .*; fit it first"):
+        explain_score(annotator, X, Y, 0, 0)
+    with pytest.raises(InvalidInputError, match="groups must be a FeatureGroups or None, got dict"):
+        explain_score(annotator, X, Y, 0, 0, groups={"a": X.shape[1]})

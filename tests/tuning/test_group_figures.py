@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tagloom.core.groups import FeatureGroups
+from tagloom.exceptions import NothingToScoreError
 from tagloom.methods import NOVA, RegularizedLeastSquares
 from tagloom.metrics import average_precision
 from tagloom.tuning.evaluation import deal_folds, score_held_out
@@ -55,3 +56,11 @@ def test_annotators_that_know_groups_get_those_that_there_are():
         warnings.simplefilter("ignore")
         compare_groups(make, X, GROUPS, Y, n_splits=2, n_draws=5)
     assert seen == [("useful", "noise"), ("noise",), ("useful",), ("useful",), ("noise",)]
+
+
+def test_labels_without_a_positive_have_nothing_to_compare():
+    X, Y = make_problem()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(NothingToScoreError, match="no tag has a known positive"):
+            compare_groups(lambda groups: RegularizedLeastSquares(), X, GROUPS, np.minimum(Y, 0))

@@ -4,6 +4,7 @@ A row of -1 is an unlabelled photo. Every annotator, metric and fold takes this 
 turns into "no" by accident.
 """
 
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -51,10 +52,15 @@ def check_labels(Y: ArrayLike, *, n_rows: int | None = None, n_tags: int | None 
     InvalidLabelsError
         Says which rule is broken, where, and what to do.
     """
-    array = np.asarray(Y)
+    if hasattr(Y, "toarray"):
+        raise InvalidLabelsError(
+            "expected a dense label matrix, got a sparse one, which does not say whether an entry that is not stored "
+            "is 0 (has it not) or -1 (unknown). Give Y.toarray() where it is 0"
+        )
+    array = _as_array(Y)
     if array.ndim != 2:
-        hint = " Use Y.reshape(-1, 1) for a single tag." if array.ndim == 1 else ""
-        raise InvalidLabelsError(f"expected a label matrix of shape (photos, tags), got shape {array.shape}.{hint}")
+        hint = f". {_hint_of(array)}" if array.ndim == 1 else ""
+        raise InvalidLabelsError(f"expected a label matrix of shape (photos, tags), got shape {array.shape}{hint}")
     if array.shape[1] == 0:
         raise InvalidLabelsError("expected at least one tag (column), got a label matrix with none")
     if n_rows is not None and array.shape[0] != n_rows:
@@ -71,8 +77,7 @@ def check_labels(Y: ArrayLike, *, n_rows: int | None = None, n_tags: int | None 
     else:
         raise InvalidLabelsError(
             f"Unknown label type: expected numbers 1 (has the tag), 0 (has it not) or -1 (unknown), got dtype "
-            f"{array.dtype}. "
-            f"Use tagloom.core.encode_labels to make a matrix from tag names"
+            f"{array.dtype}. {_hint_of(array)}"
         )
     if wrong.any():
         row, column = (int(index) for index in np.argwhere(wrong)[0])
@@ -81,6 +86,22 @@ def check_labels(Y: ArrayLike, *, n_rows: int | None = None, n_tags: int | None 
             f"row {row}, column {column} ({int(wrong.sum())} such entries)"
         )
     return np.ascontiguousarray(array, dtype=np.int8)
+
+
+def _as_array(Y: ArrayLike) -> NDArray[Any]:
+    """Return labels as an array; lists of different lengths as an array of objects."""
+    try:
+        return np.asarray(Y)
+    except ValueError:
+        return np.fromiter(Y, dtype=object, count=len(Y))  # type: ignore[arg-type]
+
+
+def _hint_of(array: NDArray[Any]) -> str:
+    """Return what to do with one column, or with entries that are no numbers."""
+    is_numeric = array.dtype.kind in "biuf"
+    if not is_numeric and not (array.dtype == object and all(isinstance(value, numbers.Real) for value in array.flat)):
+        return "Use tagloom.core.labels.encode_labels to make a matrix from tag names"
+    return "Use Y.reshape(-1, 1) for a single tag" if array.ndim == 1 else "Use Y.astype(np.int8)"
 
 
 def labeled_rows(Y: LabelMatrix) -> NDArray[np.bool_]:

@@ -3,6 +3,6 @@
 from tagloom.graph.build import knn_graph
 from tagloom.graph.neighbors import nearest_neighbors
 from tagloom.graph.shared_words import SharedWordsGraph, shared_words_graph
-from tagloom.graph.structure import NeighborGraph
+from tagloom.graph.structure import NeighborGraph, check_graph
 
-__all__ = ["NeighborGraph", "SharedWordsGraph", "knn_graph", "nearest_neighbors", "shared_words_graph"]
+__all__ = ["NeighborGraph", "SharedWordsGraph", "check_graph", "knn_graph", "nearest_neighbors", "shared_words_graph"]

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["LaplacianKind", "NeighborGraph"]
+__all__ = ["LaplacianKind", "NeighborGraph", "check_graph"]
 
 LaplacianKind = Literal["unnormalized", "symmetric", "random_walk"]
 
@@ -135,6 +135,25 @@ class NeighborGraph:
         L = sparse.csr_array(sparse.coo_array(everything, shape=W.shape))
         L.sort_indices()
         return L
+
+
+def check_graph(given: Any, n_nodes: int) -> NeighborGraph:
+    """Return the graph that an annotator was given.
+
+    Parameters
+    ----------
+    given : NeighborGraph or symmetric sparse matrix of shape (n, n)
+        Self loops of a matrix are dropped.
+    n_nodes : int
+        Photos that it has to have.
+    """
+    graph = given if isinstance(given, NeighborGraph) else NeighborGraph.from_weights(given, diagonal="drop")
+    if graph.n_nodes != n_nodes:
+        raise InvalidInputError(
+            f"graph must have one node for each row of X: expected {n_nodes}, got {graph.n_nodes}. Build it from the "
+            f"same photos in the same order, or leave graph=None"
+        )
+    return graph
 
 
 def _as_csr(weights: Any) -> Any:

@@ -118,6 +118,8 @@ def make_kernel(
         For "pyramid": ``levels`` and ``n_words``, optionally ``weights`` and ``n_threads``; for "intersection":
         optionally ``n_threads``.
     """
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise InvalidInputError(f"parameters of a kernel must be a mapping or None, got {parameters!r}")
     options = dict(parameters or {})
     if callable(kernel):
         _no_options("a callable", options)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.validation import check_magnitude
 from tagloom.solvers.group_columns import GroupColumns, GroupColumnsResult
 
 __all__ = ["NovaTask", "Scaling", "TagSet"]
@@ -20,6 +21,8 @@ Scaling = Literal["columns", "groups"]
 ROWS_AT_ONCE = 4096
 #: Spread of a column, relative to its largest entry, below which it is constant but for rounding.
 CONSTANT = {4: 1e-6, 8: 1e-12}
+#: Features whose squares, summed over photos, are finite.
+LARGEST = 1e140
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class NovaTask:
         scaled_together: Integers | None = None,
         entry_share: float = 0.0,
     ) -> None:
+        check_magnitude(X, LARGEST, "NOVA")
         self.shape = (X.shape[1], Y.shape[1])
         known = Y != UNKNOWN
         positive, negative = (Y == 1).sum(axis=0), (Y == 0).sum(axis=0)

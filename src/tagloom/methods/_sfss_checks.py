@@ -7,13 +7,16 @@ import numpy as np
 from scipy import sparse
 
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.validation import check_magnitude
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["check_parameters", "filled", "warn_without_positives"]
+__all__ = ["check_parameters", "check_size", "filled", "warn_without_positives"]
 
 CHOICES = {"solver": ("prox", "irls"), "objective": ("joint", "direct"), "strategy": ("auto", "plain", "reduced")}
 #: Entries of sparse features that may be filled in to build the graph.
 MOST_ENTRIES = 250_000_000
+#: Features whose squares, summed over rows, stay finite with room to spare: in single precision, and in double.
+LARGEST, LARGEST_IN_DOUBLE = 1e16, 1e140
 
 
 def check_parameters(model: Any) -> None:
@@ -29,6 +32,11 @@ def check_parameters(model: Any) -> None:
     for name, allowed in CHOICES.items():
         if getattr(model, name) not in allowed:
             raise InvalidInputError(f"{name} must be one of {allowed}, got {getattr(model, name)!r}")
+
+
+def check_size(X: Any, *, in_single: bool) -> None:
+    """Raise an error if features are so large that their products overflow, in single precision or in double."""
+    check_magnitude(X, LARGEST if in_single else LARGEST_IN_DOUBLE, "SFSS")
 
 
 def filled(X: Any) -> Any:

@@ -21,7 +21,8 @@ class CentredFeatures:
     """``X̃ = X - 1x̄ᵀ`` and the products that a fit asks for; results are float64.
 
     Dense features are centred in a copy of the working precision: centring afterwards would cost digits where means are
-    large. Sparse ones stay as they are, and the mean is taken from every product.
+    large. Sparse ones stay as they are, and the mean is taken from every product. Columns that are constant up to
+    rounding become zero: what centring leaves of them is no signal.
 
     Parameters
     ----------
@@ -41,9 +42,22 @@ class CentredFeatures:
         self.mean = column_means(X)
         if self.is_sparse:
             self._X = sparse.csr_array(X, dtype=np.float64)
+            constant = self._is_constant(_extremes(self._X))
+            if constant.any():
+                self._X = sparse.csr_array(self._X @ sparse.diags_array((~constant).astype(np.float64)))
+                self.mean[constant] = 0.0
             self._T = sparse.csr_array(self._X.T)
         else:
             self._X = np.subtract(X, self.mean.astype(self.dtype), dtype=self.dtype)
+            self._X[:, self._is_constant(_extremes(self._X))] = 0.0
+
+    def _is_constant(self, extremes: tuple[Floats, Floats]) -> NDArray[np.bool_]:
+        """Return which columns, given their least and greatest entries, differ by rounding only."""
+        least, greatest = extremes
+        # An entry is off by the rounding of the mean in the working precision, and of the sum that it was made from.
+        rounding = np.finfo(self.dtype).eps + self.shape[0] * np.finfo(np.float64).eps
+        constant: NDArray[np.bool_] = greatest - least <= rounding * np.abs(self.mean)
+        return constant
 
     def times(self, W: Floats) -> Floats:
         """Return ``X̃W``, with columns of mean zero."""
@@ -152,6 +166,13 @@ def column_means(X: Any) -> Floats:
         block = X[start : start + ROWS_AT_ONCE]
         total += block.sum(axis=0, dtype=np.float64)
     return total / max(1, X.shape[0])
+
+
+def _extremes(X: Any) -> tuple[Floats, Floats]:
+    """Return the least and the greatest entry of each column."""
+    if sparse.issparse(X):
+        return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+    return X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
 
 
 def summed_product(

@@ -2,8 +2,9 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
+from tagloom.exceptions import InvalidInputError
 from tagloom.methods._tkml_problem import KernelMap, Problem
 from tagloom.methods._tkml_systems import column_cg
 from tagloom.solvers import block_cg
@@ -34,7 +35,7 @@ def learn_classifier(problem: Problem, kernel_map: KernelMap) -> Floats:
     Z = kernel_map.coordinates
     if problem.common:
         system = _system(problem, Z, problem.weights[:, 0])
-        found = cho_solve(cho_factor(system, overwrite_a=True), Z.T @ problem.label_pull())
+        found = cho_solve((_factor(system, lower=False), False), Z.T @ problem.label_pull())
     else:
         found = _of_own_weights(problem, Z)
     return found if kernel_map.basis is None else kernel_map.basis @ found
@@ -49,6 +50,19 @@ def _system(problem: Problem, Z: Floats, weights: Floats) -> Floats:
     return system
 
 
+def _factor(system: Floats, *, lower: bool) -> Floats:
+    """Return the triangle of a system's Cholesky factor."""
+    try:
+        factor, _ = cho_factor(system, lower=lower, overwrite_a=True)
+    except (LinAlgError, ValueError):
+        # The 1 on the diagonal is what makes it positive definite: beside numbers above 1/ε it is rounded away.
+        raise InvalidInputError(
+            "TKML cannot solve for its classifier: the features are so large that its penalty is lost in rounding. "
+            "Divide each column by its standard deviation"
+        ) from None
+    return np.asarray(factor)
+
+
 def _of_single_atoms(problem: Problem, kernel_map: KernelMap) -> Floats:
     """Where every photo has one atom, the matrix is sparse and the weights only change its diagonal."""
     Z = kernel_map.coordinates
@@ -60,7 +74,7 @@ def _of_single_atoms(problem: Problem, kernel_map: KernelMap) -> Floats:
 def _of_own_weights(problem: Problem, Z: Floats) -> Floats:
     labelled = problem.weights.any(axis=1)
     middle = np.median(problem.weights, axis=1)
-    lower = cholesky(_system(problem, Z, middle), lower=True, overwrite_a=True)
+    lower = _factor(_system(problem, Z, middle), lower=True)
     whitened = solve_triangular(lower, Z[labelled].T, lower=True)  # (q, labelled)
     excess = problem.fidelity * (problem.weights - middle[:, None])[labelled]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
+from tagloom.graph import NeighborGraph, check_graph, knn_graph, nearest_neighbors
 from tagloom.graph.spaces import Metric
 
 __all__ = ["EdgeWeights", "Neighborhood"]
@@ -58,13 +58,7 @@ class Neighborhood:
     def graph(self, X: NDArray[Any], given: Any = None) -> NeighborGraph:
         """Link the training photos, or check the graph that was given."""
         if given is not None:
-            graph = given if isinstance(given, NeighborGraph) else NeighborGraph.from_weights(given, diagonal="drop")
-            if graph.n_nodes != len(X):
-                raise InvalidInputError(
-                    f"graph must have one node for each row of X: expected {len(X)}, got {graph.n_nodes}. Build it "
-                    f"from the same photos in the same order, or leave graph=None"
-                )
-            return graph
+            return check_graph(given, len(X))
         heat = self.weights == "heat"
         graph = knn_graph(
             X,

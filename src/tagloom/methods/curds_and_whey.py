@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import check_labels
+from tagloom.core.validation import check_groups
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods._canonical import (
     asymptotic_weights,
@@ -157,6 +158,7 @@ class CurdsAndWhey(BaseEstimator):
         self._check_parameters()
         X = check_array(X, dtype=[np.float64, np.float32])
         Y = check_labels(Y, n_rows=X.shape[0])
+        check_groups(groups)
         if groups is not None:
             groups.check(X)
         rows = choose_rows(Y)

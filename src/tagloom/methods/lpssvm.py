@@ -98,8 +98,8 @@ class LPSSVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelAnnotator)
     (`tagloom.solvers.secular.rank_one_spectra`). A tag without a known positive or without a known negative gets a
     constant score and is named in a warning; its subspace is that of LPP.
 
-    Deviations
-    ----------
+    Deviations:
+
     - Sign. Eqs. (8), (9) and (11) have a plus. With Eq. (6) put into the Lagrangian the term is
       ``½‖w‖² - FᵀX_Lᵀaw = -½‖aᵀX_LF‖²``. ``coupling="paper"`` has the plus.
     - Scale. Under ``aᵀTᵀDTa = I`` projections are so small that C = 1 regularises everything away; the SVM sees

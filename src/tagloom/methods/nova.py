@@ -272,8 +272,6 @@ class NOVA(Annotator):
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise InvalidInputError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
-        if self.groups is not None and not isinstance(self.groups, FeatureGroups):
-            raise InvalidInputError(f"groups must be a FeatureGroups or None, got {type(self.groups).__name__}")
         if self.solver == "lqa" and self.penalty == "sparse_group_lasso":
             raise InvalidInputError("solver='lqa' is not for 'sparse_group_lasso': take 'auto'")
         if self.penalty.endswith("scad"):

@@ -14,8 +14,8 @@ from tagloom.core.folds import LabeledKFold
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
 from tagloom.exceptions import InvalidInputError
-from tagloom.graph import NeighborGraph, knn_graph
-from tagloom.methods._sfss_checks import check_parameters, filled, warn_without_positives
+from tagloom.graph import NeighborGraph, check_graph, knn_graph
+from tagloom.methods._sfss_checks import check_parameters, check_size, filled, warn_without_positives
 from tagloom.methods._sfss_choice import CHOOSING_TOLERANCE, SHARES, choose_share
 from tagloom.methods._sfss_explicit import (
     ExplicitQuadratic,
@@ -363,6 +363,7 @@ class SFSS(SelectorMixin, Annotator):
         return mask
 
     def _features(self, X: Any) -> CentredFeatures:
+        check_size(X, in_single=self.solver == "prox" and self.objective == "joint")
         single = X.dtype == np.float32 and self.tol >= 1e-5 and self.solver == "prox" and self.objective == "joint"
         return CentredFeatures(X, np.float32 if single else np.float64, self.n_threads)
 
@@ -374,14 +375,7 @@ class SFSS(SelectorMixin, Annotator):
         """Build the graph, or check the one that was given."""
         if self.graph is None:
             return knn_graph(filled(X), self.n_neighbors, metric=self.metric, n_threads=self.n_threads)
-        given = self.graph
-        graph = given if isinstance(given, NeighborGraph) else NeighborGraph.from_weights(given, diagonal="drop")
-        if graph.n_nodes != X.shape[0]:
-            raise InvalidInputError(
-                f"graph must have one node for each row of X: expected {X.shape[0]}, got {graph.n_nodes}. Build it "
-                f"from the same photos in the same order, or leave graph=None"
-            )
-        return graph
+        return check_graph(self.graph, X.shape[0])
 
     def _check_both(self, X: Any, Y: Any) -> tuple[Any, LabelMatrix]:
         check_parameters(self)

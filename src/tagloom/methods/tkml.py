@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.seeds import check_generator
+from tagloom.core.validation import check_magnitude
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.spaces import Metric
 from tagloom.methods._tkml_classifier import learn_classifier
@@ -26,6 +27,8 @@ Floats = NDArray[np.float64]
 RANK_SHARE = 1e-12
 #: Stationarity, in units of ``solver_tol``, at which the sweeps over atoms end: the next round moves them anyway.
 ENOUGH = 100.0
+#: Features above which the unit that the classifier is penalised by is lost beside their squares.
+LARGEST = 1e12
 
 
 class TKML(Annotator):
@@ -126,6 +129,8 @@ class TKML(Annotator):
     ----------
     P. D. Vo, H. Sahbi: Transductive kernel map learning and its application to image annotation, BMVC 2012.
     """
+
+    _allows_zero_tol = True
 
     def __init__(
         self,
@@ -267,6 +272,7 @@ class TKML(Annotator):
 
     def _problem(self, X: NDArray[Any], Y: LabelMatrix) -> Problem:
         self._check_parameters()
+        check_magnitude(X, LARGEST, "TKML")
         neighborhood = self._neighborhood()
         graph = neighborhood.graph(X, self.graph)
         self._bandwidth = graph.bandwidth if self.bandwidth is None else float(self.bandwidth)

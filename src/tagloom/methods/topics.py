@@ -146,6 +146,7 @@ class LaplacianTopicModel(Annotator):
     """
 
     _accepts_sparse = True
+    _allows_zero_tol = True
 
     def __init__(
         self,

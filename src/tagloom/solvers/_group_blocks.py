@@ -99,7 +99,7 @@ def _follow_tangents(b: Floats, z: Floats, curvature: Floats, radial: Radial, li
     return b
 
 
-def best_single(z: Floats, curvature: float, radial: Radial, limit: Floats) -> Floats:
-    """Return for each column the minimiser of ``½ curvature b² - z b + p(|b|; limit)``."""
+def best_single(z: Floats, curvature: Floats, radial: Radial, limit: Floats) -> Floats:
+    """Return for each entry the minimiser of ``½ curvature b² - z b + p(|b|; limit)``; arguments broadcast."""
     s = np.abs(z) / curvature
-    return np.sign(z) * radial.shrink(s, limit, np.full_like(limit, curvature))
+    return np.sign(z) * radial.shrink(s, limit, curvature)

@@ -37,7 +37,7 @@ class Model:
     Attributes
     ----------
     A, single : arrays of shape (r, r)
-        The quadratic part that the tags share, in double and in single precision.
+        The quadratic part that the tags share, in double and in single precision; None where that overflows.
     layout : Layout
         Its groups.
     used : array of bool, shape (r, c)
@@ -51,7 +51,7 @@ class Model:
     """
 
     A: Floats
-    single: Singles
+    single: Singles | None
     layout: Layout
     used: Bools
     pull: Floats
@@ -93,7 +93,7 @@ def directions(model: Model, slopes: Floats, forcing: float) -> Floats:
     # the preconditioner is only a diagonal, many steps are needed.
     worth = CG_STEPS if model.plain else QUICK_STEPS
     n_used = model.used.sum(axis=0, dtype=np.float64)
-    few = n_used**3 < worth * float(model.used.any(axis=1).sum()) ** 2
+    few = (n_used**3 < worth * float(model.used.any(axis=1).sum()) ** 2) | (model.single is None)
     _solve_stacks(model, slopes, np.flatnonzero(few & ~flat), result)
     others = np.flatnonzero(~flat & ~few)
     if others.size:
@@ -234,7 +234,8 @@ class _System:
         self.group_of = model.layout.group_of
         self.rows = np.flatnonzero(model.used.any(axis=1))
         self.whole = self.rows.size == len(model.A)
-        self.A = model.single if self.whole else model.single[np.ix_(self.rows, self.rows)]
+        single = model.A.astype(np.float32) if model.single is None else model.single
+        self.A = single if self.whole else single[np.ix_(self.rows, self.rows)]
         self.u = model.directions.astype(np.float32)
         self.bend = model.bend.astype(np.float32)
         self.pull = model.pull.astype(np.float32)[self.group_of]

@@ -22,7 +22,7 @@ class Problem(Protocol):
     """What is the same for all tags."""
 
     axes: Axes
-    single: NDArray[np.float32]
+    single: NDArray[np.float32] | None
     weights: Floats
     entry_share: float
     steepness: Floats

@@ -18,6 +18,8 @@ Bools = NDArray[np.bool_]
 
 #: Single columns that one product with the matrix serves.
 BLOCK = 32
+#: Entries of single columns that are looked at together.
+LOOK_AHEAD = 128
 #: Proximal steps on a group while its block of the matrix is at hand.
 INNER_STEPS = 5
 #: Longest Newton direction, in lengths of the coefficients.
@@ -34,7 +36,7 @@ class Problem(Protocol):
     """What is the same for all tags."""
 
     axes: Axes
-    single: NDArray[np.float32]
+    single: NDArray[np.float32] | None
     weights: Floats
     entry_share: float
     steepness: Floats
@@ -143,16 +145,24 @@ class GroupState:
         gradient, W = self.G[rows], self.W[rows]
         if not W.any() and not self._leave_zero(groups, block.diagonal(), gradient):
             return
-        for k, group in enumerate(groups):
-            z = block[k, k] * W[k] - gradient[k]
-            limit = self.limits[group]
+        curvature, limits = block.diagonal()[:, None], self.limits[groups]
+        # Columns up to the next one that moves do not depend on each other, and for few tags cost no more than one.
+        column, ahead = 0, max(1, LOOK_AHEAD // W.shape[1])
+        while column < len(groups):
+            some = slice(column, column + ahead)
+            z = curvature[some] * W[some] - gradient[some]
             if self.problem.entry_share > 0:
                 z = np.sign(z) * np.maximum(np.abs(z) - self.entry_limits, 0.0)
-            after = best_single(z, float(block[k, k]), self.radial, limit)
-            change = after - W[k]
-            if change.any():
-                gradient[k + 1 :] += block[k + 1 :, k, None] * change
-                W[k] = after
+            after = best_single(z, curvature[some], self.radial, limits[some])
+            moving = np.flatnonzero(after.ravel() != W[some].ravel())
+            if not moving.size:
+                column += len(after)
+                continue
+            first = int(moving[0]) // W.shape[1]
+            column += first
+            gradient[column + 1 :] += block[column + 1 :, column, None] * (after[first] - W[column])
+            W[column] = after[first]
+            column += 1
         self._move(rows, W)
 
     def _leave_zero(self, groups: list[int], curvature: Floats, gradient: Floats) -> bool:

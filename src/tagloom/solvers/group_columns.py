@@ -29,6 +29,8 @@ ROUGH = 1e-2
 DENSE_RIDGE = 1e-3
 #: From so many groups on, and above this residual, a convex problem is first solved roughly by splitting.
 MANY_GROUPS, SPLIT_ABOVE = 50, 3e-3
+#: Largest entry of A at which its products are made in single precision where they need not be exact.
+LARGEST_SINGLE = 1e30
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,8 @@ class GroupColumns:
         if every.shape != (n_groups,) or not (np.isfinite(every).all() and (every > 0).all()):
             raise InvalidInputError(f"expected {n_groups} positive weights, one per group, got {weights!r}")
         self.axes, self.entry_share = axes, entry_share
-        self.single = axes.A.astype(np.float32)
+        fits = bool(axes.A.diagonal().max(initial=0.0) <= LARGEST_SINGLE)
+        self.single = axes.A.astype(np.float32) if fits else None
         self.weights = every[axes.groups]
         self.shape = (axes.n_rows, axes.B.shape[1])
         blocks = (axes.A[run, run] for run in axes.layout.runs)
@@ -139,7 +142,7 @@ class GroupColumns:
         self.steepness = np.array(largest) * (1 + 1e-10)
         self.largest = self._largest_strengths()
         self._dense: Floats | None = None
-        self._splits = entry_share > 0 or self.weights.size > MANY_GROUPS
+        self._splits = fits and (entry_share > 0 or self.weights.size > MANY_GROUPS)
 
     def _largest_strengths(self) -> Floats:
         """Return for each tag the smallest strength of a convex penalty at which it uses nothing."""

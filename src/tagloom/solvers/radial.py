@@ -106,6 +106,8 @@ class SCAD:
         bend = L * (a - 1) - 1
         inner = (L * (a - 1) * s - a * limit) / np.where(bend > 0, bend, 1.0)
         steep = np.where(s <= limit + limit / L, soft, np.where(s <= a * limit, inner, s))
+        if np.all(bend > 0):
+            return steep
         even = np.where(s <= limit * (1 / (2 * L) + (a + 1) / 2), soft, s)
         flat = np.where(s <= limit * np.sqrt((a + 1) / L), 0.0, s)
         return np.where(bend > 0, steep, np.where(L * (a + 1) > 1, even, flat))
@@ -151,5 +153,7 @@ class MCP:
         bend = L * b - 1
         inner = np.maximum(L * s - limit, 0.0) * b / np.where(bend > 0, bend, 1.0)
         steep = np.where(s <= b * limit, inner, s)
+        if np.all(bend > 0):
+            return steep
         flat = np.where(s <= limit * np.sqrt(b / L), 0.0, s)
         return np.where(bend > 0, steep, flat)

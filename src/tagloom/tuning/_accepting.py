@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
+from tagloom.core.validation import check_number
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["Accepting"]
@@ -79,12 +80,12 @@ class Accepting(Annotator):
         long as their mean probability is at least the wanted precision.
         """
         check_is_fitted(self)
+        check_number("precision", precision)
+        check_number("caution", caution, least=0.0)
         if not 0.0 < precision < 1.0:
             raise InvalidInputError(f"precision must lie between 0 and 1, got {precision!r}")
         if over not in ("all", "tag"):
             raise InvalidInputError(f"over must be 'all' or 'tag', got {over!r}")
-        if not 0.0 <= caution < np.inf:
-            raise InvalidInputError(f"caution must be a finite number of at least 0, got {caution!r}")
         open_entries = self._open_entries()
         likely = self.probabilities_
         if caution > 0.0:

@@ -13,7 +13,9 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.graph import knn_graph
 from tagloom.methods._out_of_fold import stable_folds
+from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.baselines.propagation import HarmonicPropagation, LocalGlobalConsistency
+from tagloom.methods.baselines.smoothing import smoothing_graph
 
 __all__ = ["HeldOut", "ScoreScale", "collect_held_out", "folds_of", "scale_of", "with_shared_graph"]
 
@@ -172,7 +174,11 @@ def _settled(scale: ScoreScale, of_folds: list[ScoreScale], n_labelled: int) -> 
 def with_shared_graph(annotator: Annotator, X: Any) -> Annotator:
     """Return a clone that is given its neighbour graph, where it would build the same one in every fit."""
     copy: Annotator = clone(annotator)
-    if isinstance(copy, HarmonicPropagation | LocalGlobalConsistency) and copy.graph is None and len(X) > 1:
+    if X.shape[0] < 2:
+        return copy
+    if isinstance(copy, RegularizedLeastSquares) and copy.smoothing > 0 and copy.graph is None:
+        copy.graph = smoothing_graph(X, n_neighbors=copy.n_neighbors, metric=copy.metric)
+    if isinstance(copy, HarmonicPropagation | LocalGlobalConsistency) and copy.graph is None:
         bandwidth = copy.bandwidth if copy.weights == "heat" else None
         copy.graph = knn_graph(
             X, copy.n_neighbors, metric=copy.metric, weights=copy.weights, bandwidth=bandwidth, n_threads=copy.n_threads

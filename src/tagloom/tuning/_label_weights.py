@@ -19,11 +19,12 @@ from sklearn.base import clone
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.graph import NeighborGraph, knn_graph
+from tagloom.graph import NeighborGraph, check_graph
 from tagloom.methods.baselines.laprls import LapRLS
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.baselines.neighbor_transfer import NeighborTransfer
 from tagloom.methods.baselines.propagation import HarmonicPropagation, LocalGlobalConsistency
+from tagloom.methods.baselines.smoothing import smoothing_graph
 from tagloom.solvers import block_cg
 
 __all__ = ["LabelWeights", "Latest", "RidgeWeights", "RowView", "find_label_weights", "weighted_rows"]
@@ -131,7 +132,11 @@ class RidgeWeights(LabelWeights):
     def _smoothing_system(self) -> Any:
         if self._smoother is None:
             n, annotator = len(self.X), self.annotator
-            graph = self._graph or knn_graph(self.X, min(annotator.n_neighbors, n - 1), metric=annotator.metric)
+            graph = self._graph
+            if graph is None and annotator.graph is not None:
+                graph = check_graph(annotator.graph, n)
+            if graph is None:
+                graph = smoothing_graph(self.X, n_neighbors=annotator.n_neighbors, metric=annotator.metric)
             laplacian = graph.laplacian("symmetric")
             self._smoother = sparse.csr_array(sparse.eye_array(n) + float(annotator.smoothing) * laplacian)
         return self._smoother

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import LabelMatrix, labeled_rows
-from tagloom.graph import knn_graph
+from tagloom.graph import check_graph
 from tagloom.methods._out_of_fold import known_means
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.solvers import block_cg
@@ -69,7 +69,8 @@ class SharedFits:
         self._smoother: Any = None
         is_ridge = isinstance(annotator, RegularizedLeastSquares)
         if is_ridge and annotator.smoothing > 0 and not annotator.clamp and len(X) > 1:
-            L = knn_graph(X, min(annotator.n_neighbors, len(X) - 1), metric=annotator.metric).laplacian("symmetric")
+            graph = check_graph(with_shared_graph(annotator, X).graph, len(X))
+            L = graph.laplacian("symmetric")
             self._smoother = sparse.csr_array(sparse.eye_array(len(X)) + float(annotator.smoothing) * L)
             self._annotator: Annotator = clone(annotator).set_params(smoothing=0.0)
         else:

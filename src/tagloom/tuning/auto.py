@@ -113,7 +113,7 @@ class AutoAnnotator(Accepting):
     be good and moves only where the gain stands out of its standard error over the tags: with few labels little is
     chosen, with many much.
 
-    Interrupted during the search, it goes on with the best found so far.
+    Interrupted during the search, it goes on with the best found so far, and races no other methods.
 
     Examples
     --------
@@ -194,7 +194,8 @@ class AutoAnnotator(Accepting):
         folds = folds_of(X, labels, self._search_rows)
         self._learn(labels, labels, self._search_rows if doubted else rows, deviations)
         plain = self._left_out
-        self._refine(X, labels, deviations, folds, began + RACE_SHARE * self.budget_seconds)
+        end = began + RACE_SHARE * self.budget_seconds
+        self._refine(X, labels, deviations, folds, end, interrupted=found.interrupted)
         if not self._refinement.changes_nothing:
             self._express(labels, deviations)
         self._calibrate(labels, self._refinement.of_left_out(deviations) + self._priors, folds)
@@ -223,12 +224,23 @@ class AutoAnnotator(Accepting):
         self._scale = self._scale_of(labels)
 
     def _refine(
-        self, X: NDArray[Any], labels: LabelMatrix, deviations: Floats, folds: NDArray[np.intp], end: float
+        self,
+        X: NDArray[Any],
+        labels: LabelMatrix,
+        deviations: Floats,
+        folds: NDArray[np.intp],
+        end: float,
+        *,
+        interrupted: bool = False,
     ) -> None:
         """Let tags listen to each other and take other methods in, where that is seen to help."""
         entered = tuple(GUESTS) if self.also is None else tuple(self.also)
         if self.absent_means == "unknown":
             self.left_out_ |= dict.fromkeys(entered, "cannot learn from shares of a yes (absent_means)")
+            entered = ()
+        if interrupted:
+            # Whoever breaks the search off does not wait for a race.
+            self.left_out_ |= dict.fromkeys(entered, "interrupted")
             entered = ()
         field = Field(
             X,

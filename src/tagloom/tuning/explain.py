@@ -9,6 +9,7 @@ from scipy import sparse
 from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
+from tagloom.core.validation import check_groups
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.methods.baselines.ridge_path import linear_scores
@@ -79,10 +80,13 @@ class ScoreExplainer:
             raise InvalidInputError("explanations need dense features, got a sparse matrix; give X.toarray()")
         self.X = np.asarray(X)
         self.Y = check_labels(Y, n_rows=len(self.X))
+        check_groups(groups)
         if groups is not None:
             groups.check(self.X)
         if annotator is None and scores is None:
             raise InvalidInputError("expected a fitted annotator or its scores, got neither")
+        if scores is None and not any(hasattr(annotator, name) for name in ("transduction_", "coef_", "_scores")):
+            raise InvalidInputError(f"expected a fitted annotator, got {annotator!r} without scores; fit it first")
         self.annotator, self.groups = annotator, groups
         # Log-odds are no sum over labels; scores before calibration may be.
         own = "_scores" if isinstance(annotator, AutoAnnotator) else "transduction_"

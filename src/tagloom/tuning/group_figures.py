@@ -11,6 +11,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.exceptions import NothingToScoreError
 from tagloom.metrics import average_precision
 from tagloom.tuning._bootstrap import (
     centred,
@@ -79,12 +80,19 @@ def compare_groups(
     -------
     list of GroupFigure
         The group that is missed most first.
+
+    Raises
+    ------
+    NothingToScoreError
+        If fewer than two photos are labelled, or no tag has a known positive.
     """
     Y = check_labels(Y, n_rows=len(X))
     groups.check(X)
     check_draws(n_draws, level)
     if len(groups) < 2:
         return []
+    if not (Y == 1).any():
+        raise NothingToScoreError("no tag has a known positive; label photos that have the tags")
     seed = draw_seed(random_state)
     # Dealt by all features, so that the folds are the same with and without a group.
     folds = deal_folds(X, Y, n_splits, seed)

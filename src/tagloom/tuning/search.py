@@ -131,10 +131,11 @@ class LeaderboardRow:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """Trials, the best settings of each kernel, and what was left out and why."""
+    """Trials, the best settings of each kernel, what was left out and why, and whether a person broke it off."""
 
     trials: list[Trial]
     left_out: dict[str, str]
+    interrupted: bool = False
 
 
 class Search:
@@ -184,6 +185,7 @@ class Search:
         """Try the candidates, as many as there is time for; the usual one of the first view always."""
         trials: list[Trial] = []
         left_out: dict[str, str] = {}
+        interrupted = False
         places = [(view, smoothed) for smoothed in (True, False) for view in self.weightings]
         self._progress.start("comparing candidates", len(places) + 1)
         try:
@@ -198,10 +200,11 @@ class Search:
         except KeyboardInterrupt:
             if not trials:
                 raise
+            interrupted = True
             left_out["further candidates"] = "interrupted"
         finally:
             self._progress.finish()
-        return SearchResult(trials, left_out)
+        return SearchResult(trials, left_out, interrupted)
 
     def _try_view(self, view: View, smoothed: bool, title: str, left_out: dict[str, str]) -> list[Trial]:
         distances = self.distances(view, smoothed)

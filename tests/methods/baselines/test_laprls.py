@@ -1,5 +1,8 @@
 """LapRLS against dense solutions of its optimality conditions."""
 
+import inspect
+from typing import get_args
+
 import numpy as np
 import pytest
 from scipy.linalg import lstsq
@@ -134,3 +137,13 @@ def test_tags_that_cannot_be_learnt_are_named_and_constant():
 def test_wrong_parameters_are_refused(parameters):
     with pytest.raises(InvalidInputError):
         LapRLS(**parameters).fit(*make_problem())
+
+
+def test_the_constructor_offers_the_laplacians_that_it_takes():
+    X, Y = make_problem()
+    offered = get_args(inspect.signature(LapRLS).parameters["laplacian"].annotation)
+    assert offered == ("unnormalized", "symmetric")
+    for kind in offered:
+        assert np.isfinite(LapRLS(laplacian=kind).fit(X, Y).transduction_).all()
+    with pytest.raises(InvalidInputError, match="'unnormalized' or 'symmetric', got 'random_walk'"):
+        LapRLS(laplacian="random_walk").fit(X, Y)

@@ -1,5 +1,8 @@
 """LapSVM against the full primal problem and scikit-learn."""
 
+import inspect
+from typing import get_args
+
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
@@ -109,3 +112,13 @@ def test_tags_that_cannot_be_learnt_are_named_and_constant():
 def test_wrong_parameters_are_refused(parameters):
     with pytest.raises(InvalidInputError):
         LapSVM(**parameters).fit(*make_problem())
+
+
+def test_the_constructor_offers_the_laplacians_that_it_takes():
+    X, Y = make_problem()
+    offered = get_args(inspect.signature(LapSVM).parameters["laplacian"].annotation)
+    assert offered == ("unnormalized", "symmetric")
+    for kind in offered:
+        assert np.isfinite(LapSVM(laplacian=kind).fit(X, Y).transduction_).all()
+    with pytest.raises(InvalidInputError, match="'unnormalized' or 'symmetric', got 'random_walk'"):
+        LapSVM(laplacian="random_walk").fit(X, Y)

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from tagloom.graph import knn_graph
+from tagloom.exceptions import InvalidInputError
+from tagloom.graph import NeighborGraph, knn_graph
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.methods.baselines.smoothing import smooth_scores
 
@@ -57,3 +59,19 @@ def test_least_squares_smooths_what_it_fitted():
     np.testing.assert_array_equal(found.decision_function(X), plain.decision_function(X))
     clamped = RegularizedLeastSquares(1.0, smoothing=2.0, clamp=True).fit(X, Y)
     np.testing.assert_array_equal(clamped.transduction_[Y != -1], Y[Y != -1])
+
+
+@pytest.mark.parametrize("clamp", [False, True])
+def test_a_graph_of_ones_own(clamp):
+    X, Y, _ = make_problem()
+    weights = np.zeros((40, 40))
+    weights[np.arange(39), np.arange(1, 40)] = 2.0
+    chain = NeighborGraph.from_weights(weights + weights.T)
+    plain = RegularizedLeastSquares(1.0).fit(X, Y).transduction_
+    system = np.eye(40) + 2.0 * chain.laplacian("symmetric").toarray()
+    for given in (chain, chain.weights, sparse.csr_array(weights + weights.T + np.eye(40))):
+        found = RegularizedLeastSquares(1.0, smoothing=2.0, clamp=clamp, graph=given).fit(X, Y).transduction_
+        residual = system @ found - plain
+        assert np.abs(residual[Y == -1] if clamp else residual).max() < 1e-6
+    with pytest.raises(InvalidInputError, match="expected 39, got 40"):
+        RegularizedLeastSquares(smoothing=1.0, graph=chain).fit(X[1:], Y[1:])

@@ -186,8 +186,6 @@ class GLLR(Annotator):
             raise InvalidInputError("sparsity='auto' chooses a share of λ_max: give relative=True or a number")
         if self.weighting not in ("size", "equal"):
             raise InvalidInputError(f"weighting must be 'size' or 'equal', got {self.weighting!r}")
-        if self.groups is not None and not isinstance(self.groups, FeatureGroups):
-            raise InvalidInputError(f"groups must be a FeatureGroups or None, got {type(self.groups).__name__}")
 
     def _penalty(self, n_columns: int) -> ColumnGroupL2:
         sizes = np.ones(n_columns, dtype=np.intp) if self.groups is None else np.asarray(self.groups.sizes)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from tagloom.core.groups import FeatureGroups
+from tagloom.core.validation import check_groups
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.spaces import Metric
 from tagloom.kernels.chi2 import chi2_distances
@@ -37,8 +38,7 @@ def check_metrics(groups: FeatureGroups | None, metric: Any) -> tuple[str, ...]:
     metric : str or mapping
         One for all groups, or ``{group: metric}`` with all groups named.
     """
-    if groups is not None and not isinstance(groups, FeatureGroups):
-        raise InvalidInputError(f"groups must be a FeatureGroups or None, got {type(groups).__name__}")
+    check_groups(groups)
     names = ("all",) if groups is None else groups.names
     if isinstance(metric, Mapping):
         if set(metric) != set(names):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.graph import NeighborGraph, knn_graph
+from tagloom.graph import NeighborGraph, check_graph, knn_graph
 from tagloom.kernels.matrix import Kernel
 
 __all__ = ["EdgeWeights", "kernel_graph"]
@@ -52,7 +52,7 @@ def kernel_graph(
     if weights not in get_args(EdgeWeights):
         raise InvalidInputError(f"weights must be 'binary' or 'kernel', got {weights!r}")
     if given is not None:
-        return _check_given(given, len(X))
+        return check_graph(given, len(X))
     if not isinstance(n_neighbors, int | np.integer) or isinstance(n_neighbors, bool) or n_neighbors < 1:
         raise InvalidInputError(f"n_neighbors must be a positive integer, got {n_neighbors!r}")
     metric = _METRICS.get(kernel.name)
@@ -65,16 +65,6 @@ def kernel_graph(
     else:
         graph = NeighborGraph(sparse.csr_array((len(X), len(X))))
     return graph if weights == "binary" else _weighted(graph, gram, features)
-
-
-def _check_given(given: Any, n: int) -> NeighborGraph:
-    graph = given if isinstance(given, NeighborGraph) else NeighborGraph.from_weights(given, diagonal="drop")
-    if graph.n_nodes != n:
-        raise InvalidInputError(
-            f"graph must have one node for each row of X: expected {n}, got {graph.n_nodes}. Build it from the same "
-            f"photos in the same order, or leave graph=None"
-        )
-    return graph
 
 
 def _nearest_by_kernel(gram: Floats, n_neighbors: int) -> Any:

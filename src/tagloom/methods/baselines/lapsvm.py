@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import LabelMatrix
-from tagloom.graph.structure import LaplacianKind
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.baselines.gram import Gram
 from tagloom.methods.baselines.kernel_graph import EdgeWeights
 from tagloom.methods.baselines.kernel_task import check_positive
-from tagloom.methods.baselines.manifold import ManifoldAnnotator
+from tagloom.methods.baselines.manifold import ManifoldAnnotator, SymmetricLaplacian
 from tagloom.methods.baselines.squared_hinge import fit_squared_hinge
 
 __all__ = ["LapSVM"]
@@ -99,7 +98,7 @@ class LapSVM(ManifoldAnnotator):
         graph: Any = None,
         n_neighbors: int = 15,
         weights: EdgeWeights = "binary",
-        laplacian: LaplacianKind = "unnormalized",
+        laplacian: SymmetricLaplacian = "unnormalized",
         n_landmarks: int | None = None,
         tol: float = 1e-9,
         max_iter: int = 100,

@@ -47,6 +47,8 @@ class RegularizedLeastSquares(Annotator):
         Neighbours of each photo in the graph of the smoothing.
     metric : str, default="euclidean"
         Distance of the graph of the smoothing; see `tagloom.graph.knn_graph`.
+    graph : NeighborGraph or symmetric sparse matrix of shape (n, n), optional
+        Graph of the smoothing over the training photos. Default: built by ``n_neighbors`` and ``metric``.
 
     Attributes
     ----------
@@ -99,6 +101,7 @@ class RegularizedLeastSquares(Annotator):
         clamp: bool = False,
         n_neighbors: int = 15,
         metric: "Metric" = "euclidean",
+        graph: Any = None,
     ) -> None:
         self.regularization = regularization
         self.selection = selection
@@ -107,6 +110,7 @@ class RegularizedLeastSquares(Annotator):
         self.clamp = clamp
         self.n_neighbors = n_neighbors
         self.metric = metric
+        self.graph = graph
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
         self._check_parameters()
@@ -128,6 +132,7 @@ class RegularizedLeastSquares(Annotator):
                 clamp=self.clamp,
                 n_neighbors=self.n_neighbors,
                 metric=self.metric,
+                graph=self.graph,
             )
 
     def _decision_function(self, X: NDArray[Any]) -> Floats:

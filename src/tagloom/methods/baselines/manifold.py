@@ -6,7 +6,7 @@ With f = Kα, the penalty ``γ_A αᵀKα + γ_I αᵀKLKα`` and any loss on l 
 remains is a machine on G alone.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,16 @@ from scipy.linalg import cholesky, lu_factor, lu_solve, solve_triangular
 
 from tagloom.core.labels import LabelMatrix
 from tagloom.exceptions import InvalidInputError
-from tagloom.graph.structure import LaplacianKind
 from tagloom.kernels.matrix import Gamma, Kernel, KernelSpec
 from tagloom.methods.baselines.gram import DenseGram, Gram, gram_of_features
 from tagloom.methods.baselines.kernel_graph import EdgeWeights, kernel_graph
 from tagloom.methods.baselines.kernel_task import KernelAnnotator, TagTask, check_positive
 
-__all__ = ["ManifoldAnnotator"]
+__all__ = ["ManifoldAnnotator", "SymmetricLaplacian"]
 
 Floats = NDArray[np.float64]
+#: Laplacians that are symmetric, as a penalty has to be.
+SymmetricLaplacian = Literal["unnormalized", "symmetric"]
 
 
 class ManifoldAnnotator(KernelAnnotator):
@@ -40,7 +41,7 @@ class ManifoldAnnotator(KernelAnnotator):
         graph: Any = None,
         n_neighbors: int = 15,
         weights: EdgeWeights = "binary",
-        laplacian: LaplacianKind = "unnormalized",
+        laplacian: SymmetricLaplacian = "unnormalized",
         n_landmarks: int | None = None,
         random_state: Any = 0,
     ) -> None:

@@ -78,6 +78,7 @@ class PLSAWords(Annotator):
     """
 
     _accepts_sparse = True
+    _allows_zero_tol = True
 
     def __init__(
         self,

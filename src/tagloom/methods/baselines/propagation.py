@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
 from tagloom.exceptions import InvalidInputError
-from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
+from tagloom.graph import NeighborGraph, check_graph, knn_graph, nearest_neighbors
 from tagloom.solvers import BlockCGResult, block_cg
 
 __all__ = ["HarmonicPropagation", "LocalGlobalConsistency"]
@@ -79,15 +79,7 @@ class GraphPropagation(Annotator, ABC):
                 bandwidth=self.bandwidth if self.weights == "heat" else None,
                 n_threads=self.n_threads,
             )
-        given = self.graph
-        graph = given if isinstance(given, NeighborGraph) else NeighborGraph.from_weights(given, diagonal="drop")
-        if graph.n_nodes != len(X):
-            raise InvalidInputError(
-                f"graph must have one node for each row of X: expected {len(X)}, got {graph.n_nodes}. Build it from "
-                f"the same "
-                f"photos in the same order, or leave graph=None"
-            )
-        return graph
+        return check_graph(self.graph, len(X))
 
     def _solve(self, A: Any, B: Floats, **options: Any) -> BlockCGResult:
         # Refinement brings float32 iterations to the same residual in half the time.

@@ -7,13 +7,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.graph import knn_graph
+from tagloom.graph import NeighborGraph, check_graph, knn_graph
 from tagloom.graph.spaces import Metric
 from tagloom.solvers import block_cg
 
-__all__ = ["smooth_scores"]
+__all__ = ["smooth_scores", "smoothing_graph"]
 
 Floats = NDArray[np.float64]
+
+
+def smoothing_graph(X: NDArray[Any], *, n_neighbors: int, metric: Metric) -> NeighborGraph:
+    """Return the graph that scores of at least two photos are smoothed over."""
+    return knn_graph(X, min(n_neighbors, len(X) - 1), metric=metric)
 
 
 def smooth_scores(
@@ -25,6 +30,7 @@ def smooth_scores(
     clamp: bool = False,
     n_neighbors: int = 15,
     metric: Metric = "euclidean",
+    graph: Any = None,
     tol: float = 1e-8,
 ) -> Floats:
     """Return ``F = argmin ‖F - scores‖² + strength·tr(FᵀLF)``, L the symmetric normalised Laplacian.
@@ -43,14 +49,16 @@ def smooth_scores(
         Known entries are fixed at their labels.
     n_neighbors, metric
         Of the graph; see `tagloom.graph.knn_graph`.
+    graph : NeighborGraph or symmetric sparse matrix of shape (n, n), optional
+        The graph itself, in place of these.
     tol : float, default=1e-8
         Relative residual of the linear solver.
     """
     n = scores.shape[0]
     if n < 2:
         return scores.copy()
-    graph = knn_graph(X, min(n_neighbors, n - 1), metric=metric)
-    system = sparse.csr_array(sparse.eye_array(n) + strength * graph.laplacian("symmetric"))
+    links = smoothing_graph(X, n_neighbors=n_neighbors, metric=metric) if graph is None else check_graph(graph, n)
+    system = sparse.csr_array(sparse.eye_array(n) + strength * links.laplacian("symmetric"))
     if not clamp:
         return np.asarray(block_cg(system, scores, x0=scores, tol=tol).x, dtype=np.float64)
     known = Y != UNKNOWN

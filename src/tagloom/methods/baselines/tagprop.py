@@ -79,6 +79,8 @@ class TagProp(Annotator):
     for image auto-annotation, ICCV 2009.
     """
 
+    _allows_zero_tol = True
+
     def __init__(
         self,
         groups: FeatureGroups | None = None,

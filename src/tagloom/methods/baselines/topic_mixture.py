@@ -72,6 +72,7 @@ class TopicMixture(Annotator):
     """
 
     _accepts_sparse = True
+    _allows_zero_tol = True
 
     def __init__(
         self,
