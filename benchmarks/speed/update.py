@@ -28,6 +28,7 @@ from tagloom.graph import NeighborGraph
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import average_precision, brier_skill, calibration_error
 from tagloom.solvers import block_cg
+from tagloom.tuning import _auto_update
 from tagloom.workflow import training
 from tagloom.workflow.learners import SMOOTHING, get_learner, make_annotator
 from tagloom.workflow.project import Project
@@ -180,9 +181,8 @@ def auto_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]:
             def step(updater: Updater, *, more: bool = False, due: bool = False) -> NDArray[np.float32]:
                 if more:
                     scene.say(N_MORE)
-                if updater._auto is not None:
-                    updater._auto._annotator._n_calibrated = 0 if due else n
-                updater.update()
+                with patch.object(_auto_update, "is_calibration_due", lambda *_: due):
+                    updater.update()
                 return updater.values
 
             def scratch() -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.methods import HarmonicPropagation, RegularizedLeastSquares, check_annotator
 from tagloom.metrics import brier_skill, calibration_error, mean_average_precision
-from tagloom.tuning import _refinement
+from tagloom.tuning import _auto_update, _refinement
 from tagloom.tuning._guests import GUESTS
 from tagloom.tuning._soft_labels import soft_priors
 from tagloom.tuning._stack_model import StackModel
@@ -128,16 +128,16 @@ def test_update_solves_changed_tags_only(fitted):
     assert updated.update(more).transduction_ is before
 
 
-def test_with_more_labels_an_update_learns_probabilities_anew(fitted):
+def test_with_more_labels_an_update_learns_probabilities_anew(fitted, monkeypatch):
     X, truth, Y, model = fitted
     updated = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
     stale = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
-    stale._n_calibrated = 10**6
     more = Y.copy()
     rows = np.flatnonzero(Y[:, 0] == -1)[:120]
     more[rows] = truth[rows]
     more[rows[:30], 2:] = -1
     updated.update(more)
+    monkeypatch.setattr(_auto_update, "is_calibration_due", lambda *given: False)
     stale.update(more)
     known = np.flatnonzero((more != -1).any(axis=1))
     np.testing.assert_allclose(updated._scores, stale._scores, atol=1e-6)
@@ -155,6 +155,24 @@ def test_with_more_labels_an_update_learns_probabilities_anew(fitted):
     assert not np.array_equal(updated.map_.coefficients, stale.map_.coefficients)
     assert updated._n_calibrated == 200
     assert not updated.seen_.any()
+
+
+@pytest.mark.parametrize(
+    ("n_photos", "n_of_tag", "due"), [(80, 10, False), (88, 10, True), (72, 10, True), (80, 20, True), (80, 5, True)]
+)
+def test_probabilities_are_due_by_labelled_photos_and_by_those_of_a_tag(fitted, n_photos, n_of_tag, due):
+    *_, Y, model = fitted
+    labels = np.full_like(Y, -1)
+    labels[:n_photos] = 0
+    labels[:30] = 1
+    labels[:n_of_tag, 0] = 1
+    labels[n_of_tag:30, 0] = 0
+    before = AutoAnnotator(model.groups)
+    before._refinement, before._search_rows, before._n_calibrated = model._refinement, np.arange(80), 80
+    counts = np.full((2, 6), 30)
+    counts[:, 0], counts[1] = 10, 80
+    before._calibrated_counts = counts
+    assert _auto_update.is_calibration_due(before, labels) == due
 
 
 def test_update_calibrates_against_other_labels_where_they_are_given(fitted):

@@ -91,19 +91,50 @@ def test_it_is_stored_whole_and_goes_on_from_there(trained):
 
 def test_a_new_tag_and_a_tag_taken_back(trained):
     made, annotator = trained
+    before = made.project.store.suggestions.load().scores
     (extra,) = made.project.store.tags.add(["something new"])
     with open_updater(made) as updater:
         made.project.store.decisions.decide(made.ids[:20], extra, np.arange(20) % 2)
-        assert updater.update().tag_ids == (extra,)
+        # Scores without the labels of a new tag would know nothing: all are made anew.
+        assert set(updater.update().tag_ids) == {*made.tags.tolist(), extra}
         assert updater.tag_ids.tolist() == [*made.tags.tolist(), extra]
+        assert np.ptp(updater.values[:20, 4]) > 0.01
         set_tags(annotator, [0, 1, 2, 3, -1])
         annotator.update(labels_of(made).Y)
         np.testing.assert_allclose(updater.values, annotator.probabilities_, atol=2e-4)
-        before = updater.values
         made.project.undo()
         updater.update()
         assert updater.tag_ids.tolist() in (made.tags.tolist(), [*made.tags.tolist(), extra])
-        np.testing.assert_array_equal(updater.values[:, :4], before[:, :4])
+        # The pooled map has seen the new tag, until it is made anew; nothing else is left of it.
+        np.testing.assert_allclose(updater.values[:, :4], before[:, :4], atol=0.1)
+        for tag in range(4):
+            hidden = slice(50, None)
+            assert np.corrcoef(updater.values[hidden, tag], before[hidden, tag])[0, 1] > 0.999
+
+
+def test_a_large_action_that_is_undone_leaves_nothing_behind(trained):
+    made, _ = trained
+    with open_updater(made) as updater:
+        before, limit = updater.values, updater.thresholds
+        made.say(range(50, 180))
+        updater.update()
+        assert np.abs(updater.values - before).max() > 0.05
+        made.project.undo()
+        updater.update()
+        np.testing.assert_allclose(updater.values, before, atol=2e-3)
+        np.testing.assert_allclose(updater.thresholds, limit, atol=2e-2)
+
+
+def test_what_is_suggested_is_the_same_after_it_was_saved(trained):
+    made, _ = trained
+    with open_updater(made) as updater:
+        made.say(range(50, 54), [1])
+        updater.update()
+        suggested = updater.values > updater.thresholds
+        updater.save()
+        np.testing.assert_array_equal(updater.values > updater.thresholds, suggested)
+    with open_updater(made) as updater:
+        np.testing.assert_array_equal(updater.values > updater.thresholds, suggested)
 
 
 @pytest.mark.parametrize("limit", ["MOST_WORK", "MOST_BYTES"])

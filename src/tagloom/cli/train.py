@@ -77,5 +77,7 @@ def _print(result: "TrainResult", verbose: bool) -> None:
             rows.append(("average precision on the photos it learned from", f"{result.fit_map:.3f}"))
         rows += [(f"group {name}", f"{size} columns") for name, size in result.groups.items()]
     print_table(f"Model {result.model}", ("", ""), rows)
+    if result.interrupted:
+        print_line("the search was interrupted: this model is the best found until then; train again for all of it")
     if result.without_examples:
         print_line(f"no photo has these tags, so that they are never suggested: {shown(result.without_examples)}")

@@ -45,8 +45,8 @@ def find_undoable(connection: apsw.Connection) -> int | None:
 def find_redoable(connection: apsw.Connection, *, writes: bool = True) -> int | None:
     """Return what was undone last and is undone still, unless there was another action since.
 
-    Without ``writes`` those of files neither count as undone nor stand in the way: they decide nothing, and what was
-    written is not kept.
+    Without ``writes`` those of files do not count as undone: they decide nothing, and what was written is not kept. One
+    that was made since is another action all the same.
     """
     actions = _ACTIONS if writes else _DECIDING
     rows = fetch(
@@ -56,7 +56,7 @@ def find_redoable(connection: apsw.Connection, *, writes: bool = True) -> int | 
     )
     if not rows or fetch(
         connection,
-        f"SELECT 1 FROM batches WHERE kind IN {actions} AND id > ? LIMIT 1",  # noqa: S608
+        f"SELECT 1 FROM batches WHERE kind IN {_ACTIONS} AND id > ? LIMIT 1",  # noqa: S608
         (rows[0][0],),
     ):
         return None

@@ -131,7 +131,10 @@ def _limits(cautious: Floats, precision: float) -> Floats:
     """Return for each column the smallest value whose larger ones have at least a mean; +inf where there is none."""
     ranked = -np.sort(-cautious, axis=0)
     means = np.cumsum(ranked, axis=0) / np.arange(1, len(ranked) + 1)[:, None]
-    good = means >= precision
+    # Equal ones are taken together or not at all.
+    is_last = np.ones(ranked.shape, dtype=bool)
+    is_last[:-1] = ranked[1:] < ranked[:-1]
+    good = (means >= precision) & is_last
     last = len(good) - 1 - np.argmax(good[::-1], axis=0)
     found = np.take_along_axis(ranked, last[None, :], axis=0)[0]
     return np.where(good.any(axis=0), found, np.inf)

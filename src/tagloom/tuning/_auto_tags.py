@@ -53,6 +53,8 @@ def set_tags(annotator: "AutoAnnotator", columns: ArrayLike) -> None:
         values = _taken(getattr(annotator, name), at, 0.0)
         values[:, at < 0] = annotator._priors[at < 0]
         setattr(annotator, name, values)
+    if hasattr(annotator, "_calibrated_counts"):
+        annotator._calibrated_counts = _taken(annotator._calibrated_counts, at, 0)
     _set_tags_of_model(annotator._model, at)
     annotator._refinement = _refinement(annotator._refinement, at)
     annotator.map_ = _map(annotator.map_, at)

@@ -20,10 +20,11 @@ from tagloom.tuning.search import Search
 if TYPE_CHECKING:
     from tagloom.tuning.auto import AutoAnnotator
 
-__all__ = ["is_calibration_due", "update_auto"]
+__all__ = ["is_calibration_due", "tag_counts", "update_auto"]
 
-#: Labelled photos, in units of those at the last calibration, from which on it is made anew.
-DUE = 1.1
+#: Labelled photos, in units of those at the last calibration, from which on it is made anew; and so for the photos
+#: that a tag is known on, and that have it. Where there are as much fewer, as after an undo, it is made anew, too.
+DUE, DUE_FOR_TAG = 1.1, 2.0
 #: Share of a fit's budget after which left-out scores of tags known on different photos are no longer made exact.
 CALIBRATION_SHARE = 0.3
 
@@ -80,9 +81,23 @@ def is_calibration_due(annotator: "AutoAnnotator", labels: LabelMatrix) -> bool:
     # What another method says of photos without their labels is not known in closed form; nor is it for soft targets.
     if annotator._refinement.outcome is not None or annotator.absent_means == "unknown":
         return False
-    # Stored by a version that did not note it: the photos that were compared on.
-    before = getattr(annotator, "_n_calibrated", len(annotator._search_rows))
-    return int(labeled_rows(labels).sum()) >= DUE * max(before, 1)
+    # A version that did not note them has stored it: the photos that were compared on, and nothing of tags.
+    before = max(getattr(annotator, "_n_calibrated", len(annotator._search_rows)), 1)
+    now = int(labeled_rows(labels).sum())
+    if now >= DUE * before or before >= DUE * now:
+        return True
+    then, counts = getattr(annotator, "_calibrated_counts", None), tag_counts(labels)
+    if then is None:
+        return True
+    # A tag that is new has scores without its labels that know nothing, not even of its other labels.
+    more = counts >= DUE_FOR_TAG * np.maximum(then, 0.5)
+    fewer = then >= DUE_FOR_TAG * np.maximum(counts, 0.5)
+    return bool((more | fewer).any())
+
+
+def tag_counts(labels: LabelMatrix) -> NDArray[np.intp]:
+    """Return for each tag how many photos have it, and how many it is known on, shape (2, c)."""
+    return np.stack([(labels == 1).sum(axis=0), (labels != UNKNOWN).sum(axis=0)])
 
 
 def _calibrate(annotator: "AutoAnnotator", labels: LabelMatrix, rows: NDArray[np.intp]) -> None:

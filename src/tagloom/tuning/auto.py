@@ -17,7 +17,7 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
 from tagloom.exceptions import InvalidInputError
 from tagloom.tuning._accepting import Accepting
-from tagloom.tuning._auto_update import update_auto
+from tagloom.tuning._auto_update import tag_counts, update_auto
 from tagloom.tuning._calibration_map import CalibrationMap, Method, fit_map, left_out_prior
 from tagloom.tuning._combination import combine
 from tagloom.tuning._guests import GUESTS
@@ -263,8 +263,9 @@ class AutoAnnotator(Accepting):
         """Learn from changed labels of the training photos: features, graph and members stay.
 
         Only tags whose labels changed are solved again. An entry that was unknown before keeps, as what is said without
-        its label, the score it had. From a tenth more labelled photos on, left-out scores and the map to probabilities
-        are made anew, unless absence means unknown or another method was taken in.
+        its label, the score it had. From a tenth more or fewer labelled photos on, or twice or half as many of a tag,
+        left-out scores and the map to probabilities are made anew, unless absence means unknown or another method was
+        taken in.
 
         Parameters
         ----------
@@ -328,7 +329,7 @@ class AutoAnnotator(Accepting):
         rows = self._search_rows if len(self._search_rows) >= 2 else self._search_rows[:0]
         left_out, folds = left_out[: len(rows)], folds[: len(rows)]
         self.seen_ = labeled_rows(labels)
-        self._n_calibrated = int(self.seen_.sum())
+        self._n_calibrated, self._calibrated_counts = int(self.seen_.sum()), tag_counts(labels)
         self.seen_[rows] = False
         described = self._scale.describe_left_out(left_out, labels, rows)
         target = self._calibrated_against(labels)

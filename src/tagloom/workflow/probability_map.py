@@ -14,6 +14,9 @@ from tagloom.tuning._isotonic import TagSteps
 
 __all__ = ["ProbabilityMap", "ScoreScale", "common_threshold", "load_scale", "refresh_scale", "scale_arrays"]
 
+#: Probability below which nothing is suggested.
+LEAST_SUGGESTED = 0.5
+
 Floats = NDArray[np.float64]
 _SCALE = ("centre", "spread", "prior", "evidence", "n_reference")
 
@@ -160,12 +163,17 @@ def common_threshold(values: NDArray[np.floating[Any]], is_open: NDArray[np.bool
         Entries of which nothing was said.
     precision : float
         Wanted mean of the accepted probabilities. They are taken from the largest one down as long as their mean is at
-        least that, as in `tagloom.tuning.CalibratedAnnotator.thresholds_for`.
+        least that, as in `tagloom.tuning.CalibratedAnnotator.thresholds_for`; but nothing is suggested that is less
+        likely than not, however sure the others are (or less likely than a smaller precision that is wanted).
     """
     ranked = -np.sort(-values[is_open].astype(np.float64))
-    good = np.flatnonzero(np.cumsum(ranked) >= precision * np.arange(1, len(ranked) + 1))
+    # Equal ones are taken together or not at all.
+    is_last = np.append(ranked[1:] < ranked[:-1], [True] * (len(ranked) > 0))
+    enough = np.cumsum(ranked) >= precision * np.arange(1, len(ranked) + 1)
+    least = min(LEAST_SUGGESTED, precision)
+    good = np.flatnonzero(enough & is_last & (ranked >= least))
     if not len(good):
         return np.inf
     last = int(good[-1])
     below = ranked[ranked < ranked[last]]
-    return float(0.5 * (ranked[last] + (below[0] if len(below) else 0.0)))
+    return max(0.5 * (ranked[last] + (below[0] if len(below) else 0.0)), np.nextafter(least, 0.0))

@@ -70,6 +70,8 @@ class TrainResult(Result):
         Feature groups and their columns.
     seconds : float
         Wall time.
+    interrupted : bool
+        Whether a search was broken off: the model is the best that was found until then.
     """
 
     model: int
@@ -92,6 +94,7 @@ class TrainResult(Result):
     reused: tuple[str, ...]
     groups: dict[str, int]
     seconds: float
+    interrupted: bool = False
 
 
 def train(
@@ -143,6 +146,7 @@ def train(
         reused=trained.reused,
         groups=sizes,
         seconds=time.perf_counter() - begin,
+        interrupted="interrupted" in trained.info.get("left_out", {}).values(),
         **found,
     )
 

@@ -211,7 +211,7 @@ class Updater:
         taken_over = (None if active is None else active.id) != self._model
         if self._is_saved or self._labels is None or taken_over:
             return None
-        numbers = self._with_threshold(self.numbers, self._labels)
+        numbers = self.numbers
         if self._auto is not None:
             self._model = save_model(self._store, self._new_auto(self._auto, numbers, self._labels), verb=UPDATE)
         elif self._start.is_blended:
@@ -222,7 +222,6 @@ class Updater:
             )
         else:
             self._model = save_model(self._store, self._new_model(numbers, self._labels), verb=UPDATE)
-        self.numbers = numbers
         self._is_saved = True
         return self._model
 
@@ -276,7 +275,15 @@ class Updater:
             values = self._solve_ridge(labels, changed)
         limits = self._thresholds_of(values, labels, changed)
         self.numbers = self.numbers.replaced(labels.tag_ids, changed, values, limits)
+        # The threshold of probabilities is one for all tags, and stays while others stay as they are.
+        if self.kind == PROBABILITY and (len(changed) == len(labels.tag_ids) or not self._has_limit()):
+            self.numbers = self._with_threshold(self.numbers, labels)
+            if self._has_limit():
+                changed = np.arange(len(labels.tag_ids))
         return changed
+
+    def _has_limit(self) -> bool:
+        return bool(np.isfinite(self.thresholds).any())
 
     def _solve_ridge(self, labels: TrainingLabels, changed: NDArray[np.intp]) -> NDArray[np.float32]:
         learner = self._learner_for(labels)
@@ -298,7 +305,7 @@ class Updater:
     def _thresholds_of(
         self, values: NDArray[np.float32], labels: TrainingLabels, changed: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        """Return thresholds of changed tags; that of probabilities is one for all, and found when they are saved."""
+        """Return thresholds of changed tags; that of probabilities is one for all."""
         if self.kind == PROBABILITY:
             finite = self.thresholds[np.isfinite(self.thresholds)]
             return np.full(len(changed), finite[0] if len(finite) else np.inf)
