@@ -70,7 +70,9 @@ def test_all_that_cannot_be_read_or_is_missing_is_named_with_verbose(tagloom, pr
         (project / f"bad{number}.jpg").write_bytes(b"no photo")
     os.remove(project / "scene_00001.jpg")
     assert "-v lists all" in tagloom("scan", "-q").out
-    listed = tagloom("scan", "-q", "-v").out
+    done = tagloom("scan", "-q", "-v")
+    listed = done.out
+    assert "bad0.jpg" not in done.err  # each file is named once
     assert [f"bad{number}.jpg" in listed for number in range(7)] == [True] * 7
     assert "missing: scene_00001.jpg" in listed
     assert "missing: scene_00001.jpg" in tagloom("check", "-v").out

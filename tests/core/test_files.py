@@ -76,3 +76,17 @@ def test_a_kill_leaves_the_old_content_and_a_sweepable_rest(tmp_path):
     assert sweep_temporary_files(tmp_path) == 0
     assert sweep_temporary_files(tmp_path, older_than=0) == 1
     assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("place", "advice"),
+    [
+        ("no such folder/x.csv", "Make the folder"),
+        ("file/x.csv", "Make the folder"),
+        ("x" * 300, "a shorter name"),
+    ],
+)
+def test_the_advice_is_that_of_the_error(tmp_path, place, advice):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(WriteError, match=advice):
+        write_bytes(tmp_path / place, b"data")

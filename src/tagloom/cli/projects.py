@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["N_SHOWN", "command_here", "logged", "moment", "noted", "opened", "print_some", "shown", "tag_names", "who"]
 
 N_SHOWN = 5
+VERB_LOG = "tagloom.workflow.verb_log"
 
 
 class _Notes(logging.Handler):
@@ -25,6 +26,8 @@ class _Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one line, whatever a photo's name holds."""
+        if record.name == VERB_LOG:  # for the log file: the command tells the same
+            return
         print_note(f"{record.levelname.lower()}: {record.getMessage()}")
 
 

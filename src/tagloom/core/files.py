@@ -1,6 +1,7 @@
 """Writing files so that a crash leaves the old content or the new one, never half of either."""
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -11,6 +12,13 @@ from tagloom.core import system
 from tagloom.exceptions import WriteError
 
 __all__ = ["TEMPORARY_MARK", "atomic_write", "sweep_temporary_files", "write_bytes", "write_text"]
+
+_ADVICE = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "Free some space or choose another folder"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Choose a folder that you may write to"),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "Make the folder or choose another one"),
+    errno.ENAMETOOLONG: "Choose a shorter name",
+}
 
 TEMPORARY_MARK = ".tagloom-tmp-"
 
@@ -51,7 +59,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise WriteError(
             error.errno or 0,
             f"could not write {target.name!r} ({error.strerror or error}); what was there before is unchanged. "
-            f"Free some space or choose another folder, then run the same command again",
+            f"{_ADVICE.get(error.errno or 0, 'Choose another folder')}, then run the same command again",
             str(target),
         ) from error
     except BaseException:
