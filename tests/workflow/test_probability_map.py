@@ -97,3 +97,7 @@ def test_what_is_less_likely_than_not_is_not_suggested_however_sure_the_others_a
     assert 0.45 < limit < 0.55
     assert (values > limit).sum() == 200 + (values[0, 200:] >= 0.5).sum()
     assert common_threshold(values, np.ones_like(values, dtype=bool), 0.3) < 0.3
+
+
+def test_where_all_is_decided_nothing_is_suggested():
+    assert common_threshold(np.full((3, 2), 0.9), np.zeros((3, 2), dtype=bool), 0.9) == np.inf

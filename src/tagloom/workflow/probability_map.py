@@ -168,7 +168,8 @@ def common_threshold(values: NDArray[np.floating[Any]], is_open: NDArray[np.bool
     """
     ranked = -np.sort(-values[is_open].astype(np.float64))
     # Equal ones are taken together or not at all.
-    is_last = np.append(ranked[1:] < ranked[:-1], [True] * (len(ranked) > 0))
+    is_last = np.ones(len(ranked), dtype=bool)
+    is_last[:-1] = ranked[1:] < ranked[:-1]
     enough = np.cumsum(ranked) >= precision * np.arange(1, len(ranked) + 1)
     least = min(LEAST_SUGGESTED, precision)
     good = np.flatnonzero(enough & is_last & (ranked >= least))
