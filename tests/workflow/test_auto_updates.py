@@ -105,11 +105,7 @@ def test_a_new_tag_and_a_tag_taken_back(trained):
         made.project.undo()
         updater.update()
         assert updater.tag_ids.tolist() in (made.tags.tolist(), [*made.tags.tolist(), extra])
-        # The pooled map has seen the new tag, until it is made anew; nothing else is left of it.
-        np.testing.assert_allclose(updater.values[:, :4], before[:, :4], atol=0.1)
-        for tag in range(4):
-            hidden = slice(50, None)
-            assert np.corrcoef(updater.values[hidden, tag], before[hidden, tag])[0, 1] > 0.999
+        np.testing.assert_allclose(updater.values[:, :4], before, atol=2e-3)
 
 
 def test_a_large_action_that_is_undone_leaves_nothing_behind(trained):

@@ -44,6 +44,9 @@ def set_tags(annotator: "AutoAnnotator", columns: ArrayLike) -> None:
         raise InvalidInputError("expected a combination without other methods, got one; fit again with all tags")
     if not len(at) or (at >= annotator.n_tags_).any():
         raise InvalidInputError(f"expected columns below {annotator.n_tags_}, at least one, got {at.tolist()}")
+    dropped = np.setdiff1d(np.arange(annotator.n_tags_), at)
+    if (annotator._labels[:, dropped] != UNKNOWN).any():
+        annotator._n_calibrated = 0  # the pooled map has learnt from them: the next update makes it anew
     labels = _taken(annotator._labels, at, UNKNOWN)
     annotator.n_tags_ = len(at)
     annotator._targets = _taken(annotator._targets, at, UNKNOWN)

@@ -43,7 +43,8 @@ def update_auto(annotator: "AutoAnnotator", Y: LabelMatrix) -> NDArray[np.intp]:
     if annotator.absent_means == "unknown":
         targets = change_targets(Y, annotator._labels, annotator._targets, annotator._left_out, annotator._forgotten)
     tags = np.flatnonzero((targets != annotator._targets).any(axis=0))
-    if not len(tags):
+    due = is_calibration_due(annotator, labels)
+    if not len(tags) and not due:
         return tags
     if not (labels != UNKNOWN).any():
         raise InvalidLabelsError("update needs at least one known label; all entries of Y are -1 (unknown)")
@@ -52,8 +53,9 @@ def update_auto(annotator: "AutoAnnotator", Y: LabelMatrix) -> NDArray[np.intp]:
     moved_in = np.setdiff1d(rows, annotator._model.rows)
     tags = np.union1d(tags, np.flatnonzero((targets[moved_in] != UNKNOWN).any(axis=0)))
     annotator._targets, annotator._priors = targets.copy(), soft_priors(targets)
-    annotator._deviations[:, tags] = annotator._model.update(targets, rows, annotator._priors, tags)
-    if is_calibration_due(annotator, labels):
+    if len(tags):
+        annotator._deviations[:, tags] = annotator._model.update(targets, rows, annotator._priors, tags)
+    if due:
         _calibrate(annotator, labels, rows)
         tags = np.arange(Y.shape[1])
     else:

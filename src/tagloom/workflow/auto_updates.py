@@ -114,10 +114,10 @@ class AutoUpdates:
         )
         return values
 
-    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str, Any]]:
-        """Return arrays, description and settings of a model that has learnt since; see `NewModel`."""
+    def parts(self) -> dict[str, Any]:
+        """Return arrays, info and settings of a model that has learnt since; see `NewModel`."""
         state, described = whole_parts(self._annotator)
-        return self._arrays | state, self._info | described, self._settings
+        return {"arrays": self._arrays | state, "info": self._info | described, "settings": self._settings}
 
 
 def is_quick(shape: tuple[int, ...], known: NDArray[Any], n_labeled: int, n_members: int) -> bool:

@@ -16,7 +16,7 @@ from tagloom.exceptions import StoreBusyError, StoreError
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph
 from tagloom.store.project import ProjectStore
-from tagloom.workflow.auto_updates import AutoUpdates, take_up
+from tagloom.workflow.auto_updates import take_up
 from tagloom.workflow.blended_numbers import log_odds
 from tagloom.workflow.calibrated_learning import too_few
 from tagloom.workflow.judged_tags import Solver, use_looks
@@ -212,9 +212,7 @@ class Updater:
         if self._is_saved or self._labels is None or taken_over:
             return None
         numbers = self.numbers
-        if self._auto is not None:
-            self._model = save_model(self._store, self._new_auto(self._auto, numbers, self._labels), verb=UPDATE)
-        elif self._start.is_blended:
+        if self._auto is None and self._start.is_blended:
             info: dict[str, Any] = {"kind": numbers.kind, "model": self._model, "method": self._start.method}
             info["column_digests"] = {str(tag): digest for tag, digest in self._digests.items()}
             self._store.suggestions.save(
@@ -322,8 +320,8 @@ class Updater:
         limit = common_threshold(numbers.values, labels.said == UNKNOWN, self._settings.precision)
         return numbers.with_thresholds(np.full(len(numbers.tag_ids), limit))
 
-    def _new_auto(self, auto: AutoUpdates, numbers: UpdatedNumbers, labels: TrainingLabels) -> NewModel:
-        arrays, info, settings = auto.parts()
+    def _new_model(self, numbers: UpdatedNumbers, labels: TrainingLabels) -> NewModel:
+        parts = self._ridge_parts(labels) if self._auto is None else self._auto.parts()
         return NewModel(
             method=self._start.method,
             values=numbers.values,
@@ -331,32 +329,24 @@ class Updater:
             thresholds=numbers.thresholds,
             labels=labels,
             features=self._features,
-            arrays=arrays,
-            info=info,
-            settings=settings,
+            **parts,
         )
 
-    def _new_model(self, numbers: UpdatedNumbers, labels: TrainingLabels) -> NewModel:
+    def _ridge_parts(self, labels: TrainingLabels) -> dict[str, Any]:
         arrays, choices = scaler_parts(self._scaler)
         columns = [self._coef[tag] for tag in labels.tag_ids.tolist()]
         arrays |= {
             "coef": np.stack([coef for coef, _ in columns], axis=1),
             "intercept": np.asarray([intercept for _, intercept in columns]),
         }
-        return NewModel(
-            method=self._start.method,
-            values=numbers.values,
-            kind=numbers.kind,
-            thresholds=numbers.thresholds,
-            labels=labels,
-            features=self._features,
-            calibration=self._start.calibration_of(labels),
-            graph=self._graph,
-            arrays=arrays,
-            info={"class": "RegularizedLeastSquares", "is_linear": True, "scaler": choices}
+        return {
+            "calibration": self._start.calibration_of(labels),
+            "graph": self._graph,
+            "arrays": arrays,
+            "info": {"class": "RegularizedLeastSquares", "is_linear": True, "scaler": choices}
             | self._start.described(self._n_fitted),
-            settings={"n_neighbors": self._settings.n_neighbors, "descriptors": list(self._settings.descriptors)},
-        )
+            "settings": {"n_neighbors": self._settings.n_neighbors, "descriptors": list(self._settings.descriptors)},
+        }
 
 
 def update(store: ProjectStore, settings: Settings) -> UpdateResult:
