@@ -28,10 +28,16 @@ def half_named(n=240, c=5, n_labelled=50, seed=0, noise=1.2):
     return X, truth, Y, FeatureGroups(["deep", "texture"], [8, 4])
 
 
-@pytest.fixture(scope="module")
-def fitted():
+@pytest.fixture(scope="module", params=["fit", "update"])
+def fitted(request):
+    """Photos and an annotator that knows their labels, all from the beginning or some since an update."""
     X, truth, Y, groups = half_named()
-    return X, truth, Y, AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, Y)
+    annotator = AutoAnnotator(groups, absent_means="unknown", random_state=0)
+    if request.param == "fit":
+        return X, truth, Y, annotator.fit(X, Y)
+    fewer = Y.copy()
+    fewer[30:] = -1
+    return X, truth, Y, annotator.fit(X, fewer).update(Y)
 
 
 def refits(model, labels, rows, priors=None):

@@ -40,10 +40,12 @@ def update_auto(annotator: "AutoAnnotator", Y: LabelMatrix) -> NDArray[np.intp]:
         All labels.
     """
     labels = targets = annotator._labels_to_learn(Y)
+    due = is_calibration_due(annotator, labels)
     if annotator.absent_means == "unknown":
+        if due and (labels != UNKNOWN).any():
+            return _learn_anew(annotator, Y, labels)
         targets = change_targets(Y, annotator._labels, annotator._targets, annotator._left_out, annotator._forgotten)
     tags = np.flatnonzero((targets != annotator._targets).any(axis=0))
-    due = is_calibration_due(annotator, labels)
     if not len(tags) and not due:
         return tags
     if not (labels != UNKNOWN).any():
@@ -80,8 +82,8 @@ def is_calibration_due(annotator: "AutoAnnotator", labels: LabelMatrix) -> bool:
     labels : label matrix of shape (n, c)
         What is learnt from now.
     """
-    # What another method says of photos without their labels is not known in closed form; nor is it for soft targets.
-    if annotator._refinement.outcome is not None or annotator.absent_means == "unknown":
+    # What another method says of photos without their labels is not known in closed form.
+    if annotator._refinement.outcome is not None:
         return False
     # A version that did not note them has stored it: the photos that were compared on, and nothing of tags.
     before = max(getattr(annotator, "_n_calibrated", len(annotator._search_rows)), 1)
@@ -103,14 +105,33 @@ def tag_counts(labels: LabelMatrix) -> NDArray[np.intp]:
 
 
 def _calibrate(annotator: "AutoAnnotator", labels: LabelMatrix, rows: NDArray[np.intp]) -> None:
-    annotator._search_rows = compared = _rows_to_compare(rows, annotator.max_search_rows)
-    model = annotator._model
-    search = Search(annotator._views, model.weightings, labels, compared)
-    end = time.perf_counter() + CALIBRATION_SHARE * annotator.budget_seconds
-    deviations = members_left_out(search, model, go_on=lambda: time.perf_counter() < end)
+    deviations = _leave_out(annotator, labels, rows)
     annotator._express(labels, deviations)
     left_out = annotator._refinement.of_left_out(deviations) + annotator._priors
-    annotator._calibrate(labels, left_out, folds_of(annotator._views.plain, labels, compared))
+    annotator._calibrate(labels, left_out, _folds(annotator, labels))
+
+
+def _learn_anew(annotator: "AutoAnnotator", Y: LabelMatrix, labels: LabelMatrix) -> NDArray[np.intp]:
+    """Do all that a fit does once members are chosen: how many tags are forgotten is told by all labels."""
+    rows = _rows_to_learn(annotator, labels)
+    deviations = _leave_out(annotator, labels, rows)
+    refinement = annotator._refinement
+    plain = annotator._learn_plainly(labels, rows, deviations)
+    annotator._refinement = refinement
+    annotator._settle(Y, labels, rows, deviations, _folds(annotator, labels), plain)
+    return np.arange(Y.shape[1])
+
+
+def _leave_out(annotator: "AutoAnnotator", labels: LabelMatrix, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Choose the photos that left-out scores are of; return deviations by the members."""
+    annotator._search_rows = compared = _rows_to_compare(rows, annotator.max_search_rows)
+    search = Search(annotator._views, annotator._model.weightings, labels, compared)
+    end = time.perf_counter() + CALIBRATION_SHARE * annotator.budget_seconds
+    return members_left_out(search, annotator._model, go_on=lambda: time.perf_counter() < end)
+
+
+def _folds(annotator: "AutoAnnotator", labels: LabelMatrix) -> NDArray[np.intp]:
+    return folds_of(annotator._views.plain, labels, annotator._search_rows)
 
 
 def _rows_to_learn(annotator: "AutoAnnotator", labels: LabelMatrix) -> NDArray[np.intp]:

@@ -36,6 +36,7 @@ from tagloom.tuning.search import Search
 __all__ = ["AutoAnnotator"]
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 #: Strength of the smoothing of features, as measured on Corel5K training photos.
 FEATURE_SMOOTHING = 2.0
@@ -189,22 +190,31 @@ class AutoAnnotator(Accepting):
         if n_left:
             self.left_out_[f"exact left-out scores of {n_left} tags"] = "the time was over"
         self._model = StackModel(self._views, weightings, members)
-        self._refinement = Refinement()
-        doubted = self.absent_means == "unknown"
         folds = folds_of(X, labels, self._search_rows)
-        self._learn(labels, labels, self._search_rows if doubted else rows, deviations)
-        plain = self._left_out
+        plain = self._learn_plainly(labels, rows, deviations)
         end = began + RACE_SHARE * self.budget_seconds
         self._refine(X, labels, deviations, folds, end, interrupted=found.interrupted)
+        self._settle(Y, labels, rows, deviations, folds, plain)
+
+    def _learn_plainly(self, labels: LabelMatrix, rows: Rows, deviations: Floats) -> Floats:
+        """Solve with the labels and refine nothing; return the scores, known entries without their photo's labels."""
+        self._refinement = Refinement()
+        self._learn(labels, labels, self._search_rows if self.absent_means == "unknown" else rows, deviations)
+        return self._left_out
+
+    def _settle(
+        self, Y: LabelMatrix, labels: LabelMatrix, rows: Rows, deviations: Floats, folds: Rows, plain: Floats
+    ) -> None:
+        """Make the map to probabilities; then learn from absent tags as shares of a yes where absence means unknown."""
         if not self._refinement.changes_nothing:
             self._express(labels, deviations)
         self._calibrate(labels, self._refinement.of_left_out(deviations) + self._priors, folds)
-        if doubted:
+        if self.absent_means == "unknown":
             self._forgotten, targets, deviations = soften(self._model, Y, self._search_rows, plain)
             self._learn(labels, targets, rows, deviations)
         self._finish(Y, labels)
 
-    def _learn(self, labels: LabelMatrix, targets: NDArray[Any], rows: NDArray[np.intp], deviations: Floats) -> None:
+    def _learn(self, labels: LabelMatrix, targets: NDArray[Any], rows: Rows, deviations: Floats) -> None:
         """Solve with the targets; deviations are those of photos that were compared on, without their own label."""
         self._targets, self._priors = targets.copy(), soft_priors(targets)
         #: Of the combination alone.
@@ -228,7 +238,7 @@ class AutoAnnotator(Accepting):
         X: NDArray[Any],
         labels: LabelMatrix,
         deviations: Floats,
-        folds: NDArray[np.intp],
+        folds: Rows,
         end: float,
         *,
         interrupted: bool = False,
@@ -264,8 +274,7 @@ class AutoAnnotator(Accepting):
 
         Only tags whose labels changed are solved again. An entry that was unknown before keeps, as what is said without
         its label, the score it had. From a tenth more or fewer labelled photos on, or twice or half as many of a tag,
-        left-out scores and the map to probabilities are made anew, unless absence means unknown or another method was
-        taken in.
+        left-out scores and the map to probabilities are made anew, unless another method was taken in.
 
         Parameters
         ----------
@@ -313,7 +322,7 @@ class AutoAnnotator(Accepting):
     def _labels_to_learn(self, Y: LabelMatrix) -> LabelMatrix:
         return weak_negatives(Y) if self.absent_means == "unknown" else Y
 
-    def _choose_rows(self, labels: LabelMatrix) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _choose_rows(self, labels: LabelMatrix) -> tuple[Rows, Rows]:
         """Return the photos to learn from and those to compare candidates on."""
         rows = np.flatnonzero(labeled_rows(labels))
         generator = check_generator(self.random_state)
@@ -324,7 +333,7 @@ class AutoAnnotator(Accepting):
             return rows, rows
         return rows, np.sort(generator.choice(rows, self.max_search_rows, replace=False))
 
-    def _calibrate(self, labels: LabelMatrix, left_out: Floats, folds: NDArray[np.intp]) -> None:
+    def _calibrate(self, labels: LabelMatrix, left_out: Floats, folds: Rows) -> None:
         """Fit the map from scores to probabilities on left-out scores, on one scale with those of all photos."""
         rows = self._search_rows if len(self._search_rows) >= 2 else self._search_rows[:0]
         left_out, folds = left_out[: len(rows)], folds[: len(rows)]
