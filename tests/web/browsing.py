@@ -18,12 +18,14 @@ expect.set_options(timeout=1000 * PATIENCE)
 
 GRID = "[data-testid=grid]"
 CELL = "[data-testid=cell]"
+#: The button that writes, when what would change is known and there is anything.
+CAN_WRITE = "[data-testid=write][aria-disabled=false]"
 _REPORT_POLICY = """
 document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
 """
 #: Messages go by themselves after five or ten seconds, which may be too soon for a busy machine: they stay.
-LASTING_TOASTS = """
+_LASTING_TOASTS = """
 const real = window.setTimeout;
 window.setTimeout = (work, ms, ...rest) => real(work, ms === 5000 || ms === 10000 ? 1e9 : ms, ...rest);
 """
@@ -82,6 +84,7 @@ class Visit:
         self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
         self.context.set_default_timeout(1000 * PATIENCE)
         self.context.add_init_script(_REPORT_POLICY)
+        self.context.add_init_script(_LASTING_TOASTS)
         self.errors = []
         self.foreign = []
         self.context.on("console", lambda message: message.type == "error" and self.errors.append(message.text))

@@ -100,6 +100,15 @@ def stranger(shared_stranger):
     return shared_stranger
 
 
+@pytest.fixture
+def visit(browser, server):
+    """Visit the server of the module with a browser."""
+    from tests.web.browsing import visiting_page  # other tests do without a browser's driver
+
+    with visiting_page(browser, server) as visit:
+        yield visit
+
+
 @pytest.fixture(scope="session")
 def album(tmp_path_factory):
     """Return a trained project of 60 scenes, to be copied: enough for a model to tell night from day by colour."""

@@ -9,7 +9,6 @@ from tagloom.workflow.project import Project
 from tests.web.browsing import (
     CELL,
     GRID,
-    LASTING_TOASTS,
     Server,
     active,
     holds,
@@ -52,7 +51,6 @@ def test_unsent_decisions_reach_their_own_project_only(browser, photos, tmp_path
     server = Server(photos, flags=FLAGS)
     try:
         with visiting_page(browser, server) as visit:
-            visit.context.add_init_script(LASTING_TOASTS)
             page = visit.open("/tag/16")
             first = active(page)
             server.kill()
@@ -122,3 +120,29 @@ def test_more_tabs_than_connections(browser, photos):
         with Project.open(photos, flags=FLAGS) as project:
             project.label([1], add=["and again"])
         tabs[-1].wait_for_selector(f"{GRID} {CELL}[data-photo='1'][aria-label*='and again']")
+
+
+_WANT = """async ([status, ids]) => {
+  const { store } = await import("/static/js/state.js");
+  const real = window.fetch;
+  const asked = [];
+  window.fetch = (path) => {
+    asked.push(path);
+    return Promise.resolve(new Response('{"error": "refused"}', { status }));
+  };
+  store.invalidate(ids);
+  store.want(ids);
+  while (!asked.length) await new Promise((resolve) => setTimeout(resolve, 10));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  window.fetch = real;
+  return asked;
+}"""
+
+
+def test_a_refusal_of_all_photos_is_not_asked_for_one_by_one(browser, photos):
+    """Only a photo that is gone is looked for among those that were asked for with it."""
+    with serving(photos, flags=FLAGS) as server, visiting_page(browser, server) as visit:
+        page = visit.open("/history")
+        assert page.evaluate(_WANT, [412, [1, 2, 3, 4]]) == ["/api/cells?ids=1,2,3,4"]
+        each = {f"/api/cells?ids={photo}" for photo in (1, 2, 3, 4)}
+        assert each < set(page.evaluate(_WANT, [404, [1, 2, 3, 4]]))

@@ -18,11 +18,6 @@ pytestmark = pytest.mark.medium
 LENS = "[data-testid=lens]"
 TOAST = "[data-testid=toast]"
 RANKING = re.compile(r"/api/ranking\?")
-#: Messages stay until they are looked at, however slow the machine is.
-_PATIENT_TOASTS = """
-const real = window.setTimeout;
-window.setTimeout = (work, ms, ...rest) => real(work, ms >= 5000 ? 1e9 : ms, ...rest);
-"""
 _LARGEST_CELLS = "if (location.protocol === 'http:') localStorage.setItem('tagloom-size', '5');"
 
 
@@ -32,7 +27,6 @@ class Review:
     def __init__(self, visit, project):
         self.visit = visit
         self.project = project
-        visit.context.add_init_script(_PATIENT_TOASTS)
 
     @property
     def store(self):

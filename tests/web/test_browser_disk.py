@@ -7,7 +7,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from tagloom.workflow.project import Project
-from tests.web.browsing import CELL, LASTING_TOASTS, at, press, ready, serving, until, visiting_page
+from tests.web.browsing import CAN_WRITE, CELL, at, press, ready, serving, until, visiting_page
 from tests.web.conftest import FLAGS
 
 pytestmark = pytest.mark.medium
@@ -32,13 +32,6 @@ def photos(album, tmp_path):
 def server(photos):
     with serving(photos, flags=FLAGS) as server:
         yield server
-
-
-@pytest.fixture
-def visit(browser, server):
-    with visiting_page(browser, server) as visit:
-        visit.context.add_init_script(LASTING_TOASTS)
-        yield visit
 
 
 def _path(page, photo):
@@ -76,8 +69,9 @@ def test_a_photo_that_became_another_is_shown_anew(visit, photos):
 
 def test_the_plan_follows_a_write_that_is_undone_and_other_jobs_do_no_harm(visit, photos):
     page = visit.open("/write")
-    page.click("[data-testid=write]:enabled")
+    page.click(CAN_WRITE)
     page.wait_for_selector(":text('there is nothing to do')")
+    expect(page.locator("[data-testid=write]")).to_be_disabled()
     n = len(list(photos.glob("*.xmp")))
     page.click("[aria-label='Running work']")
     page.click("button:has-text('Look for new photos')")
@@ -85,8 +79,10 @@ def test_the_plan_follows_a_write_that_is_undone_and_other_jobs_do_no_harm(visit
     press(page, "Escape", "u")
     page.click("[data-testid=confirm]")
     expect(page.locator("[data-testid=write]")).to_have_text(f"Write {n} files")
-    expect(page.locator("[data-testid=write]")).to_be_enabled()
+    expect(page.locator(CAN_WRITE)).to_be_enabled()
     assert list(photos.glob("*.xmp")) == []
+    press(page, "U")
+    page.wait_for_selector("[data-testid=toast] :text('are not written again by Redo: press Write')")
     with Project.open(photos, flags=FLAGS) as project:  # as the command line in another window does
         unwritten = [photo for photo in project.store.photos.table().ids.tolist() if not _has_any(project, photo)]
         project.label(unwritten[:1], add=["from elsewhere"])

@@ -7,8 +7,8 @@ from playwright.sync_api import expect
 
 from tagloom.workflow.project import Project
 from tests.web.browsing import (
+    CAN_WRITE,
     CELL,
-    LASTING_TOASTS,
     active,
     at,
     cursor_on,
@@ -29,6 +29,10 @@ _ON_TOP = """(node) => {
   const box = node.getBoundingClientRect();
   return node.contains(document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2));
 }"""
+_AT_ONCE = """(keys) => {
+  for (const key of keys) document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+}"""
+_LATEST = "fetch('/api/history?limit=1').then((answer) => answer.json()).then(({ batches }) => batches[0].id)"
 LONG = "a rather long name of a tag, as somebody makes one who does not think of the page that has to show it"
 
 
@@ -39,13 +43,6 @@ def server(album, tmp_path_factory):
         project.store.tags.rename(5, LONG)
     with serving(photos, flags=FLAGS) as server:
         yield server
-
-
-@pytest.fixture
-def visit(browser, server):
-    with visiting_page(browser, server) as visit:
-        visit.context.add_init_script(LASTING_TOASTS)
-        yield visit
 
 
 def _by_path(page):
@@ -119,6 +116,116 @@ def test_keys_of_the_grid_lead_from_photo_to_photo_too(visit, server):
     at(page, f"/photo/{next(photo for photo in ids[1:] if photo in unsaid)}")
     press(page, "e")
     page.wait_for_selector(f"{BULK} :text('Tags of 1 photo')")
+
+
+def _opened_from_the_grid(visit):
+    """Open two photos, one after the other, from a grid with a filter that was reached from the lens."""
+    page = visit.open("/tag/16")
+    active(page)
+    press(page, "g", "g")
+    at(page, "/")
+    page.evaluate("window.since = history.length")
+    first, second = _by_path(page)[:2]
+    cursor_on(page, first)
+    press(page, "Enter")
+    at(page, f"/photo/{first}")
+    page.wait_for_selector("[data-testid=photo-view] img.large.ready")
+    press(page, "ArrowRight")
+    at(page, f"/photo/{second}")
+    return page, second
+
+
+def test_the_way_back_does_not_open_again_what_esc_has_closed(visit):
+    page, photo = _opened_from_the_grid(visit)
+    before = page.evaluate(_LATEST)
+    page.evaluate(_AT_ONCE, ["Escape", "Escape", "ArrowRight", "a"])  # more than needed, before anything has happened
+    at(page, "/")
+    cursor_on(page, photo)
+    page.go_back()
+    at(page, "/tag/16")
+    page.go_forward()
+    at(page, "/")
+    page.go_forward()
+    at(page, f"/photo/{photo}")
+    press(page, "Escape")
+    at(page, "/")
+    assert page.evaluate("history.length - since") == 1
+    assert page.evaluate(_LATEST) == before
+
+
+def test_a_photo_is_closed_after_a_reload_too(visit):
+    page, _ = _opened_from_the_grid(visit)
+    page.reload()
+    ready(page)
+    page.wait_for_selector("[data-testid=photo-view] img.large.ready")
+    press(page, "Escape", "g", "h")  # where the keys lead is where one ends
+    at(page, "/history")
+    page.go_back()
+    at(page, "/")
+    page.go_back()
+    at(page, "/tag/16")
+
+
+def test_a_photo_that_was_opened_by_its_address_is_closed_for_the_grid(visit, server):
+    page = visit.open("/history")
+    page.goto(f"{server.base}/photo/7")
+    ready(page)
+    page.wait_for_selector("[data-testid=photo-view] img.large.ready")
+    press(page, "Escape")
+    at(page, "/")
+    page.go_back()
+    at(page, "/history")
+
+
+def test_a_photo_is_closed_for_the_page_it_was_opened_from(visit):
+    page = visit.open("/write")
+    page.wait_for_selector(CAN_WRITE)
+    page.locator("[data-testid=write-plan] a.file-name").first.click()
+    page.wait_for_selector("[data-testid=photo-view] img.large.ready")
+    press(page, "Escape")
+    at(page, "/write")
+
+
+def test_esc_leaves_the_examples_of_a_new_tag_for_good(visit):
+    page = visit.open("/history")
+    press(page, "g", "t")
+    page.click("[data-testid=new-tag]")
+    page.wait_for_selector("[data-testid=new-tag-name]:focus")
+    page.keyboard.type("left soon")
+    page.wait_for_selector("[data-testid=tag-option]")
+    press(page, "Enter")
+    page.wait_for_selector(f"{CELL}:focus")
+    press(page, "Escape")
+    at(page, "/teach")
+    page.go_back()
+    at(page, "/history")
+
+
+def test_nothing_to_redo_is_no_error(visit):
+    page = visit.open()
+    cursor_on(page, shown(page)[0])
+    press(page, "U")
+    expect(page.locator(TOAST, has_text="There is nothing to redo.")).to_be_visible()
+
+
+def test_a_button_that_has_done_its_work_keeps_the_focus(visit):
+    page = visit.open()
+    first = shown(page)[0]
+    cursor_on(page, first)
+    press(page, "t")
+    page.wait_for_selector("dialog [data-testid=tag-input]:focus")
+    page.keyboard.type("to be undone")
+    press(page, "Enter")
+    page.wait_for_selector(f"{CELL}[data-photo='{first}'] :text('to be undone')")
+    press(page, "u", "g", "h")
+    redo = page.get_by_role("button", name="Redo").last
+    expect(redo).to_be_enabled()
+    redo.focus()
+    press(page, "Enter")
+    expect(redo).to_be_disabled()
+    expect(redo).to_be_focused()
+    press(page, "u")
+    expect(redo).to_be_enabled()
 
 
 def test_a_plain_click_drops_the_selection(visit):

@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from tagloom.workflow.project import Project
-from tests.web.browsing import CELL, GRID, active, holds, press, ready, serving, shown, until, visiting_page
+from tests.web.browsing import CAN_WRITE, CELL, GRID, active, holds, press, ready, serving, shown, until, visiting_page
 from tests.web.conftest import FLAGS, MARKUP
 
 pytestmark = pytest.mark.medium
@@ -19,7 +19,7 @@ READY = {
     "new tag": ("/teach#mode=new", "[data-testid=new-tag-name]:focus"),
     "examples": ("/teach#mode=new&tag=3", f"{CELL}:focus"),
     "history": ("/history", "[data-testid=history] .batch"),
-    "write": ("/write", "[data-testid=write]:enabled"),
+    "write": ("/write", CAN_WRITE),
 }
 OVERLAYS = {"keys": ("/", "?", "[data-testid=help]"), "above": ("/tag/16", "A", "[data-testid=expected-precision]")}
 #: What reaches beyond the window, or scrolls sideways by itself.

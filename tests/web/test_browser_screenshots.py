@@ -10,7 +10,7 @@ from PIL import Image
 from tagloom.datasets import write_scenes
 from tagloom.workflow.project import Project
 from tests.conftest import ROOT
-from tests.web.browsing import CELL, GRID, PATIENCE, holds, press, ready, serving, visiting_page
+from tests.web.browsing import CAN_WRITE, CELL, GRID, PATIENCE, holds, press, ready, serving, visiting_page
 from tests.web.conftest import FLAGS
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ SHOTS = {
     "lens": ("/tag/{tag}", f"[data-testid=lens] {CELL} .value", "dark", SIZE),
     "photo": ("/photo/3", "[data-testid=photo-view] .tag-row", "light", SIZE),
     "teach": ("/teach#tag={tag}", ".teach-card img.large.ready", "dark", SIZE),
-    "write": ("/write", "[data-testid=write]:enabled", "light", SIZE),
+    "write": ("/write", CAN_WRITE, "light", SIZE),
     "phone": ("/", f"{GRID} {CELL} .chip", "light", PHONE),
 }
 #: Whether every picture in the window has come.

@@ -11,6 +11,7 @@ from tagloom.datasets import make_scenes
 from tagloom.workflow.project import Project
 from tagloom.workflow.project_suggest import open_suggestions
 from tests.web.browsing import (
+    CAN_WRITE,
     CELL,
     GRID,
     Server,
@@ -233,7 +234,7 @@ def _write_beside_the_photos(tale, photos):
     accepted = _accepted(tale)
     press(tale.page, "g", "w")
     at(tale.page, "/write")
-    tale.page.wait_for_selector("[data-testid=write]:enabled")
+    tale.page.wait_for_selector(CAN_WRITE)
     planned = {
         line.query_selector(".file-name").inner_text(): {chip.inner_text() for chip in line.query_selector_all(".plus")}
         for line in tale.page.query_selector_all("[data-testid=write-plan] .file")
@@ -243,6 +244,8 @@ def _write_beside_the_photos(tale, photos):
     tab_to(tale.page, "write")
     press(tale.page, "Enter")
     tale.page.wait_for_selector(":text('there is nothing to do')")
+    tale.page.wait_for_selector("[data-testid=write]:focus")
+    press(tale.page, "Enter")  # there is nothing to do
     written = {
         path.name.removesuffix(".xmp"): {item.text for item in ElementTree.parse(path).iterfind(f".//{KEYWORD}")}
         for path in photos.glob("*.xmp")

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
-from scipy.stats import beta
+from scipy.special import expit, logit
+from scipy.stats import bernoulli, beta, norm
 
-from tagloom.workflow.judged_tags import judged_probabilities, lower_to_latest, use_looks
+from tagloom.workflow import judged_tags
+from tagloom.workflow.judged_tags import judged_probabilities, lower_to_looks, use_looks
 from tests.workflow.made_labels import labels_of
 
 
@@ -68,15 +69,37 @@ def said_of(n, suggested):
     return labels_of(said, looks=Said(suggested))
 
 
-def test_what_came_of_the_latest_looks_lowers_the_rest():
-    early, late = [(photo, 1) for photo in range(50)], [(50 + place, int(place > 7)) for place in range(10)]
-    labels = said_of(100, {0: early + late, 1: [(3, 1)], 2: []})
-    given = np.random.default_rng(0).uniform(size=(100, 3)).astype(np.float32)
-    given[50:60, 0], given[3, 1] = 0.9, 0.7
+def most_probable(promised, outcomes, spread):
+    """Return by trying 200,001 numbers which one log-odds are most probably off by."""
+    offsets = np.linspace(-10.0, 0.0, 200_001)
+    chances = norm(scale=spread).logpdf(offsets)
+    for one, outcome in zip(promised, outcomes, strict=True):
+        chances = chances + bernoulli.logpmf(outcome, expit(logit(one) + offsets))
+    return offsets[np.argmax(chances)]
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+@pytest.mark.parametrize("outcomes", [[0], [1] * 13 + [0], [0] * 5, [1, 0, 0, 1, 0], [0] * 60])
+def test_log_odds_are_lowered_by_the_most_probable_number(outcomes, is_own):
+    rng, n_looks = np.random.default_rng(0), len(outcomes)
+    given = rng.uniform(0.02, 0.98, size=(n_looks + 20, 1)).astype(np.float32)
+    labels = said_of(len(given), {0: list(enumerate(outcomes))})
     values = given.copy()
-    lower_to_latest(values, labels, np.arange(3))
-    assert values[:, 0] == pytest.approx(given[:, 0] * (2 + 2) / (9 + 2))  # nine were expected, two came
-    assert np.array_equal(values[:, 1:], given[:, 1:])  # never raised
+    lower_to_looks(values, labels, np.array([0]), own=np.array([is_own]))
+    spread = judged_tags.OWN_SPREAD if is_own else judged_tags.MODEL_SPREAD
+    offset = most_probable(given[:n_looks, 0].astype(float), outcomes, spread)
+    assert values[:, 0] == pytest.approx(expit(logit(given[:, 0].astype(float)) + offset), abs=2e-5)
+    assert np.array_equal(np.argsort(values[:, 0]), np.argsort(given[:, 0]))
+
+
+def test_one_refusal_among_many_yeses_changes_little_and_a_row_of_them_much():
+    outcomes = {0: [1] * 13 + [0], 1: [0] * 5, 2: [1] * 14}
+    labels = said_of(40, {tag: list(enumerate(said)) for tag, said in outcomes.items()})
+    values = np.full((40, 3), 0.95, dtype=np.float32)
+    lower_to_looks(values, labels, np.arange(3))
+    assert 0.92 < values[-1, 0] < 0.95
+    assert values[-1, 1] < 0.5
+    assert np.all(values[:, 2] == np.float32(0.95))  # never raised
 
 
 def test_a_look_that_was_taken_back_counts_no_more():
@@ -84,17 +107,51 @@ def test_a_look_that_was_taken_back_counts_no_more():
     labels.said[:10] = -1
     labels.said[10:20] = 0  # judged otherwise
     values = np.full((30, 1), 0.9, dtype=np.float32)
-    lower_to_latest(values, labels, np.arange(1))
+    lower_to_looks(values, labels, np.arange(1))
     assert np.all(values == np.float32(0.9))
 
 
-def test_numbers_that_know_their_labels_are_held_to_the_latest_looks():
-    labels = said_of(20, {0: [(at, int(at > 7)) for at in range(10)], 1: [(0, 0), (1, 1)]})
+def test_numbers_that_know_their_labels_promise_what_the_likeliest_open_photo_has():
+    looks = {0: [(at, int(at > 7)) for at in range(10)], 1: [(0, 0), (1, 1)]}
+    labels = said_of(20, looks)
     given = np.random.default_rng(0).uniform(size=(20, 2)).astype(np.float32)
+    given = np.where(labels.said == -1, given, labels.said).astype(np.float32)  # as sure as what was said
     values = given.copy()
-    lower_to_latest(values, labels, np.arange(2), np.zeros(2, dtype=bool))
-    assert values[:, 0] == pytest.approx(np.minimum(given[:, 0], (2 * given[:, 0] + 2) / 12))
-    assert values[:, 1] == pytest.approx(np.minimum(given[:, 1], (2 * given[:, 1] + 1) / 4))
+    lower_to_looks(values, labels, np.arange(2), is_held_out=False)
+    for column, pairs in looks.items():
+        is_open = labels.said[:, column] == -1
+        promised = np.full(len(pairs), given[is_open, column].max(), dtype=float)
+        offset = most_probable(promised, [state for _, state in pairs], judged_tags.MODEL_SPREAD)
+        lowered = expit(logit(given[is_open, column].astype(float)) + offset)
+        assert values[is_open, column] == pytest.approx(lowered, abs=2e-5)
+
+
+def test_nothing_happens_where_all_is_decided():
+    labels = said_of(4, {0: [(at, 0) for at in range(4)]})
+    values = np.full((4, 1), 0.9, dtype=np.float32)
+    lower_to_looks(values, labels, np.arange(1), is_held_out=False)
+    assert np.all(values == np.float32(0.9))
+
+
+@pytest.mark.parametrize("n_yes", [0, 13])
+def test_one_refusal_leaves_most_suggestions_of_a_good_tag(n_yes):
+    n, n_listed = 300, 60
+    rng = np.random.default_rng(3)
+    truth = np.arange(n) % 5 == 0
+    scores = (rng.normal(size=(n, 1)) + np.where(truth, 4.0, -3.0)[:, None]).astype(np.float32)
+    said = np.full((n, 1), -1, dtype=np.int8)
+    said[:n_listed, 0] = truth[:n_listed]
+    order = n_listed + np.argsort(-scores[n_listed:, 0])[: n_yes + 1]
+    shown = [(int(photo), int(place < n_yes)) for place, photo in enumerate(order)]
+    for photo, state in shown:
+        said[photo, 0] = state
+    looks = Said({0: shown}, {0: order})
+    labels = labels_of(said, listed=np.arange(n) < n_listed, reviewed=[True], looks=looks)
+    values = expit(scores)
+    use_looks(values, scores, labels, np.array([0]), lambda tags, hidden: scores[:, tags], is_held_out=True)
+    left = truth & (said[:, 0] == -1)
+    assert left.sum() > 30
+    assert (values[left, 0] > 0.8).mean() > 0.5
 
 
 def test_no_more_photos_are_expected_than_listed_ones_make_plausible():
@@ -112,6 +169,17 @@ def test_no_more_photos_are_expected_than_listed_ones_make_plausible():
     share = beta(4, 17).ppf(0.9)  # three of twenty
     assert values[is_open, 0].sum() + 43 <= share * n * 1.001
     assert np.array_equal(values[:, 1], given[:, 1])
+
+
+def test_the_surest_photos_stay_in_order_where_fewer_are_plausible():
+    said = np.full((200, 1), -1, dtype=np.int8)
+    said[:20] = 0
+    labels = labels_of(said, listed=np.arange(200) < 20, reviewed=[True], looks=Said({}))
+    values = expit(np.linspace(6.5, 10.0, 200, dtype=np.float32))[:, None]
+    scores = np.zeros((200, 1), dtype=np.float32)
+    use_looks(values, scores, labels, np.arange(1), lambda tags, hidden: scores[:, tags])
+    assert values.max() < 0.5
+    assert np.all(np.diff(values[:, 0]) > 0)
 
 
 def test_only_tags_whose_suggestions_were_judged_get_a_sigmoid_of_their_own():

@@ -104,7 +104,7 @@ def test_started_from_nothing_with_enough_labels_there_is_one_threshold_for_all(
         assert updater.update().tag_ids == (made.tags[3],)
         assert updater.thresholds.tolist() == [limit] * 4
         made.project.undo()
-        assert updater.update().tag_ids == ()
+        assert updater.update().tag_ids == (made.tags[3],)
         assert np.array_equal(updater.tag_ids, made.tags[:3])
         assert updater.values.shape == (300, 3)
 
@@ -135,6 +135,10 @@ def test_a_new_tag_gets_a_column_from_few_examples(made_up):
         ranked = unseen[np.argsort(-updater.values[unseen, 4])][:30]
         assert made.truth[ranked, 4].mean() > 2 * made.truth[unseen, 4].mean()
         assert ((updater.values[:, 4] > 0) & (updater.values[:, 4] < 1)).all()
+        made.project.undo()
+        assert made.tags[4] in updater.update().tag_ids
+        assert np.array_equal(updater.tag_ids, made.tags[:4])
+        assert updater.update().tag_ids == ()
 
 
 def test_what_is_saved_is_what_the_next_one_starts_from(made_up):

@@ -312,6 +312,21 @@ def test_a_new_tag_is_learned_from_a_few_examples(project):
     assert number in project.store.suggestions.load().tag_ids
 
 
+def test_a_tag_whose_examples_are_undone_is_suggested_no_more(project):
+    with ReviewSession(project, with_looks=False, make_learner=lambda: ProjectLearner(project)) as session:
+        number = session.add_tag("mine")["id"]
+        photos = session.photos.ids.tolist()
+
+        def numbers():
+            with session.state.lock:
+                return np.isfinite(session.state.values[session.state.place(number)])
+
+        session.decide(photos[:5], [number], 1)
+        wait_for(lambda: numbers().all(), 60.0)
+        session.undo()
+        wait_for(lambda: not numbers().any(), 60.0)
+
+
 def test_jobs(session):
     sentences = []
     session.events.listen(lambda event: event and event.name == "job" and sentences.append(event.data["state"]))

@@ -28,7 +28,7 @@ def review(
             "--port",
             min=0,
             max=65535,
-            help="The port; 0 takes a free one. Default: the project's last one, if it is free.",
+            help="The port. Default, and 0: the project's last one if it is free, otherwise any that is.",
         ),
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address, and open nothing.")] = False,

@@ -63,8 +63,8 @@ def serve(
     session : ReviewSession
         What the page is about; it stays the caller's to close.
     port : int, optional
-        The port; 0 takes a free one. Default: that of the project's last review, where tabs may hold decisions that
-        were not sent, or a free one if it is taken.
+        The port. Default, and 0: that of the project's last review, where tabs may hold decisions that were not sent,
+        or any free one if it is taken.
     ready : callable, optional
         Gets the address of the page, with its token, when the server listens.
     moved : callable, optional
@@ -80,7 +80,7 @@ def serve(
     if port is not None and not 0 <= port <= 65_535:
         raise InvalidInputError(f"port must be from 0 to 65535, got {port}")
     store = session.project.store
-    with _listen_again(last_port(store), moved) if port is None else _listen(port) as listening:
+    with _listen(port) if port else _listen_again(last_port(store), moved) as listening:
         number = int(listening.getsockname()[1])
         remember_port(store, number)
         token = secrets.token_urlsafe(32)

@@ -12,7 +12,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning import CalibratedAnnotator, estimate_completeness
 from tagloom.tuning.auto import AutoAnnotator
-from tagloom.workflow.judged_tags import lower_to_latest, use_looks
+from tagloom.workflow.judged_tags import lower_to_looks, use_looks
 from tagloom.workflow.probability_map import (
     ProbabilityMap,
     ScoreScale,
@@ -140,7 +140,7 @@ def learn(
         Share of right ones that is wanted among the suggestions above the threshold.
     settle : callable, optional
         Gets the probabilities, to be changed in place by what was said photo by photo, and the annotator. Default:
-        they are lowered by what came of the latest looks.
+        they are lowered by what came of the looks.
 
     Notes
     -----
@@ -157,7 +157,7 @@ def learn(
     if tells_probabilities(annotator):
         own: Any = annotator.fit(X, labels.Y)
         values = own.probabilities_.astype(np.float32)
-        lower_to_latest(values, labels, np.arange(values.shape[1]))
+        lower_to_looks(values, labels, np.arange(values.shape[1]))
         limit = common_threshold(values, labels.said == UNKNOWN, precision)
         return Numbers(own, values, PROBABILITY, np.full(values.shape[1], limit))
     method = calibration_method(labels)
@@ -167,7 +167,7 @@ def learn(
     completeness = _completeness(labels, fitted.probabilities_)
     correct_named(values, labels.said, labels.forgettable, labels.listed, completeness)
     if settle is None:
-        lower_to_latest(values, labels, np.arange(values.shape[1]))
+        lower_to_looks(values, labels, np.arange(values.shape[1]))
     else:
         settle(values, fitted.annotator_)
     limit = common_threshold(values, labels.said == UNKNOWN, precision)

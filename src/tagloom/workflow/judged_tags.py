@@ -3,21 +3,23 @@
 What was judged in a review is no sample: it is the top of a ranking. Probabilities that were learnt on other labels, on
 the scale of other scores, do not hold for what is left below. So a tag that was judged often enough gets a sigmoid of
 its own, fitted to what the model of this moment says of the judged photos while it does not know their labels. That is
-still too good to be true where the photos with the tag are used up. What came of the latest looks says so, and lowers
-what is said of the rest.
+still too good to be true where the photos that were shown have the tag less often than listed ones of the same score.
+What came of the looks says so, and lowers what is said of the rest.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import betaincinv, expit, logit
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning._pooled_platt import fit_pooled
+from tagloom.workflow.blended_numbers import log_odds
 from tagloom.workflow.training_labels import TrainingLabels
 
-__all__ = ["Solver", "judged_probabilities", "lower_to_latest", "use_looks"]
+__all__ = ["Solver", "judged_probabilities", "lower_to_looks", "use_looks"]
 
 #: Scores of some columns, learnt without some of their entries (n, k).
 Solver = Callable[[NDArray[np.intp], NDArray[np.bool_]], NDArray[np.float32]]
@@ -34,8 +36,8 @@ LEAST_SHARE = 1e-3
 FEWEST_LISTED, PLAUSIBLE = 10, 0.9
 #: Share of the open photos that may have a tag in any case, and steps of a search.
 LEAST_LEFT, HALVINGS = 0.05, 25
-#: The latest judged suggestions of a tag that count, and how many of them the model's own word is worth.
-LATEST, OWN_WORD = 10, 2.0
+#: Spread of how far off log-odds of suggestions are: a model's, and those of a tag's own sigmoid that knows the looks.
+MODEL_SPREAD, OWN_SPREAD = 1.5, 0.5
 
 
 def use_looks(
@@ -79,7 +81,7 @@ def use_looks(
         )
     for place in reviewed.tolist():
         _lower_to_share(values[:, place], labels, int(columns[place]))
-    lower_to_latest(values, labels, columns, np.isin(np.arange(len(columns)), places) | is_held_out)
+    lower_to_looks(values, labels, columns, own=np.isin(np.arange(len(columns)), places), is_held_out=is_held_out)
 
 
 def judged_probabilities(
@@ -162,7 +164,7 @@ def _lower_to_share(values: NDArray[np.float32], labels: TrainingLabels, column:
     most = max(n_left / int(is_open.sum()), LEAST_LEFT)
     if float(values[is_open].mean()) <= most:
         return
-    odds = logit(np.clip(values.astype(np.float64), LEAST_SHARE, 1.0 - LEAST_SHARE))
+    odds = log_odds(values.astype(np.float64))
     low, high = -30.0, 0.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
@@ -170,13 +172,15 @@ def _lower_to_share(values: NDArray[np.float32], labels: TrainingLabels, column:
     values[:] = np.minimum(values, expit(odds + low))
 
 
-def lower_to_latest(
+def lower_to_looks(
     values: NDArray[np.float32],
     labels: TrainingLabels,
     columns: NDArray[np.intp],
-    is_honest: NDArray[np.bool_] | None = None,
+    *,
+    own: NDArray[np.bool_] | None = None,
+    is_held_out: bool = True,
 ) -> None:
-    """Lower probabilities, in place, by what came of the latest suggestions of their tag; the order of photos stays.
+    """Lower probabilities, in place, by what came of the suggestions of their tag; the order of photos stays.
 
     Parameters
     ----------
@@ -186,21 +190,45 @@ def lower_to_latest(
         Whose looks count.
     columns : array of int, shape (k,)
         Which columns of the labels.
-    is_honest : array of bool, shape (k,), optional
-        Columns whose probabilities of decided photos are what is said without their labels. These are lowered in the
-        ratio of what came to what was expected. In others nothing is much likelier than the latest were. Default: all.
+    own : array of bool, shape (k,), optional
+        Columns with a sigmoid of their own, whose probabilities of decided photos are what is said without their
+        labels. Default: none.
+    is_held_out : bool, default=True
+        Whether that goes for the other columns, too. If not, each look is taken to have been promised what the
+        likeliest open photo is promised now: the likeliest are shown first.
+
+    Notes
+    -----
+    All log-odds of a tag are off by one number, which is normal around 0 before any look. Each look is a draw with its
+    photo's probability. The most probable number is added where it is below 0: many looks that come as promised and
+    one that does not change little, a row of refusals much.
     """
     for place, column in enumerate(columns.tolist()):
-        latest = _standing(labels, column)[-LATEST:]
-        if not len(latest):
+        photos, states = _standing(labels, column).T
+        is_open = labels.said[:, column] == UNKNOWN
+        if not len(photos) or not is_open.any():
             continue
-        given = values[:, place]
-        came = int(latest[:, 1].sum())
-        if is_honest is None or is_honest[place]:
-            expected = float(given[np.isin(labels.photo_ids, latest[:, 0])].sum())
-            values[:, place] = given * min(1.0, (OWN_WORD + came) / (OWN_WORD + expected))
+        is_own = own is not None and bool(own[place])
+        odds = log_odds(values[:, place].astype(np.float64))
+        if is_own or is_held_out:
+            promised = odds[np.isin(labels.photo_ids, photos)]
         else:
-            values[:, place] = np.fmin(given, (OWN_WORD * given + came) / (OWN_WORD + len(latest)))
+            promised = np.full(len(photos), odds[is_open].max())
+        offset = _offset(promised, int(states.sum()), OWN_SPREAD if is_own else MODEL_SPREAD)
+        if offset < 0.0:
+            values[:, place] = np.minimum(values[:, place], expit(odds + offset))
+
+
+def _offset(promised: Floats, n_yes: int, spread: float) -> float:
+    """Return the most probable number that log-odds of looks are off by, 0 where it is above; see `lower_to_looks`."""
+
+    def slope(offset: float) -> float:
+        return n_yes - float(expit(promised + offset).sum()) - offset / spread**2
+
+    if slope(0.0) >= 0.0:
+        return 0.0
+    # The sum is below the number of looks, so that the slope has changed its sign by then.
+    return float(brentq(slope, -len(promised) * spread**2, 0.0))
 
 
 def _standing(labels: TrainingLabels, column: int) -> NDArray[np.int64]:

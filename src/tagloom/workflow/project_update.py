@@ -47,7 +47,7 @@ class UpdateResult(Result):
     Parameters
     ----------
     tag_ids : tuple of int
-        Tags that were solved again.
+        Tags whose numbers are others now. Those that no decision is left of have none.
     seconds : float
         Wall time.
     kind : {"probability", "score"}
@@ -177,6 +177,7 @@ class Updater:
         begin = time.perf_counter()
         with self._mutex, limit_libraries(self._settings.n_threads):
             labels = read_labels(self._store, self.photo_ids, self._looks)
+            dropped = np.setdiff1d(self.tag_ids, labels.tag_ids)
             changed = self._changed(labels)
             if len(changed) or not np.array_equal(labels.tag_ids, self.tag_ids):
                 if self._is_due(labels):
@@ -187,7 +188,7 @@ class Updater:
                 self._digests = dict(zip(labels.tag_ids.tolist(), labels.column_digests, strict=True))
                 self._is_saved = False
             self._labels = labels
-        tag_ids = tuple(labels.tag_ids[changed].tolist())
+        tag_ids = (*labels.tag_ids[changed].tolist(), *dropped.tolist())
         return UpdateResult(tag_ids=tag_ids, seconds=time.perf_counter() - begin, kind=self.kind)
 
     def save(self) -> int | None:

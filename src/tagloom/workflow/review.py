@@ -105,6 +105,7 @@ class ReviewSession(LiveReview):
         """Return the project: tags, folders, progress, and what to do next."""
         status = self.project.status()
         state, model = self.state, self.project.store.models.active()
+        in_use = {tag.id for tag in self.project.store.tags.in_use()}
         return {
             "name": self.project.root.name,
             "root": os.fsencode(self.project.root).decode("utf-8", errors="replace"),
@@ -112,7 +113,7 @@ class ReviewSession(LiveReview):
             "version": state.version,
             "kind": state.kind,
             "model": None if model is None else {"id": model.id, "method": str(model.settings.get("method", ""))},
-            "tags": tag_views(self._tags, state),
+            "tags": tag_views(self._tags, state, in_use),
             "folders": state.photos.folders,
             "dates": _dates(state.photos),
             "can_write": status.online,

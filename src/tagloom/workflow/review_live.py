@@ -192,6 +192,7 @@ class LiveReview:
         chosen = self.project.threshold
         limits = learner.thresholds[columns] if chosen is None else np.full(len(columns), chosen)
         with self._sync_lock:
+            self._state.clear_values(changed.difference(learner.tag_ids.tolist()))
             self._state.set_values(
                 learner.photo_ids, learner.tag_ids[columns], learner.values[:, columns], limits, kind=learner.kind
             )

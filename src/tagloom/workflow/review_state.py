@@ -5,7 +5,7 @@ One byte for what was said and four for the model's number of each pair: 100,000
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,10 +104,10 @@ class ReviewState:
             self.kind = kind
             self._derived.clear()
 
-    def clear_values(self) -> None:
-        """Forget all numbers."""
+    def clear_values(self, tags: Iterable[int] | None = None) -> None:
+        """Forget the numbers of some tags, by default of all."""
         with self.lock:
-            self._values.fill(np.nan)
+            self._values[slice(None) if tags is None else self.places(list(tags))] = np.nan
             self._derived.clear()
 
     # asking ----------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What the review page shows of photos, tags and the project: plain data, made from arrays and a query or two."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,20 +24,29 @@ N_SUGGESTED = 5
 N_FILES = 2_000
 
 
-def tag_views(tags: Sequence[Tag], state: ReviewState) -> list[dict[str, Any]]:
-    """Return all tags with names and counts."""
+def tag_views(tags: Sequence[Tag], state: ReviewState, in_use: Collection[int]) -> list[dict[str, Any]]:
+    """Return all tags with names and counts, and whether to list them: they are in use, or suggested.
+
+    The others have a name for whoever holds their id (an address, a decision on its way).
+    """
     with state.lock:
         figures = zip(state.n_yes.tolist(), state.n_no.tolist(), state.n_suggested.tolist(), strict=True)
         counts = dict(zip(state.tag_ids, figures, strict=True))
-    return [
-        {
-            "id": tag.id,
-            "text": tag.text,
-            "aliases": list(tag.aliases),
-            **dict(zip(("n_yes", "n_no", "n_suggested"), counts.get(tag.id, (0, 0, 0)), strict=True)),
-        }
-        for tag in tags
-    ]
+    views = []
+    for tag in tags:
+        n_yes, n_no, n_suggested = counts.get(tag.id, (0, 0, 0))
+        views.append(
+            {
+                "id": tag.id,
+                "text": tag.text,
+                "aliases": list(tag.aliases),
+                "listed": tag.id in in_use or n_suggested > 0,
+                "n_yes": n_yes,
+                "n_no": n_no,
+                "n_suggested": n_suggested,
+            }
+        )
+    return views
 
 
 def cell_views(state: ReviewState, looks: Looks, ids: Sequence[int]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import { keptOfOthers, outbox } from "./outbox.js";
 import { plural } from "./format.js";
 import { firstPaint } from "./photo-list.js";
 import { GridPage } from "./page-grid.js";
-import { go, start } from "./router.js";
+import { go, isClosing, start } from "./router.js";
 import { startShortcuts } from "./shortcuts.js";
 import { store } from "./state.js";
 import { toggleTheme } from "./theme.js";
@@ -81,9 +81,9 @@ function startKeys() {
     if (event.defaultPrevented || dialogIsOpen() || isTyping(event.target)) return;
     // With these held, keys belong to the browser: Alt ← is its way back.
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    if (current?.key?.(event)) event.preventDefault();
+    if (!isClosing() && current?.key?.(event)) event.preventDefault();
   });
-  startShortcuts((name) => current?.actions[name] ?? everywhere[name], focusPage);
+  startShortcuts((name) => (isClosing() ? undefined : current?.actions[name]) ?? everywhere[name], focusPage);
   // The address holds the filters after its #: the link must not change them.
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();

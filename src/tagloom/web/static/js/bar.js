@@ -22,8 +22,8 @@ const PAGES = [
 /** The tag the lens was on last, or else the one with most suggestions. @returns {string} */
 export function lensPath() {
   const last = Number(recall("tagloom-lens", "0"));
-  if (store.tags.has(last)) return `/tag/${last}`;
-  const best = [...store.tags.values()].sort((a, b) => (b.n_suggested ?? 0) - (a.n_suggested ?? 0))[0];
+  if (store.tags.get(last)?.listed) return `/tag/${last}`;
+  const best = store.listed.sort((a, b) => (b.n_suggested ?? 0) - (a.n_suggested ?? 0))[0];
   return best ? `/tag/${best.id}` : "/teach";
 }
 

@@ -147,7 +147,14 @@ function mayUndo(next) {
 
 /** Redo what was undone last. */
 export function redo() {
-  return inTurn(() => step("redo", "Done again"));
+  return inTurn(async () => {
+    await outbox.settled();
+    const { batches, can_redo: canRedo } = await get("/api/history?limit=1");
+    if (canRedo) await step("redo", "Done again");
+    // Of all that can be undone, only a write cannot be redone.
+    else if (batches[0]?.kind === "undo") toast("Files that were put back are not written again by Redo: press Write.");
+    else toast("There is nothing to redo.");
+  });
 }
 
 async function step(verb, word, body = {}) {
@@ -171,8 +178,10 @@ async function step(verb, word, body = {}) {
  */
 export async function ensureTag(text) {
   const tag = await post("/api/tags", { text });
-  if (!store.tags.has(tag.id)) {
-    store.tags.set(tag.id, { id: tag.id, text: tag.text, aliases: [], n_yes: 0, n_no: 0, n_suggested: 0 });
+  const known = store.tags.get(tag.id);
+  if (!known?.listed) {
+    const nothing = { aliases: [], n_yes: 0, n_no: 0, n_suggested: 0 };
+    store.tags.set(tag.id, { ...nothing, ...known, id: tag.id, text: tag.text, listed: true });
     store.reloadProjectSoon();
   }
   return tag.id;

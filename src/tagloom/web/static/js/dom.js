@@ -78,7 +78,7 @@ export function icon(name) {
  */
 export function button(label, action, options = {}) {
   const quiet = options.only_icon === true;
-  return h(
+  const node = h(
     "button",
     {
       type: "button",
@@ -86,12 +86,22 @@ export function button(label, action, options = {}) {
       "aria-label": quiet ? label : null,
       title: options.title ?? (quiet ? label + (options.key ? ` (${options.key})` : "") : null),
       "data-testid": options.testid,
-      on: { click: action },
+      on: { click: () => node.getAttribute("aria-disabled") !== "true" && action() },
     },
     options.icon ? icon(options.icon) : null,
     quiet ? null : label,
     options.key && !quiet ? h("kbd", { "aria-hidden": "true", text: options.key }) : null,
   );
+  return node;
+}
+
+/**
+ * Say whether a button can be pressed. It keeps the focus: one that is `disabled` would drop it on the document.
+ * @param {HTMLButtonElement} node
+ * @param {boolean} can
+ */
+export function enable(node, can) {
+  node.setAttribute("aria-disabled", String(!can));
 }
 
 /**

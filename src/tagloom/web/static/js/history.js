@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { redo, undo } from "./decide.js";
-import { button, h } from "./dom.js";
+import { button, enable, h } from "./dom.js";
 import { moment, plural } from "./format.js";
 import { firstPaint } from "./photo-list.js";
 import { store } from "./state.js";
@@ -56,8 +56,8 @@ export class HistoryPage {
   async #load() {
     try {
       const { batches, can_undo: canUndo, can_redo: canRedo } = await get(`/api/history?limit=${this.#limit}`);
-      this.undo.disabled = !canUndo;
-      this.redo.disabled = !canRedo;
+      enable(this.undo, canUndo);
+      enable(this.redo, canRedo);
       this.more.hidden = batches.length < this.#limit || this.#limit >= MOST;
       this.list.replaceChildren(...batches.map(line));
       if (!batches.length) this.list.append(h("li", { class: "empty", text: "Nothing has been decided yet." }));

@@ -8,7 +8,7 @@ import { count, plural } from "./format.js";
 import { outbox } from "./outbox.js";
 import { firstPaint } from "./photo-list.js";
 import { aboutPhoto, historyOf, rejectedChips, suggestionRow, tagRow } from "./photo-tags.js";
-import { go } from "./router.js";
+import { close, go } from "./router.js";
 import { largeUrl, store } from "./state.js";
 import { TagBox } from "./tags.js";
 import { complain, toast } from "./toast.js";
@@ -326,7 +326,7 @@ export class PhotoPage {
       nextOpen: () => this.#nextOpen(),
       back: () => {
         store.lastPhoto = this.id;
-        go(store.order?.path ?? "/");
+        close(store.order?.path ?? "/");
       },
     };
   }

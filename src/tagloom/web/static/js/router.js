@@ -9,7 +9,12 @@ const ROUTES = [
   [/^\/write$/, "write"],
 ];
 
+/** Of an entry of the browser's history: the one before it is a page of this program, too. */
+const INSIDE = { isInside: true };
+
 let listener = () => {};
+/** Until the browser has gone back. @type {Promise<void> | null} */
+let goingBack = null;
 
 /** @typedef {{page: string, id: number | null, query: Record<string, string>}} Place */
 
@@ -29,10 +34,28 @@ export function place() {
  * @param {{query?: Record<string, any>, replace?: boolean}} [options]
  */
 export function go(path, options = {}) {
+  if (goingBack) return goingBack.then(() => go(path, options));
   const address = path + hash(options.query ?? {});
-  if (options.replace) history.replaceState(null, "", address);
-  else history.pushState(null, "", address);
+  if (options.replace) history.replaceState(history.state, "", address);
+  else history.pushState(INSIDE, "", address);
   listener(place());
+}
+
+/**
+ * Close a page: back to the one that it was opened from, so that the browser's Back does not open it again.
+ * @param {string} path where to go if it was opened by its address
+ */
+export function close(path) {
+  if (goingBack) return;
+  if (!history.state?.isInside) return go(path, { replace: true });
+  goingBack = new Promise((resolve) => addEventListener("popstate", resolve, { once: true }));
+  goingBack.then(() => (goingBack = null));
+  history.back();
+}
+
+/** @returns {boolean} whether a page is being closed: keys are no longer meant for it */
+export function isClosing() {
+  return goingBack !== null;
 }
 
 /**
@@ -40,7 +63,7 @@ export function go(path, options = {}) {
  * @param {Record<string, any>} query
  */
 export function setQuery(query) {
-  history.replaceState(null, "", location.pathname + hash(query));
+  history.replaceState(history.state, "", location.pathname + hash(query));
 }
 
 function hash(query) {

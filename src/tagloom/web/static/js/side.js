@@ -9,7 +9,7 @@ const MOST = 150;
 
 /** Tags with most open suggestions first. The order is made once, so that names never move under the pointer. */
 export class TagSide {
-  #order = null;
+  #order = [];
   #current = null;
 
   constructor() {
@@ -34,7 +34,7 @@ export class TagSide {
 
   #draw() {
     const typed = this.input.value.trim();
-    const tags = typed ? matches(typed, store.tags.values()).map(({ tag }) => tag) : this.#sorted();
+    const tags = typed ? matches(typed, store.listed).map(({ tag }) => tag) : this.#sorted();
     const rows = tags.slice(0, MOST).map((tag) => this.#row(tag));
     if (tags.length > MOST)
       rows.push(
@@ -51,12 +51,13 @@ export class TagSide {
   }
 
   #sorted() {
-    const known = this.#order ?? [];
+    const known = this.#order.map((id) => store.tags.get(id)).filter((tag) => tag?.listed);
     const seen = new Set(known);
-    const fresh = [...store.tags.values()].filter((tag) => !seen.has(tag.id));
+    const fresh = store.listed.filter((tag) => !seen.has(tag));
     fresh.sort((a, b) => (b.n_suggested ?? 0) - (a.n_suggested ?? 0) || a.text.localeCompare(b.text));
-    this.#order = [...fresh.map((tag) => tag.id), ...known].filter((id) => store.tags.has(id));
-    return this.#order.map((id) => store.tags.get(id));
+    const sorted = [...fresh, ...known];
+    this.#order = sorted.map((tag) => tag.id);
+    return sorted;
   }
 
   #row(tag) {

@@ -6,6 +6,7 @@ import * as api from "./api.js";
 
 const MOST_CELLS = 20000;
 const CELLS_PER_REQUEST = 150;
+const NOT_FOUND = 404;
 
 /**
  * @typedef {{id: number, name: string, width: number, height: number, thumb: string, yes: number[], no: number[],
@@ -74,6 +75,11 @@ class Store extends EventTarget {
     this.#reload = setTimeout(() => this.loadProject().catch(() => {}), 900);
   }
 
+  /** The tags to list and to complete: those of which nothing stands any more only have a name. @returns {any[]} */
+  get listed() {
+    return [...this.tags.values()].filter((tag) => tag.listed);
+  }
+
   tagText(id) {
     return this.tags.get(id)?.text ?? `tag ${id}`;
   }
@@ -104,7 +110,7 @@ class Store extends EventTarget {
       this.#put(answer.cells, answer.version);
     } catch (error) {
       for (const id of ids) this.#stale.add(id);
-      if (error instanceof api.ApiError && ids.length > 1) return this.#fetchHalves(ids);
+      if (error.status === NOT_FOUND && ids.length > 1) return this.#fetchHalves(ids);
     } finally {
       for (const id of ids) this.#asked.delete(id);
     }

@@ -4,7 +4,7 @@ import { ensureTag } from "./decide.js";
 import { h } from "./dom.js";
 import { count } from "./format.js";
 import { store } from "./state.js";
-import { complain } from "./toast.js";
+import { complain, speak } from "./toast.js";
 
 const MOST = 12;
 let serial = 0;
@@ -51,11 +51,13 @@ function rankOf(text, wanted) {
 
 /**
  * A combobox; `pick` is called with the id of the chosen tag. Where tags can be made, Enter takes what was typed: a tag
- * that is only like it has to be chosen.
+ * that is only like it has to be chosen. Tab completes what was typed, and goes on where there is nothing to complete.
  */
 export class TagBox {
   #options = [];
   #active = 0;
+  /** Whether the arrows have chosen what is active. */
+  #isChosen = false;
 
   /**
    * @param {{label: string, pick: (tag: number) => void, create?: boolean, up?: boolean, flow?: boolean, testid?:
@@ -67,7 +69,15 @@ export class TagBox {
     this.id = `tags-${(serial += 1)}`;
     this.input = this.#makeInput();
     const look = `combo-list ${options.flow ? "flow" : ""}`;
-    this.list = h("div", { id: this.id, role: "listbox", class: look, "aria-label": options.label, hidden: true });
+    this.list = h("div", {
+      id: this.id,
+      role: "listbox",
+      class: look,
+      "aria-label": options.label,
+      // Browsers let Tab stop at what scrolls; the list is gone by then, and the focus with it.
+      tabindex: "-1",
+      hidden: true,
+    });
     this.list.addEventListener("pointerdown", (event) => event.preventDefault());
     this.list.addEventListener("click", (event) => {
       const node = event.target.closest("[role=option]");
@@ -93,7 +103,11 @@ export class TagBox {
       "data-testid": testid ?? "tag-input",
       on: {
         input: () => this.#open(),
-        focus: () => quiet || this.#open(),
+        focus: () => {
+          // What was left here is replaced by what is typed now, and not continued.
+          this.input.select();
+          if (!quiet) this.#open();
+        },
         blur: () => this.#close(),
         keydown: (event) => this.#key(event),
       },
@@ -102,12 +116,13 @@ export class TagBox {
 
   #open() {
     const typed = this.input.value.trim();
-    const found = matches(typed, store.tags.values()).slice(0, MOST);
+    const found = matches(typed, store.listed).slice(0, MOST);
     const isKnown = found[0]?.rank < 0;
     const isSame = found.some(({ tag, alias }) => spelled(alias ?? tag.text) === spelled(typed));
     const made = this.options.create && typed && !isSame ? [{ make: typed }] : [];
     this.#options = isKnown ? [...found, ...made] : [...made, ...found];
     this.#active = this.options.create && !typed ? -1 : 0;
+    this.#isChosen = false;
     this.list.replaceChildren(...this.#options.map((option, at) => this.#option(option, at, typed)));
     this.list.hidden = this.#options.length === 0;
     this.#point();
@@ -143,18 +158,32 @@ export class TagBox {
     this.#point();
   }
 
+  /** Put the tag that was chosen, or the first one like what was typed, into the box. @returns {boolean} */
+  #complete() {
+    const typed = this.input.value.trim();
+    const option = this.#isChosen ? this.#options[this.#active] : typed && this.#options.find(({ tag }) => tag);
+    const text = option?.tag?.text;
+    if (this.list.hidden || text === undefined || text === typed) return false;
+    this.input.value = text;
+    this.#open();
+    speak(text);
+    return true;
+  }
+
   #key(event) {
+    if (event.isComposing) return;
     const n = this.#options.length;
     const next = { ArrowDown: this.#active + 1, ArrowUp: this.#active < 1 ? n - 1 : this.#active - 1 }[event.key];
     if (next !== undefined) {
       if (this.list.hidden) this.#open();
       else this.#active = next % n;
+      this.#isChosen = true;
       this.#point();
     } else if (event.key === "Enter" && !this.list.hidden) this.#pick(this.#active);
     else if (event.key === "Escape" && !this.list.hidden && this.input.value) {
       this.input.value = "";
       this.#close();
-    } else return;
+    } else if (event.key !== "Tab" || hasModifier(event) || !this.#complete()) return;
     event.preventDefault();
     event.stopPropagation();
   }
@@ -171,6 +200,10 @@ export class TagBox {
       complain(error);
     }
   }
+}
+
+function hasModifier({ altKey, ctrlKey, metaKey, shiftKey }) {
+  return altKey || ctrlKey || metaKey || shiftKey;
 }
 
 function highlighted(text, typed) {

@@ -1,7 +1,7 @@
 /** A new tag from a handful of examples: name it, mark five photos, look at what the model makes of it. */
 
 import { decide, markPaint } from "./decide.js";
-import { button, h } from "./dom.js";
+import { button, enable, h } from "./dom.js";
 import { plural } from "./format.js";
 import { firstPaint, PhotoList } from "./photo-list.js";
 import { go, setQuery } from "./router.js";
@@ -115,7 +115,7 @@ export class TeachExamples {
     const n = Math.max(this.#examples.size, store.tags.get(this.#tag)?.n_yes ?? 0);
     [...this.dots.children].forEach((dot, at) => dot.classList.toggle("on", at < n));
     this.count.textContent = n < ENOUGH ? `${plural(ENOUGH - n, "more example")}` : plural(n, "example");
-    this.see.disabled = n < 1;
+    enable(this.see, n >= 1);
   }
 
   async #learned({ tags }) {
@@ -136,7 +136,7 @@ export class TeachExamples {
       ...this.list.actions,
       accept: () => this.#mark(1),
       reject: () => this.#mark(0),
-      back: () => (this.list.grid.selection.size ? this.list.grid.clearSelection() : go("/teach")),
+      back: () => (this.list.grid.selection.size ? this.list.grid.clearSelection() : go("/teach", { replace: true })),
     };
   }
 }

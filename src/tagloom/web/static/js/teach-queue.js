@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { decide, markPaint } from "./decide.js";
-import { button, h } from "./dom.js";
+import { button, enable, h } from "./dom.js";
 import { plural, strength } from "./format.js";
 import { firstPaint } from "./photo-list.js";
 import { go } from "./router.js";
@@ -113,7 +113,7 @@ export class TeachQueue {
   }
 
   #ask(best) {
-    this.yes.disabled = this.no.disabled = !best;
+    for (const node of [this.yes, this.no]) enable(node, Boolean(best));
     if (!best) return this.question.replaceChildren("Which tags belong to this photo?");
     const [tag, p] = best;
     this.question.replaceChildren(

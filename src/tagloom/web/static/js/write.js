@@ -1,7 +1,7 @@
 /** Writing keywords beside the photos: first what would change in each file, then the writing itself. */
 
 import { get, post } from "./api.js";
-import { button, h } from "./dom.js";
+import { button, enable, h } from "./dom.js";
 import { openExport } from "./export.js";
 import { count, plural } from "./format.js";
 import { firstPaint } from "./photo-list.js";
@@ -59,7 +59,7 @@ export class WritePage {
 
   async enter() {
     this.summary.textContent = "Looking at what would change…";
-    this.write.disabled = true;
+    enable(this.write, false);
     await this.#load();
     firstPaint();
   }
@@ -80,7 +80,7 @@ export class WritePage {
       this.#draw();
     } catch (error) {
       if (turn !== this.#turn) return;
-      this.write.disabled = true;
+      enable(this.write, false);
       this.summary.textContent = "What would change is not known.";
       complain(error);
     }
@@ -91,7 +91,7 @@ export class WritePage {
     const listed = files.filter((file) => file.adds.length || file.removes.length || file.conflict);
     // Of a cut plan the rest is not known here: there may be something to write even if the first files are done.
     const canWrite = store.project.can_write !== false && (listed.length > 0 || cut);
-    this.write.disabled = !canWrite;
+    enable(this.write, canWrite);
     this.write.lastChild.textContent = cut
       ? "Write all files"
       : canWrite
@@ -107,12 +107,12 @@ export class WritePage {
   }
 
   async #start() {
-    this.write.disabled = true;
+    enable(this.write, false);
     try {
       await post("/api/jobs", { kind: "write" });
       this.summary.textContent = "Writing…";
     } catch (error) {
-      this.write.disabled = false;
+      enable(this.write, true);
       complain(error);
     }
   }

@@ -1,0 +1,162 @@
+"""The tags that are listed and completed: those in use; and Tab, which completes what was typed."""
+
+import shutil
+
+import pytest
+from playwright.sync_api import expect
+
+from tagloom.workflow.project import Project
+from tests.web.browsing import CELL, active, cursor_on, press, ready, serving, shown, until
+from tests.web.conftest import FLAGS
+
+pytestmark = pytest.mark.medium
+
+BOX = "[data-testid=tag-input]"
+OPTION = "[data-testid=tag-option]"
+PICTURE = "[data-testid=photo-view] img.large.ready"
+
+
+@pytest.fixture
+def photos(album, tmp_path):
+    return shutil.copytree(album, tmp_path / "photos")
+
+
+@pytest.fixture
+def server(photos):
+    with serving(photos, flags=FLAGS) as server:
+        yield server
+
+
+@pytest.fixture
+def store(photos, server):
+    with Project.open(photos, flags=FLAGS) as project:
+        yield project.store
+
+
+def _offered(page, typed):
+    """Type into the box of the dialog for a tag; return the tags that are offered, and leave it."""
+    press(page, "t")
+    page.wait_for_selector(f"dialog {BOX}:focus")
+    page.keyboard.type(typed)
+    page.wait_for_selector(f"dialog {OPTION} :text('{typed}')")
+    found = page.locator(f"dialog {OPTION}").all_inner_texts()
+    press(page, "Escape", "Escape")
+    until(page, lambda: page.locator("dialog").count() == 0, "the box is gone")
+    return found
+
+
+def _has(store, text, n):
+    return lambda: [tag.n_yes for tag in store.tags.all() if tag.text == text] == [n]
+
+
+def test_a_tag_of_which_nothing_stands_is_not_offered_and_keeps_its_name(visit, server, store):
+    page, other = visit.open(), visit.open()
+    cursor_on(page, shown(page)[0])
+    press(page, "t")
+    page.wait_for_selector(f"dialog {BOX}:focus")
+    page.keyboard.type("zzyx")
+    press(page, "Enter")
+    link = ".side-list a:has-text('zzyx')"
+    for tab in (page, other):
+        expect(tab.locator(link)).to_have_count(1)
+    cursor_on(page, shown(page)[0])
+    press(page, "u")
+    until(page, _has(store, "zzyx", 0), "it is undone")
+    for tab in (page, other):
+        expect(tab.locator(link)).to_have_count(0)
+    assert _offered(page, "zzy") == ["New tag “zzy”"]
+    number = store.tags.numbers(["zzyx"])[0]
+    other.goto(f"{server.base}/tag/{number}")
+    ready(other)
+    expect(other.locator("[data-testid=lens] h1")).to_have_text("zzyx")
+    press(page, "U")
+    until(page, _has(store, "zzyx", 1), "it is done again")
+    for tab in (page, other):
+        expect(tab.locator(link)).to_have_count(1)
+    assert "zzyx" in _offered(page, "zzy")[1]
+    press(page, "u")
+    until(page, _has(store, "zzyx", 0), "it is undone again")
+    expect(page.locator(link)).to_have_count(0)
+    press(page, "t")
+    page.wait_for_selector(f"dialog {BOX}:focus")
+    page.keyboard.type("zzyx")
+    press(page, "Enter")
+    until(page, _has(store, "zzyx", 1), "the tag of that name is used again")
+    expect(page.locator(link)).to_have_count(1)
+
+
+def test_the_examples_of_a_new_tag_outlive_a_reload_before_the_first(visit, store):
+    page = visit.open("/teach#mode=new")
+    page.wait_for_selector("[data-testid=new-tag-name]:focus")
+    page.keyboard.type("not yet used")
+    page.wait_for_selector(OPTION)
+    press(page, "Enter")
+    page.wait_for_selector(f"{CELL}:focus")
+    page.reload()
+    ready(page)
+    expect(page.locator("h2:visible", has_text="not yet used")).to_be_visible()
+    active(page)
+    press(page, "a")
+    until(page, _has(store, "not yet used", 1), "the example is stored")
+
+
+def test_tab_completes_what_was_typed(visit, store):
+    photo = int(store.photos.table().ids[-1])
+    page = visit.open(f"/photo/{photo}")
+    page.wait_for_selector(PICTURE)
+    box = page.locator(BOX)
+    for typed, whole in (("flow", "flower"), ("bloss", "flower"), ("FLOWER", "flower"), ("lower", "flower")):
+        press(page, "t")
+        page.keyboard.type(typed)
+        page.wait_for_selector(OPTION)
+        press(page, "Tab")
+        expect(box).to_have_value(whole)
+        expect(box).to_be_focused()
+        active_option = page.locator(f"#{box.get_attribute('aria-activedescendant')}")
+        expect(active_option).to_contain_text(whole)
+        expect(active_option).to_have_attribute("aria-selected", "true")
+        press(page, "Escape", "Escape")
+        expect(box).to_have_value("")
+    press(page, "t")
+    page.keyboard.type("flow")
+    press(page, "Tab", "Enter")
+    flower = store.tags.numbers(["flower"])[0]
+    until(page, lambda: 1 in store.decisions.current(photo_ids=[photo], tag_ids=[flower]).states, "it has the tag")
+    assert store.tags.numbers(["flow"]) == [0]
+
+
+def test_tab_takes_what_the_arrows_chose(visit):
+    page = visit.open("/photo/7")
+    page.wait_for_selector(PICTURE)
+    press(page, "t", "ArrowDown", "ArrowDown")
+    chosen = page.locator(f"{OPTION}[aria-selected=true] span").first.inner_text()
+    press(page, "Tab")
+    expect(page.locator(BOX)).to_have_value(chosen)
+
+
+@pytest.mark.parametrize(
+    ("typed", "key"), [("", "Tab"), ("flower", "Tab"), ("like no tag", "Tab"), ("flow", "Shift+Tab")]
+)
+def test_tab_goes_on_where_there_is_nothing_to_complete(visit, typed, key):
+    page = visit.open("/photo/7")
+    page.wait_for_selector(PICTURE)
+    press(page, "t")
+    page.keyboard.type(typed)
+    page.wait_for_selector(OPTION)
+    press(page, key)
+    expect(page.locator(BOX)).to_have_value(typed)
+    expect(page.locator(BOX)).not_to_be_focused()
+    press(page, "t")
+    page.keyboard.type("sky")
+    expect(page.locator(BOX)).to_have_value("sky")  # what was left is not continued
+
+
+def test_tab_passes_by_a_list_that_scrolls(visit):
+    page = visit.open()
+    page.locator("[data-testid=filter-tag]").focus()
+    page.wait_for_selector(OPTION)
+    assert page.locator("[role=listbox]:visible").evaluate("(list) => list.scrollHeight > list.clientHeight")
+    press(page, "Tab")
+    expect(page.get_by_role("checkbox", name="Stacks")).to_be_focused()
+    press(page, "Shift+Tab")
+    expect(page.locator("[data-testid=filter-tag]")).to_be_focused()
