@@ -50,3 +50,10 @@ def test_errors(tagloom, project, tmp_path):
         assert (done.code, done.out) == (1, "")
         assert done.err.count("\n") == 1
     assert not (tmp_path / "x").exists()
+
+
+def test_standard_output_is_no_target(tagloom, project, tmp_path):
+    done = tagloom("export", "-", "--format", "csv")
+    assert done.code == 2
+    assert "not to standard output" in done.err
+    assert not (project / "-").exists()

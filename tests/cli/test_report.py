@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 
@@ -44,3 +47,20 @@ def test_photos_and_the_project_are_left_alone(tagloom, project, name):
 @pytest.mark.parametrize("wrong", [["extra"], ["--out"]])
 def test_wrong_usage(tagloom, project, wrong):
     assert tagloom("report", *wrong).code == 2
+
+
+LIGHT_START = """
+import sys
+from tagloom.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit as end:
+    assert not end.code
+heavy = {"sklearn", "scipy.stats", "pandas", "onnxruntime"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+@pytest.mark.parametrize("command", [("report",), ("next", "--strategy", "random"), ("doctor",), ("suggest",)])
+def test_scikit_learn_is_loaded_by_what_learns_alone(project, command):
+    subprocess.run([sys.executable, "-c", LIGHT_START, *command], check=True, cwd=project, stdout=subprocess.DEVNULL)

@@ -47,3 +47,10 @@ def test_a_project_is_found_from_below_and_missed_elsewhere(tagloom, project, tm
 
 def test_it_imports_nothing_heavy(project):
     subprocess.run([sys.executable, "-c", SCRIPT], check=True, cwd=project, stdout=subprocess.DEVNULL)
+
+
+def test_one_photo_is_one(tagloom, photos, monkeypatch):
+    monkeypatch.chdir(photos)
+    for command in (["init", "."], ["scan", "-q"], ["label", "scene_00000.jpg", "--add", "sea"]):
+        assert tagloom(*command).code == 0
+    assert "1 photo has tags: learn from them." in tagloom("status").out

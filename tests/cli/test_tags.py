@@ -63,3 +63,15 @@ def test_a_tag_without_photos_stays_if_anything_else_is_said_of_it(tagloom, proj
     listed = {tag["text"] for tag in tagloom("tags", "--json").json["tags"]}
     assert {"other", "above"} <= listed
     assert "bare" not in listed
+
+
+def test_a_very_long_keyword_does_not_fill_the_table(tagloom, project):
+    long, also = "word " * 300, "name " * 300
+    tagloom("label", "scene_00000.jpg", "--add", long)
+    tagloom("tags", "alias", also, long)
+    tagloom("tags", "alias", f"{also} 2", long)
+    shown = tagloom("tags").out
+    assert max(map(len, shown.splitlines())) <= 200  # the terminal
+    assert len(shown.splitlines()) < len(tagloom("tags", "--json").json["tags"]) + 12
+    assert (shown.count("word"), shown.count("name")) == (16, 17)  # 80 characters each, and the title of the column
+    assert tagloom("tags", "-v").out.count("word") == 300

@@ -35,3 +35,14 @@ def test_nothing_to_undo(tagloom, photos):
     done = tagloom("undo", "--project", photos)
     assert (done.code, done.out) == (0, "there is nothing to take back\n")
     assert tagloom("undo", "--project", photos, "--json").json["batch"] is None
+
+
+def test_what_is_in_force_or_undone_already_is_said_of_an_action(tagloom, project):
+    number = tagloom("label", "scene_00000.jpg", "--add", "x", "--json").json["batch"]["id"]
+    done = tagloom("redo", number)
+    assert done.code == 1
+    assert f"action {number} (" in done.err
+    assert "is in force" in done.err
+    tagloom("undo", number)
+    assert f"action {number} (" in (again := tagloom("undo", number).err)
+    assert "undone already" in again

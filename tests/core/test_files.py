@@ -7,7 +7,14 @@ import textwrap
 import pytest
 
 from tagloom.core import files, system
-from tagloom.core.files import TEMPORARY_MARK, atomic_write, sweep_temporary_files, write_bytes, write_text
+from tagloom.core.files import (
+    TEMPORARY_MARK,
+    atomic_write,
+    before_replacing,
+    sweep_temporary_files,
+    write_bytes,
+    write_text,
+)
 from tagloom.exceptions import TagloomError, WriteError
 
 
@@ -90,3 +97,27 @@ def test_the_advice_is_that_of_the_error(tmp_path, place, advice):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(WriteError, match=advice):
         write_bytes(tmp_path / place, b"data")
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("deep/real")
+    write_bytes(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "deep" / "real").read_bytes() == b"new"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["deep", "link", "real"]
+
+
+def test_a_watcher_sees_the_whole_content_before_it_is_in_place(tmp_path):
+    seen = []
+
+    def watch(target, content):
+        seen.append((target, content.read_bytes(), target.exists()))
+
+    with before_replacing(watch):
+        write_bytes(tmp_path / "a", b"one")
+        with pytest.raises(ZeroDivisionError), atomic_write(tmp_path / "b"):
+            raise ZeroDivisionError
+    write_bytes(tmp_path / "c", b"not watched")
+    assert seen == [(tmp_path / "a", b"one", False)]

@@ -21,7 +21,7 @@ from tagloom.metadata.file_changes import FileChanges
 from tagloom.metadata.iptc import read_iptc
 from tagloom.metadata.photo_keywords import read_photo_keywords
 from tagloom.metadata.sidecars import KeywordChange
-from tagloom.metadata.xmp_read import read_xmp
+from tagloom.metadata.xmp_read import Stated, read_xmp
 
 SIDECARS = Path(__file__).parent / "sidecars"
 SEA, CAT = Keyword.flat("sea"), Keyword(("Animals", "Cat"))
@@ -246,6 +246,24 @@ def test_what_darktable_wrote_for_itself_stays_where_it_is(exiftool, changes, tm
     assert b"darktable|changed" not in blocks.xmp
     assert {each.name for each in read_iptc(blocks.iptc)} >= {"darktable|changed", "nef", "lake", "sea"}
     assert not {"format", "changed"} & {each.name for each in read_iptc(blocks.iptc)}
+
+
+@pytest.mark.medium
+def test_what_was_brought_goes_out_of_both_blocks_and_what_others_wrote_stays(exiftool, changes, tmp_path):
+    photo = tmp_path / "a.jpg"
+    photo.write_bytes(jpeg_with_iptc(b"Cat", b"lake"))
+    written = embed_one(changes, photo, exiftool, add=(CAT, SEA, Keyword.flat("lake")))
+    assert (sorted(written.plan.own.flat), written.plan.own.paths) == (["Animals", "sea"], {CAT, SEA})
+    assert Stated.from_text(written.entry.note) == written.plan.own
+    later = embed_one(changes, photo, exiftool, add=(Keyword.flat("ocean"),), own=written.plan.own)
+    assert later.problem == ""
+    blocks = read_blocks(os.fsencode(photo))
+    assert [each.text for each in read_iptc(blocks.iptc)] == ["Cat", "lake", "ocean"]
+    assert [each.text for each in read_xmp(blocks.xmp)] == ["Cat", "lake", "ocean"]
+    assert later.plan.own == Stated(frozenset({"ocean"}), frozenset({Keyword.flat("ocean")}))
+    changes.undo(later.entry)
+    changes.undo(written.entry)
+    assert photo.read_bytes() == jpeg_with_iptc(b"Cat", b"lake")
 
 
 @pytest.mark.medium

@@ -11,7 +11,7 @@ from tagloom.core.keywords import Keyword
 from tagloom.exceptions import InvalidInputError, MetadataError
 from tagloom.metadata.sidecar_plan import describe, plan_sidecar
 from tagloom.metadata.xmp_fields import FIELDS, absorb
-from tagloom.metadata.xmp_read import read_xmp
+from tagloom.metadata.xmp_read import Stated, read_xmp
 from tagloom.metadata.xmp_tree import parse_xmp
 from tests.metadata.damage import damaged
 
@@ -365,3 +365,39 @@ def test_a_removed_keyword_does_not_stay_as_a_flat_text():
     assert plan.removed == (HERON,)
     assert HERON not in read_xmp(plan.after)
     assert fields(plan.after)["subject"] == ["lake"]
+
+
+few_keywords = st.lists(st.sampled_from("ABC"), min_size=1, max_size=3).map(lambda path: Keyword(tuple(path)))
+
+
+@settings(deadline=None, max_examples=150)
+@given(*(st.lists(few_keywords, min_size=1, max_size=3) for _ in range(3)))
+def test_what_was_brought_goes_and_leaves_the_rest_as_if_it_had_never_been(theirs, first, second):
+    foreign = plan_sidecar(None, add=theirs).after
+    written = plan_sidecar(foreign, add=first)
+    later = plan_sidecar(written.after, add=second, own=written.own)
+    alone = plan_sidecar(foreign, add=second)
+    assert later.own == alone.own
+    assert read_xmp(later.after) == read_xmp(alone.after) == absorb([*theirs, *second])
+    assert sorted(fields(later.after)["subject"]) == sorted(fields(alone.after)["subject"])
+    back = plan_sidecar(later.after, own=later.own).after
+    assert read_xmp(back) == absorb(theirs)
+    assert sorted(fields(back)["subject"]) == sorted({level for keyword in theirs for level in keyword.path})
+
+
+def test_levels_that_others_wrote_stay():
+    theirs = plan_sidecar(None, add=[Keyword.flat("heron"), ALPS]).after
+    written = plan_sidecar(theirs, add=[HERON, ALPS])
+    assert (sorted(written.own.flat), written.own.paths) == (["Animals"], {HERON})
+    later = plan_sidecar(written.after, add=[SEA], own=written.own)
+    assert fields(later.after)["subject"] == ["Alps", "Places", "heron", "sea"]
+    assert read_xmp(later.after) == (ALPS, Keyword.flat("heron"), SEA)
+    # Another program has made a keyword of its own out of the name of a level since.
+    lone = wrapped(PLAIN % "<dc:subject><rdf:Bag><rdf:li>Animals</rdf:li></rdf:Bag></dc:subject>")
+    assert not plan_sidecar(lone, own=Stated(frozenset({"heron"}), frozenset({HERON}))).changes
+
+
+def test_what_was_brought_is_kept_as_text():
+    own = plan_sidecar(None, add=[HERON, Keyword.flat("a|b"), Keyword.flat("日本")]).own
+    assert Stated.from_text(own.to_text()) == own
+    assert (Stated().to_text(), Stated.from_text("")) == ("", Stated())

@@ -2,6 +2,8 @@ import random
 
 import pytest
 
+from tagloom.store.writes import Intent
+
 
 def _states(store):
     now = store.decisions.current()
@@ -52,6 +54,52 @@ def test_an_undo_counts_if_something_stands_again(store):
     assert store.decisions.actions_since(moment) == 1
     moment = store.decisions.latest()
     store.decisions.undo(1)
+    assert store.decisions.actions_since(moment) == 0
+
+
+def test_what_is_taken_back_counts_if_it_was_written(store):
+    """Only what tagloom wrote itself is taken out of a file when nothing is said of it any more."""
+    store.decisions.decide([1, 2], [1, 1], [1, 1])
+    (number,) = store.writes.intend(store.writes.begin(), [Intent(b"/1.xmp", None, "0" * 64, 1, '{"paths": ["a"]}')])
+    moment = store.decisions.latest()
+    store.decisions.undo(1)
+    assert store.decisions.actions_since(moment) == 0
+    store.writes.done([number])
+    assert store.decisions.actions_since(moment) == 1
+    store.decisions.redo(1)
+    assert store.decisions.actions_since(moment) == 0
+
+
+def test_noes_and_other_names_change_no_keyword(store):
+    moment = store.decisions.latest()
+    store.decisions.decide([1, 2], [1, 1], [0, 0])
+    store.decisions.decide([3], [2], [1])
+    store.decisions.decide([3], [2], [0])
+    store.tags.alias("another name", 1)
+    assert store.decisions.actions_since(moment) == 0
+    store.decisions.decide([1], [1], [1])
+    assert store.decisions.actions_since(moment) == 2  # the no and the yes of one pair
+    moment = store.decisions.latest()
+    store.decisions.decide([1], [1], [0])
+    assert store.decisions.actions_since(moment) == 1
+
+
+def test_a_rename_counts_if_a_photo_has_the_tag_and_it_is_not_renamed_back(store):
+    store.tags.rename(2, "nobody's")
+    assert store.decisions.actions_since(0) == 0
+    store.decisions.decide([1], [1], [1])
+    moment = store.decisions.latest()
+    (old,) = store.tags.texts([1])
+    first = store.tags.rename(1, "new")
+    assert store.decisions.actions_since(moment) == 1
+    second = store.tags.rename(1, old)
+    assert store.decisions.actions_since(moment) == 0
+    store.decisions.undo(second)
+    assert store.decisions.actions_since(moment) == 1
+    moment = store.decisions.latest()
+    store.decisions.undo(first)
+    assert store.decisions.actions_since(moment) == 1
+    store.decisions.redo(first)
     assert store.decisions.actions_since(moment) == 0
 
 

@@ -22,6 +22,7 @@ def test_names_are_one_spelling(store):
 
 
 def test_rename_keeps_the_old_name_as_an_alias(store):
+    store.decisions.decide(1, 2, 0)
     store.tags.rename(1, "cat")
     assert _texts(store) == {"b": (), "c": (), "cat": ("a",), "d": ()}
     assert store.tags.add(["a", "cat"]).tolist() == [1, 1]
@@ -35,6 +36,22 @@ def test_rename_keeps_the_old_name_as_an_alias(store):
     assert _texts(store) == {"a": (), "b": (), "c": (), "d": ()}
     store.decisions.redo()
     assert _texts(store)["cat"] == ("a",)
+    assert store.check() == []
+
+
+def test_a_name_of_which_nothing_stands_can_be_taken(store):
+    mistyped = store.decisions.decide(1, 2, 1)
+    store.decisions.decide(3, 1, 1)
+    with pytest.raises(InvalidInputError, match="merge the two instead"):
+        store.tags.rename(1, "b")
+    store.decisions.undo(mistyped)
+    store.tags.rename(1, "b")
+    assert _texts(store) == {"b": ("a",), "c": (), "d": ()}
+    said = store.decisions.current()
+    assert (said.photo_ids.tolist(), said.tag_ids.tolist(), said.states.tolist()) == ([3], [2], [1])
+    store.decisions.undo()
+    assert _texts(store) == {"a": (), "b": (), "c": (), "d": ()}
+    assert store.decisions.current().tag_ids.tolist() == [1]
     assert store.check() == []
 
 

@@ -27,7 +27,7 @@ def test_everything_can_be_put_back(store, tmp_path):
     assert [entry.state for entry in store.writes.entries(batch=batch)] == ["done"] * 3
     assert [path.name for path in (store.folder / "written").iterdir()] == [content_digest(BIG)]
     assert store.decisions.undoable().kind == "write"
-    with pytest.raises(InvalidInputError, match="3 files of batch 1 are not put back"):
+    with pytest.raises(InvalidInputError, match="3 files of action 1 are not put back"):
         store.decisions.undo()
     store.writes.undone(ids)
     assert store.decisions.undo().id == batch
@@ -40,9 +40,11 @@ def test_everything_can_be_put_back(store, tmp_path):
 
 def test_what_a_kill_leaves_is_listed(store):
     batch = store.writes.begin()
-    (number,) = store.writes.intend(batch, [Intent(b"/a/\xff.xmp", b"old", content_digest(b"new"), photo=3)])
+    (number,) = store.writes.intend(
+        batch, [Intent(b"/a/\xff.xmp", b"old", content_digest(b"new"), photo=3, note="ours")]
+    )
     (entry,) = store.writes.pending()
-    assert (entry.id, entry.path, entry.photo) == (number, b"/a/\xff.xmp", 3)
+    assert (entry.id, entry.path, entry.photo, entry.note) == (number, b"/a/\xff.xmp", 3, "ours")
     assert (entry.before, entry.after) == (content_digest(b"old"), content_digest(b"new"))
     assert [finding.kind for finding in store.check()] == ["write"]
     store.writes.done([number])

@@ -314,3 +314,19 @@ def test_odd_keywords_come_back_into_another_project(project, photos, tmp_path, 
     assert set(told.stdout.decode().strip().split("@@")) == levels
     told = subprocess.run([exiv2, "-Pv", "-K", "Xmp.dc.subject", file], check=True, capture_output=True)
     assert all(level in told.stdout.decode() for level in levels)
+
+
+def test_a_renamed_tag_takes_its_keyword_along(project, photos, exiftool):
+    project.write(photos="00.jpg", embed=True)
+    project.write(photos="02.jpg")
+    before = _files(photos)
+    project.rename_tag("sea", "ocean")
+    names = ["00.jpg", "02.jpg"]
+    embedded = project.write(photos=names, embed=True)
+    assert [item.removed for item in embedded.files] == [(Keyword.flat("sea"),), ()]  # nothing was in the second one
+    assert "sea" not in [item.text for item in read_photo_keywords(os.fsencode(photos / "00.jpg")).keywords]
+    beside = project.write(photos="02.jpg")
+    assert [item.removed for item in beside.files] == [(Keyword.flat("sea"),)]
+    project.undo()
+    project.undo()
+    assert _files(photos) == before

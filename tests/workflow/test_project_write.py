@@ -1,5 +1,6 @@
 import hashlib
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -383,10 +384,11 @@ def _n_planned(project):
 
 
 def test_only_a_write_of_everything_ends_the_count_of_what_is_not_written(project, photos):
-    assert (project.status().n_unwritten, _n_planned(project)) == (4, 12)
+    # Of four actions two say what photos have not, which is in no file.
+    assert (project.status().n_unwritten, _n_planned(project)) == (2, 12)
     project.label(["04.jpg", "05.jpg"], add="umbrella")
     project.write(photos="04.jpg")
-    assert (project.status().n_unwritten, _n_planned(project)) == (5, 11)
+    assert (project.status().n_unwritten, _n_planned(project)) == (3, 11)
     project.write()
     assert (project.status().n_unwritten, _n_planned(project)) == (0, 0)
     # A write of all that was decided since is one of everything.
@@ -429,7 +431,7 @@ def test_a_write_that_fails_everywhere_is_no_action(project, photos, monkeypatch
         patch.setattr(os, "link", refused)
         result = project.write()
     assert (result.counts, result.batch) == ({"failed": 12}, None)
-    assert (project.status().n_unwritten, _n_planned(project)) == (4, 12)
+    assert (project.status().n_unwritten, _n_planned(project)) == (2, 12)
     assert project.store.decisions.undoable().id == before
     # Some written, some not: what was written can be taken back, and what was not is still to be written.
     real = os.path.lexists
@@ -437,7 +439,7 @@ def test_a_write_that_fails_everywhere_is_no_action(project, photos, monkeypatch
         patch.setattr(os.path, "lexists", lambda path: not os.fsencode(path).endswith(b"05.jpg") and real(path))
         some = project.write()
     assert some.counts == {"written": 11, "failed": 1}
-    assert (project.status().n_unwritten, _n_planned(project)) == (4, 1)
+    assert (project.status().n_unwritten, _n_planned(project)) == (2, 1)
     assert project.undo().n_files == 11
 
 
@@ -519,3 +521,113 @@ def test_what_was_put_back_after_an_import_is_not_another_programs(project, phot
     (photos / "01.jpg.xmp").write_bytes(changed)
     project.label("01.jpg", add="more")
     assert project.write().counts["merged"] == 1
+
+
+def test_a_renamed_tag_takes_the_keyword_along_that_tagloom_wrote(project, photos):
+    theirs = plan_sidecar(FOREIGN, add=[Keyword.flat("red"), Keyword.flat("mine")]).after
+    (photos / "03.jpg.xmp").write_bytes(theirs)
+    project.write()
+    assert (photos / "03.jpg.xmp").read_bytes() == theirs  # it had the keyword
+    # Another program has been at one of the sidecars since.
+    changed = plan_sidecar((photos / "05.jpg.xmp").read_bytes(), add=[Keyword.flat("theirs")]).after
+    (photos / "05.jpg.xmp").write_bytes(changed)
+    before = _files(photos)
+    project.rename_tag("red", "Colours|crimson")
+    plan = project.write(dry_run=True)
+    assert (plan.counts, plan.n_accepted, plan.n_removed) == ({"planned": 6, "unchanged": 6}, 6, 5)
+    assert _files(photos) == before
+    project.write()
+    assert _keywords(photos / "01.jpg") == ["Colours|crimson"]
+    assert b"red" not in (photos / "01.jpg.xmp").read_bytes()
+    assert sorted(_keywords(photos / "03.jpg")) == ["Colours|crimson", "mine", "red"]
+    assert sorted(_keywords(photos / "05.jpg")) == ["Colours|crimson", "theirs"]
+    assert _n_planned(project) == project.status().n_unwritten == 0
+    after = _files(photos)
+    project.undo()
+    assert _files(photos) == before
+    project.write()
+    assert _files(photos) == after
+    # The rename taken back, and the write not
+    project.undo(_latest(project, "tags"))
+    assert (project.status().n_unwritten, _n_planned(project)) == (1, 6)
+    project.write()
+    assert _keywords(photos / "01.jpg") == ["red"]
+    assert sorted(_keywords(photos / "03.jpg")) == ["mine", "red"]
+    assert b"crimson" not in (photos / "03.jpg.xmp").read_bytes()
+
+
+def _latest(project, kind):
+    return next(item.id for item in project.history() if item.kind == kind and not item.undone)
+
+
+def test_merged_tags_and_a_label_taken_back(project, photos):
+    (photos / "03.jpg.xmp").write_bytes(plan_sidecar(None, add=[Keyword.flat("red")]).after)
+    project.write()
+    before = _files(photos)
+    project.merge_tags("red", "blue")
+    project.write()
+    assert _keywords(photos / "01.jpg") == ["blue"]
+    assert sorted(_keywords(photos / "03.jpg")) == ["blue", "red"]
+    project.undo(_latest(project, "tags"))
+    assert (project.status().n_unwritten, _n_planned(project)) == (1, 6)
+    project.write()
+    assert [_keywords(photos / name) for name in ("00.jpg", "01.jpg", "03.jpg")] == [["blue"], ["red"], ["red"]]
+    label = project.label("01.jpg", add="umbrella").batch.id
+    project.write()
+    project.undo(label)
+    assert (project.status().n_unwritten, _n_planned(project)) == (1, 1)
+    project.write()
+    assert _keywords(photos / "01.jpg") == ["red"]
+    while _files(photos) != before:
+        assert project.undo().batch is not None
+
+
+def test_what_came_with_the_photo_is_not_taken_out_with_an_undone_import(project, photos):
+    (photos / "13.jpg.xmp").write_bytes(plan_sidecar(None, add=[Keyword.flat("mine")]).after)
+    project.import_from_photos()
+    project.write()
+    project.undo(_latest(project, "decide"))
+    assert (project.status().n_unwritten, _n_planned(project)) == (0, 0)
+
+
+def test_noes_are_not_waiting_to_be_written(project, photos):
+    project.write()
+    project.label("20.jpg", remove="red")
+    project.label("21.jpg", add="rain")
+    project.label("21.jpg", remove="rain")
+    assert (project.status().n_unwritten, _n_planned(project)) == (0, 0)
+
+
+def test_a_file_that_fails_for_a_suggestion_does_not_hold_up_the_count(project, photos):
+    (photos / "13.jpg.xmp").write_bytes(b"<x:xmpmeta>")
+    assert project.write(threshold=0.5).counts["failed"] == 1
+    assert project.status().n_unwritten == 0
+    project.label("13.jpg", add="red")
+    assert project.write().counts["failed"] == 1
+    assert project.status().n_unwritten == 1
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_status_agrees_with_a_dry_run_whatever_was_done(project, photos, seed):
+    rng = random.Random(seed)
+    names = ["01.jpg", "02.jpg", "13.jpg"]
+    project.write()
+    n_waiting = 0
+    for _ in range(40):
+        action = rng.choice(["label"] * 4 + ["undo", "redo", "rename", "merge", "write"])
+        tags = [tag.text for tag in project.tags()]
+        try:
+            if action == "label":
+                project.label(rng.choice(names), **{rng.choice(["add", "remove"]): rng.choice(["red", "x", "A|y"])})
+            elif action == "rename":
+                project.rename_tag(rng.choice(tags), rng.choice(["x", "A|y", "A|x", "red", "other"]))
+            elif action == "merge":
+                project.merge_tags(rng.choice(tags), rng.choice(tags))
+            else:
+                getattr(project, action)()
+        except InvalidInputError:
+            continue
+        is_waiting = _n_planned(project) > 0
+        n_waiting += is_waiting
+        assert (project.status().n_unwritten > 0) == is_waiting, action
+    assert n_waiting > 5

@@ -1,12 +1,16 @@
 """What may be written over: a project that is scanned once, and files of somebody else in every place."""
 
 import os
+import signal
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from tagloom.datasets import write_scenes
-from tagloom.exceptions import InvalidInputError, StoreError
+from tagloom.exceptions import InvalidInputError, LabelsFileError, StoreError
 from tagloom.metadata.formats import ExportReport, available_exporters, export_files, registry
 from tagloom.store import FolderCache
 from tagloom.store.project import ProjectStore
@@ -165,6 +169,114 @@ def test_the_record_moves_with_the_project_and_stays_small(project, photos, tmp_
             again.export(moved / "inside.csv")
 
 
+KILLED = """
+    import os, signal, sys
+    from tagloom.workflow import annotate as verb
+    from tagloom.workflow.project import Project
+    from tagloom.workflow.settings import Settings
+
+    moment, name, out, photos = sys.argv[1:]
+    replace = os.replace
+
+    def deadly(source, target, **options):
+        is_it = os.fspath(target).endswith(name)
+        if not is_it or moment == "after":
+            replace(source, target, **options)
+        if is_it:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    os.replace = deadly
+    if name == "x.csv":
+        Project.open(photos).export(f"{out}/x.csv")
+    else:
+        settings = Settings(descriptors=("color",), method="ridge", n_workers=1, n_threads=1)
+        verb.annotate(photos, f"{photos}/labels.csv", out, settings)
+"""
+
+
+def _killed(moment, name, out, photos):
+    command = [sys.executable, "-c", textwrap.dedent(KILLED), moment, name, str(out), str(photos)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_an_export_that_was_killed_goes_on(project, photos, tmp_path, moment, is_there):
+    target = tmp_path / "x.csv"
+    if is_there:
+        project.export(target)
+        project.label("scene_00001.jpg", add="sand")
+    _killed(moment, "x.csv", tmp_path, photos)
+    assert target.exists() == (is_there or moment == "after")
+    project.export(target)
+    assert b"sea" in target.read_bytes()
+    # What somebody else wrote after a kill is theirs.
+    _killed(moment, "x.csv", tmp_path, photos)
+    target.write_text("mine", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="is there already"):
+        project.export(target)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("name", ["keywords.csv", "scores.npz"])
+def test_results_that_were_cut_off_are_made_again(photos, tmp_path, moment, name):
+    out = tmp_path / "out"
+    _killed(moment, name, out, photos)
+    assert (out / name).exists() == (moment == "after")
+    result = annotate(photos, photos / "labels.csv", out, LIGHT)
+    assert all(file.is_file() for file in result.files.values())
+    (out / name).write_bytes(b"mine")
+    with pytest.raises(InvalidInputError, match="--overwrite"):
+        annotate(photos, photos / "labels.csv", out, LIGHT)
+
+
+def test_a_record_of_an_earlier_version_is_understood(project, tmp_path):
+    project.export(tmp_path / "x.csv")
+    ((key, (digest,)),) = project.store.settings.get("made_files")
+    project.store.settings.set("made_files", [[key, digest]])
+    assert project.export(tmp_path / "x.csv").n_photos == 1
+
+
+def test_a_link_is_written_through_and_stays(project, photos, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real" / "o.csv")
+    project.export(tmp_path / "real" / "o.csv")
+    project.label("scene_00001.jpg", add="sand")
+    project.export(tmp_path / "link.csv")  # a file of its own by another name
+    assert (tmp_path / "link.csv").is_symlink()
+    assert b"sand" in (tmp_path / "real" / "o.csv").read_bytes()
+    project.export(tmp_path / "real" / "o.csv")
+    (tmp_path / "real" / "o.csv").write_text("mine", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="is there already"):
+        project.export(tmp_path / "link.csv")
+    project.export(tmp_path / "link.csv", overwrite=True)
+    assert (tmp_path / "link.csv").is_symlink()
+    # Not to a photo, nor into the project, whatever it is called
+    before = _bytes_below(photos)
+    for number, place in enumerate((photos / "scene_00000.jpg", photos / ".tagloom" / "tagloom.sqlite")):
+        link = tmp_path / f"{number}.csv"
+        link.symlink_to(place)
+        for write in (lambda: project.export(link, overwrite=True), lambda: project.report(link)):  # noqa: B023
+            with pytest.raises(InvalidInputError, match="choose another"):
+                write()
+    assert _bytes_below(photos) == before
+    (tmp_path / "page.html").symlink_to(tmp_path / "real" / "page.html")
+    (tmp_path / "real" / "page.html").touch()
+    project.report(tmp_path / "page.html")
+    assert (tmp_path / "real" / "page.html").stat().st_size
+    assert (tmp_path / "page.html").is_symlink()
+
+
+def test_a_new_folder_for_hugging_face(project, tmp_path):
+    (file,) = project.export(tmp_path / "new", "huggingface").files
+    assert file == tmp_path / "new" / "metadata.jsonl"
+    assert b"scene_00000.jpg" in file.read_bytes()
+    with pytest.raises(InvalidInputError, match=r"called metadata\.jsonl"):
+        project.export(tmp_path / "labels.jsonl", "huggingface")
+
+
 def test_a_name_that_is_not_unicode_is_remembered(project, tmp_path):
     target = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv")
     project.export(target)
@@ -265,6 +377,21 @@ def test_a_truth_that_cannot_be_read_is_known_before_the_work(photos, tmp_path, 
     monkeypatch.setattr("tagloom.workflow.annotate.FolderCache", None)
     with pytest.raises(ValueError, match=r"no labels file at .*nope\.csv"):
         annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT, truth=tmp_path / "nope.csv")
+
+
+def test_a_truth_of_labelled_photos_alone_is_known_before_the_work(photos, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("tagloom.workflow.annotate.FolderCache", None)
+        with pytest.raises(LabelsFileError, match="not labelled"):
+            annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT, truth=photos / "labels.csv")
+    # Some others are named, and none of these can be read: there are results all the same.
+    (photos / "broken.jpg").write_bytes(b"\xff\xd8\xff")
+    truth = tmp_path / "truth.csv"
+    truth.write_text("file,tags\nbroken.jpg,sea\n", encoding="utf-8")
+    result = annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT, truth=truth)
+    assert result.comparison is None
+    assert "could be read" in result.why_not_compared
+    assert result.files["keywords"].is_file()
 
 
 @pytest.mark.parametrize("name", ["features.npy", "photos.csv", "groups.json"])

@@ -62,6 +62,8 @@ def export(
         raise typer.BadParameter(
             "name a file or folder to write; --list-formats lists the formats", param_hint="TARGET"
         )
+    if str(target) == "-":
+        raise typer.BadParameter("an export goes to a file, not to standard output; name one", param_hint="TARGET")
     with opened(project, verbose=verbose) as found, logged(found):
         result = found.export(target, format_, threshold=threshold, accepted_only=accepted_only, overwrite=overwrite)
     if as_json:

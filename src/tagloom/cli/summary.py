@@ -70,6 +70,8 @@ def print_summary(result: AnnotateResult) -> None:
     _print_problems(result)
     if result.comparison is not None:
         print_comparison(result.comparison)
+    if result.why_not_compared:
+        print_line(result.why_not_compared)
     if result.evaluation is not None:
         for over, figure, low, high in result.evaluation.mean_figures():
             told = f"mean average precision on held-out labels{over and ', '}{over}"

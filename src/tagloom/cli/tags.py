@@ -64,8 +64,8 @@ def list_tags(
         rows = [
             (
                 shown(tag.text),
-                ", ".join(map(shown, tag.aliases)),
-                ", ".join(map(shown, parents.get(tag.text, ()))),
+                shown(", ".join(tag.aliases)),
+                shown(", ".join(parents.get(tag.text, ()))),
                 f"{tag.n_yes}",
                 f"{tag.n_no}",
             )

@@ -4,14 +4,22 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO
 
 from tagloom.core import system
 from tagloom.exceptions import WriteError
 
-__all__ = ["TEMPORARY_MARK", "atomic_write", "sweep_temporary_files", "write_bytes", "write_text"]
+__all__ = [
+    "TEMPORARY_MARK",
+    "atomic_write",
+    "before_replacing",
+    "sweep_temporary_files",
+    "write_bytes",
+    "write_text",
+]
 
 _ADVICE = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "Free some space or choose another folder"),
@@ -21,6 +29,25 @@ _ADVICE = {
 }
 
 TEMPORARY_MARK = ".tagloom-tmp-"
+Watcher = Callable[[Path, Path], None]
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextlib.contextmanager
+def before_replacing(watcher: Watcher) -> Iterator[None]:
+    """Let something be told of every file that `atomic_write` is about to put in its place.
+
+    Parameters
+    ----------
+    watcher : callable
+        Gets the name, and the file that has the whole content already. What it notes of it is there whenever the
+        process ends: before the file, and not after it.
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
 
 
 @contextlib.contextmanager
@@ -33,7 +60,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Parameters
     ----------
     path : path
-        The file to make or replace.
+        The file to make or replace; where a symbolic link leads, for the link stays.
 
     Yields
     ------
@@ -45,13 +72,16 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     WriteError
         If the system refuses (disk full, no permission …).
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
     temporary = target.with_name(f"{target.name}{TEMPORARY_MARK}{os.getpid()}-{time.monotonic_ns()}")
     try:
         with open(temporary, "xb") as handle:
             yield handle
             handle.flush()
             system.sync_file(handle.fileno())
+        watcher = _watcher.get()
+        if watcher is not None:
+            watcher(target, temporary)
         os.replace(temporary, target)
         system.sync_folder(target.parent)
     except OSError as error:

@@ -26,7 +26,7 @@ from tagloom.metadata.pixel_hash import pixel_hashes
 from tagloom.metadata.sidecar_plan import SidecarPlan, plan_sidecar
 from tagloom.metadata.sidecars import KeywordChange, WriteOutcome, is_disk_full, line_of
 from tagloom.metadata.xmp_fields import is_programs_own
-from tagloom.metadata.xmp_read import read_xmp
+from tagloom.metadata.xmp_read import Stated, read_xmp
 
 __all__ = ["KeywordEmbedder", "find_exiftool"]
 
@@ -138,7 +138,7 @@ class KeywordEmbedder:
                 f"no copy of the photo could be made to work on ({error.strerror or error}); the photo is left as it "
                 f"was. Free some space, run again",
             ) from error
-        entry = self._changes.replace(photo, original, after, kind="photo", run=run)
+        entry = self._changes.replace(photo, original, after, kind="photo", run=run, note=plan.own.to_text())
         return WriteOutcome(change.photo, change.photo, "written", plan, entry)
 
     def _rewritten(self, folder: Path, original: bytes, plan: SidecarPlan, iptc: tuple[Keyword, ...] | None) -> bytes:
@@ -203,22 +203,28 @@ def _plan(original: bytes, change: KeywordChange) -> tuple[SidecarPlan, tuple[Ke
     """Return what becomes of the XMP packet, and the keywords for the IPTC block (None: there is none)."""
     blocks = _checked_blocks(original, change.photo)
     packet = blocks.xmp or None
-    plan = plan_sidecar(packet, change.add, change.remove)
+    plan = plan_sidecar(packet, change.add, change.remove, change.own)
     if not blocks.iptc:
         return plan, None
     old = read_iptc(blocks.iptc)
     needed = _levels((*plan.added, *plan.kept))
-    gone = _levels(change.remove) - needed
+    gone = (_levels(change.remove) | {Keyword.flat(name) for name in change.own.flat}) - needed
     only_there = tuple(keyword for keyword in old if keyword in gone)
     if not plan.changes and not only_there:
         return plan, None
     # Programs believe one of the two blocks, so that after a change both have to say the same.
     own = {keyword for keyword in (*plan.kept, *old) if is_programs_own(keyword)}
     theirs = (set(old) - gone) & (own | _levels(own))  # of use to that program alone: it stays where it is
-    plan = plan_sidecar(packet, {*change.add, *old} - gone - set(change.remove) - theirs, change.remove)
+    add = {*change.add, *old} - gone - set(change.remove) - theirs
+    plan = replace(plan_sidecar(packet, add, change.remove, change.own), own=_without(plan.own, old, change.own))
     levels = _levels({*plan.added, *plan.kept} - own) | theirs
     iptc = tuple(sorted(each for each in levels if len(each.name.encode()) <= LONGEST_IPTC_KEYWORD))
     return replace(plan, removed=tuple(sorted({*plan.removed, *only_there}))), iptc
+
+
+def _without(own: Stated, old: tuple[Keyword, ...], known: Stated) -> Stated:
+    """Return what came from tagloom, and not out of the IPTC block, where others may have put it."""
+    return Stated(own.flat - ({keyword.name for keyword in old} - known.flat), own.paths - (set(old) - known.paths))
 
 
 def _levels(keywords: Iterable[Keyword]) -> set[Keyword]:

@@ -101,7 +101,9 @@ class FileChanges:
         """Return all changes, or those of one run, oldest first."""
         return self.journal.entries(run=run)
 
-    def replace(self, path: bytes, before: bytes | None, after: bytes, *, kind: str, run: str = "") -> JournalEntry:
+    def replace(
+        self, path: bytes, before: bytes | None, after: bytes, *, kind: str, run: str = "", note: str = ""
+    ) -> JournalEntry:
         """Put new content in place of what a file holds.
 
         Permissions stay as they are, as does the owner where the system allows it.
@@ -114,7 +116,7 @@ class FileChanges:
             What the file held when it was read; None if there was none.
         after : bytes
             What it shall hold.
-        kind, run : str
+        kind, run, note : str
             See `JournalEntry`.
 
         Returns
@@ -130,7 +132,7 @@ class FileChanges:
             If the system refuses.
         """
         target = real_file(path)
-        entry = self.journal.begin(target, before, fingerprint(after), kind=kind, run=run)
+        entry = self.journal.begin(target, before, fingerprint(after), kind=kind, run=run, note=note)
         try:
             _put(target, entry.before, after)
         except BaseException:

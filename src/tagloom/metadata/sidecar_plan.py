@@ -17,7 +17,7 @@ from tagloom.metadata.xmp_fields import (
     is_programs_own,
     joined_names,
 )
-from tagloom.metadata.xmp_read import Stated, read_stated
+from tagloom.metadata.xmp_read import NOTHING, Stated, read_stated
 from tagloom.metadata.xmp_tree import XmpTree, parse_xmp
 
 __all__ = ["SidecarPlan", "describe", "plan_sidecar"]
@@ -49,6 +49,9 @@ class SidecarPlan:
         Keywords that come, go and stay, sorted; ``added`` and ``kept`` are what the sidecar says afterwards.
     notes : tuple of str
         One line for each keyword that a field cannot hold.
+    own : Stated
+        What came from tagloom of that which the fields say afterwards. What was in any of them before it was asked for
+        did not.
     """
 
     before: bytes | None = field(repr=False)
@@ -57,6 +60,7 @@ class SidecarPlan:
     removed: tuple[Keyword, ...] = ()
     kept: tuple[Keyword, ...] = ()
     notes: tuple[str, ...] = ()
+    own: Stated = NOTHING
 
     @property
     def changes(self) -> bool:
@@ -64,7 +68,9 @@ class SidecarPlan:
         return self.before != self.after or bool(self.added or self.removed)
 
 
-def plan_sidecar(existing: bytes | None, add: Iterable[Keyword] = (), remove: Iterable[Keyword] = ()) -> SidecarPlan:
+def plan_sidecar(
+    existing: bytes | None, add: Iterable[Keyword] = (), remove: Iterable[Keyword] = (), own: Stated = NOTHING
+) -> SidecarPlan:
     """Work out what a sidecar becomes when keywords are added and removed.
 
     All three fields are written: ``dc:subject`` with every level of every keyword, ``lr:hierarchicalSubject`` with
@@ -80,6 +86,9 @@ def plan_sidecar(existing: bytes | None, add: Iterable[Keyword] = (), remove: It
     add, remove : iterable of Keyword
         A keyword that is there already, or is not, is no change. Removing ``Animals|Cat`` takes the flat keywords
         ``Animals`` and ``Cat`` along unless another keyword needs them, and a flat keyword with that text.
+    own : Stated
+        What tagloom brought to the sidecar before (``SidecarPlan.own``). What is not asked for any more goes, and
+        nothing along with it.
 
     Returns
     -------
@@ -114,10 +123,11 @@ def plan_sidecar(existing: bytes | None, add: Iterable[Keyword] = (), remove: It
     blank = existing is None or not existing.strip(b"\0\t\r\n ")
     tree = parse_xmp(_NEW_PACKET if existing is None or blank else existing)
     stated = read_stated(tree)
-    wanted = _changed(stated, adding, removing)
+    wanted = _changed(stated, adding, removing, own)
     old, new = stated.keywords, wanted.keywords
+    ours = _brought(Stated(stated.flat - own.flat, stated.paths - own.paths), adding)
     if old == new:
-        return SidecarPlan(existing, existing, kept=old)
+        return SidecarPlan(existing, existing, kept=old, own=ours)
     after = _edit(tree, stated, wanted)
     _check(after, new)
     lost = {keyword for keyword in adding if _is_only_flat(keyword)}
@@ -125,18 +135,30 @@ def plan_sidecar(existing: bytes | None, add: Iterable[Keyword] = (), remove: It
     from_added = {Keyword.flat(level) for keyword in added if keyword in lost for level in keyword.path} - set(old)
     kept = tuple(keyword for keyword in new if keyword not in added and keyword not in from_added)
     removed = tuple(keyword for keyword in old if keyword not in new)
-    return SidecarPlan(existing, after, added, removed, kept, _notes(added))
+    return SidecarPlan(existing, after, added, removed, kept, _notes(added), ours)
 
 
-def _changed(stated: Stated, add: frozenset[Keyword], remove: frozenset[Keyword]) -> Stated:
+def _single(stated: Stated) -> frozenset[Keyword]:
+    """Return all that the fields say, item by item."""
+    return stated.paths | {Keyword.flat(name) for name in stated.flat}
+
+
+def _brought(theirs: Stated, add: frozenset[Keyword]) -> Stated:
+    """Return what comes with keywords and is in none of the fields without them."""
+    there = _single(theirs)
+    levels = {level for keyword in add for level in keyword.path}
+    return Stated(frozenset(level for level in levels if Keyword.flat(level) not in there), add - there)
+
+
+def _changed(stated: Stated, add: frozenset[Keyword], remove: frozenset[Keyword], own: Stated) -> Stated:
     """Return what the fields have to say afterwards."""
     # A keyword that no field with levels can hold was written as the flat names of its levels, and goes as these.
     apart = {Keyword.flat(level) for keyword in remove if _is_only_flat(keyword) for level in keyword.path}
-    gone = (remove | apart) & (stated.paths | {Keyword.flat(name) for name in stated.flat})
-    paths = (stated.paths - gone) | {keyword for keyword in add if not _is_only_flat(keyword)}
+    gone = (remove | apart) & _single(stated)
+    paths = (stated.paths - gone - own.paths) | {keyword for keyword in add if not _is_only_flat(keyword)}
     needed = {level for keyword in [*paths, *add] for level in keyword.path}
     repeated = {name for keyword in gone for name in (*keyword.path, *joined_names(keyword))}
-    flat = stated.flat - (repeated - needed)
+    flat = stated.flat - ((repeated | own.flat) - needed)
     return Stated(flat | {level for keyword in add for level in keyword.path}, paths)
 
 

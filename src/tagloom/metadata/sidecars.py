@@ -17,6 +17,7 @@ from tagloom.metadata.names import name_to_text
 from tagloom.metadata.photo_keywords import find_sidecar, new_sidecar
 from tagloom.metadata.sidecar_plan import SidecarPlan, describe, plan_sidecar
 from tagloom.metadata.write_journal import JournalEntry, fingerprint
+from tagloom.metadata.xmp_read import NOTHING, Stated
 from tagloom.metadata.xmp_tree import LARGEST_XMP
 
 __all__ = ["KeywordChange", "SidecarWriter", "WriteOutcome", "is_disk_full", "line_of"]
@@ -40,12 +41,15 @@ class KeywordChange:
         The sidecar's fingerprint when its keywords were last read (``FoundKeywords.fingerprint`` or
         ``WriteOutcome.fingerprint``; empty for no sidecar), to report that another program changed it since. None
         leaves that open.
+    own : Stated
+        What tagloom brought to the file before (``SidecarPlan.own``): what is not asked for any more goes.
     """
 
     photo: bytes
     add: tuple[Keyword, ...] = ()
     remove: tuple[Keyword, ...] = ()
     seen: str | None = None
+    own: Stated = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,7 @@ class SidecarWriter:
         """
         path = find_sidecar(change.photo) or new_sidecar(change.photo)
         try:
-            plan = plan_sidecar(_read(path), change.add, change.remove)
+            plan = plan_sidecar(_read(path), change.add, change.remove, change.own)
         except TagloomError as error:
             return WriteOutcome(change.photo, path, "failed", problem=line_of(error))
         return WriteOutcome(change.photo, path, "planned" if plan.changes else "unchanged", plan)
@@ -164,7 +168,9 @@ class SidecarWriter:
             seen = "" if plan.before is None else fingerprint(plan.before)
             was_changed = was_changed or (change.seen is not None and change.seen != seen)
             try:
-                entry = self._changes.replace(path, plan.before, outcome.plan.after, kind="sidecar", run=run)
+                entry = self._changes.replace(
+                    path, plan.before, outcome.plan.after, kind="sidecar", run=run, note=plan.own.to_text()
+                )
             except ChangedMeanwhileError:
                 was_changed = True
             except (TagloomError, OSError) as error:

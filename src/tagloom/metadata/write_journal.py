@@ -38,7 +38,7 @@ __all__ = ["JournalEntry", "State", "WriteJournal", "fingerprint"]
 FORMAT = 1
 State = Literal["pending", "done", "undoing", "undone", "unclear"]
 _NAME = re.compile(r"([0-9]{20}-[0-9a-f]{8})\.(pending|done|undoing|undone|unclear)")
-_LONGEST_LINE = 1 << 16
+_LONGEST_LINE = 1 << 22
 _SCRATCH = "scratch-"
 
 
@@ -69,6 +69,8 @@ class JournalEntry:
         Fingerprint of what was written.
     state : State
         How far the change is.
+    note : str
+        What else the caller has to remember of it.
     """
 
     id: str
@@ -79,6 +81,7 @@ class JournalEntry:
     before: str | None
     after: str
     state: State
+    note: str = ""
 
 
 class WriteJournal:
@@ -88,12 +91,14 @@ class WriteJournal:
     ----------
     folder : path
         Made if it is missing. One process writes to it at a time: the caller holds the project's lock.
+    make : bool, default=True
+        Whether to make it: a journal that is only looked at may do without.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, make: bool = True) -> None:
         self.folder = Path(folder)
         try:
-            if not self.folder.is_dir():
+            if make and not self.folder.is_dir():
                 self.folder.mkdir(parents=True, exist_ok=True)
                 system.sync_folder(self.folder.parent)
         except OSError as error:
@@ -101,7 +106,9 @@ class WriteJournal:
                 error.errno or 0, f"could not make the journal's folder ({error.strerror or error})", str(folder)
             ) from error
 
-    def begin(self, path: bytes, before: bytes | None, after: str, *, kind: str, run: str) -> JournalEntry:
+    def begin(
+        self, path: bytes, before: bytes | None, after: str, *, kind: str, run: str, note: str = ""
+    ) -> JournalEntry:
         """Save what a file holds before it is changed.
 
         Parameters
@@ -112,12 +119,12 @@ class WriteJournal:
             Its content; None if there is no file.
         after : str
             Fingerprint of what will be written.
-        kind, run : str
+        kind, run, note : str
             See `JournalEntry`.
         """
         name = f"{time.time_ns():020d}-{secrets.token_hex(4)}"
         known = None if before is None else fingerprint(before)
-        entry = JournalEntry(name, path, kind, run, time.time(), known, after, "pending")
+        entry = JournalEntry(name, path, kind, run, time.time(), known, after, "pending", note)
         line = {
             "format": FORMAT,
             "path": name_to_text(path),
@@ -126,6 +133,7 @@ class WriteJournal:
             "time": entry.time,
             "before": known,
             "after": after,
+            "note": note,
         }
         with atomic_write(self._file(entry)) as handle:
             handle.write(json.dumps(line).encode() + b"\n")
@@ -222,6 +230,7 @@ class WriteJournal:
                 line["before"],
                 line["after"],
                 found[2] if found else "unclear",  # type: ignore[arg-type]  # the pattern allows no others
+                line.get("note", ""),
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedStoreError(

@@ -1,5 +1,6 @@
 """The keywords of an XMP packet."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ from tagloom.core.keywords import Keyword
 from tagloom.metadata.xmp_fields import FIELDS, SUBJECT, absorb
 from tagloom.metadata.xmp_tree import XmpTree, parse_xmp
 
-__all__ = ["Stated", "read_stated", "read_xmp"]
+__all__ = ["NOTHING", "Stated", "read_stated", "read_xmp"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,21 @@ class Stated:
     def keywords(self) -> tuple[Keyword, ...]:
         """The union, with its hierarchy."""
         return absorb([*self.paths, *(Keyword.flat(name) for name in self.flat)])
+
+    def to_text(self) -> str:
+        """Return it as text for `from_text`; empty if it says nothing."""
+        if not self.flat and not self.paths:
+            return ""
+        return json.dumps({"flat": sorted(self.flat), "paths": [keyword.text for keyword in sorted(self.paths)]})
+
+    @classmethod
+    def from_text(cls, text: str) -> "Stated":
+        """Return what `to_text` made a text of."""
+        said = json.loads(text or "{}")
+        return cls(frozenset(said.get("flat", ())), frozenset(map(Keyword.parse, said.get("paths", ()))))
+
+
+NOTHING = Stated()
 
 
 def read_xmp(packet: bytes) -> tuple[Keyword, ...]:

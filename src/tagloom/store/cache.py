@@ -29,7 +29,7 @@ from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.store.database import connect, transaction, translate_errors
 from tagloom.store.layout import make_project_folder, make_subfolder
 from tagloom.store.lock import FolderLock
-from tagloom.store.roots import resolve_root
+from tagloom.store.roots import note_apart, resolve_root
 from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS, THUMBNAIL_MIGRATIONS
 from tagloom.store.shards import SUFFIX, ShardInfo, read_shard, write_shard
 
@@ -52,6 +52,8 @@ class FolderCache:
         The folder that photo paths are relative to.
     lock : FolderLock, optional
         The lock of this folder, where the caller holds it already.
+    read_only : bool, default=False
+        Whether the folder cannot be written: then no lock is taken, and nothing can be stored.
 
     Raises
     ------
@@ -60,18 +62,27 @@ class FolderCache:
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], root: str | os.PathLike[str] = "", *, lock: FolderLock | None = None
+        self,
+        folder: str | os.PathLike[str],
+        root: str | os.PathLike[str] = "",
+        *,
+        lock: FolderLock | None = None,
+        read_only: bool = False,
     ) -> None:
         self.folder = Path(folder)
-        make_project_folder(self.folder)
         self._path = self.folder / "tagloom.sqlite"
-        self._lock: FolderLock | None = (lock or FolderLock(self.folder, instead=_INSTEAD)).__enter__()
+        self._lock: FolderLock | None = None
+        if not read_only:
+            make_project_folder(self.folder)
+            self._lock = (lock or FolderLock(self.folder, instead=_INSTEAD)).__enter__()
         try:
             self._main = connect(self._path, MAIN_MIGRATIONS, APPLICATION_ID)
             self._thumbnails = connect(self.folder / "thumbnails.sqlite", THUMBNAIL_MIGRATIONS, APPLICATION_ID)
+            note_apart(self._main)
             with translate_errors(self._path), transaction(self._main):
                 self._root = resolve_root(self._main, self.folder, os.fsencode(os.path.abspath(root)) if root else b"")
-            self._sweep()
+            if not read_only:
+                self._sweep()
         except BaseException:
             self.close()
             raise

@@ -2,6 +2,8 @@
 
 The SQLite that comes with Python may carry the WAL-reset bug (before 3.51.3), so the one bundled in ``apsw`` is used;
 an older library than that falls back to a rollback journal. ``TAGLOOM_JOURNAL=wal`` or ``=delete`` chooses for tests.
+
+A database on a read-only disk, or in another person's folder, is opened to be read: nothing is changed there.
 """
 
 import contextlib
@@ -19,7 +21,7 @@ from tagloom.core import system
 from tagloom.core.files import TEMPORARY_MARK
 from tagloom.exceptions import DamagedStoreError, NewerFormatError, StoreBusyError, StoreError, WriteError
 
-__all__ = ["PATIENCE", "connect", "copy_database", "fetch", "transaction", "translate_errors"]
+__all__ = ["PATIENCE", "connect", "copy_database", "fetch", "is_writable", "transaction", "translate_errors"]
 
 FIRST_SAFE_WAL = (3, 51, 3)
 JOURNAL_VARIABLE = "TAGLOOM_JOURNAL"
@@ -50,7 +52,7 @@ def connect(
     guard: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext,
     patience: float = PATIENCE,
 ) -> apsw.Connection:
-    """Open or make a database and bring it to the newest format.
+    """Open or make a database and bring it to the newest format; one that cannot be written is opened to be read.
 
     Before a database that holds something is brought to a newer format, it is copied to ``backups`` beside it.
 
@@ -76,7 +78,12 @@ def connect(
         If the file has a format this version does not know.
     DamagedStoreError
         If the file is not one of ours.
+    StoreError
+        If it cannot be written, and has an older format or changes that are not in the file itself yet.
     """
+    if path.is_file() and not is_writable(path):
+        with translate_errors(path):
+            return _connect_to_read(path, len(migrations), application_id, patience)
     with translate_errors(path):
         connection = apsw.Connection(str(path))
         try:
@@ -88,6 +95,48 @@ def connect(
         except BaseException:
             connection.close()
             raise
+    return connection
+
+
+def is_writable(path: Path) -> bool:
+    """Tell whether a database can be written, and files beside it made, as its journal needs."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _connect_to_read(path: Path, n_known: int, application_id: int, patience: float) -> apsw.Connection:
+    connection = _open_to_read(path)
+    try:
+        connection.set_busy_handler(_Patience(patience))
+        _check_ours(connection, path, n_known, application_id)
+        if connection.pragma("user_version") < n_known:
+            raise StoreError(
+                f"{path.name} was made by an older tagloom and cannot be written here; run tagloom once where it can, "
+                f"or on a copy of the folder"
+            )
+        connection.execute("PRAGMA temp_store=MEMORY")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _open_to_read(path: Path) -> apsw.Connection:
+    """Return a connection that changes nothing; the journal is looked at where that can be."""
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    place = path.absolute().as_uri()
+    connection = apsw.Connection(f"{place}?mode=ro", flags=flags)
+    try:
+        fetch(connection, "SELECT count(*) FROM sqlite_schema")
+    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
+        # There is no journal, and none can be made; or there is one that only a process that writes could read.
+        connection.close()
+        journal = Path(f"{path}-wal")
+        if journal.is_file() and journal.stat().st_size:
+            raise StoreError(
+                f"the latest changes of {path.name} are in {journal.name}, which cannot be read without writing here; "
+                f"copy the folder {path.parent.name} to a place that can be written, and name that with --project"
+            ) from error
+        return apsw.Connection(f"{place}?immutable=1", flags=flags)
     return connection
 
 
@@ -283,5 +332,10 @@ def translate_errors(path: Path) -> Iterator[None]:
                 f"could not write {path.name} ({error}); nothing stored so far is lost. Free some space, run again",
             ) from error
         raise StoreError(f"cannot use {path.name} ({error}); check permissions and free space of its folder") from error
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
+    except apsw.ReadOnlyError as error:
+        raise StoreError(
+            f"{path.name} cannot be written here, and so nothing was changed; what only reads works all the same. For "
+            f"the rest see to it that you may write in its folder {path.parent.name!r}"
+        ) from error
+    except (apsw.CantOpenError, apsw.PermissionsError) as error:
         raise StoreError(f"cannot use {path.name} ({error}); check permissions and free space of its folder") from error

@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from tagloom.exceptions import StoreBusyError, StoreError, WriteError
-from tagloom.store.database import PATIENCE, connect, copy_database
+from tagloom.store.database import PATIENCE, connect, copy_database, is_writable
 from tagloom.store.layout import DATABASE, make_project_folder
 from tagloom.store.lock import FolderLock
-from tagloom.store.roots import Roots
+from tagloom.store.roots import Roots, note_apart
 from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS
 from tagloom.store.session import Database
 
@@ -57,6 +57,8 @@ class ProjectStore:
         The parts of the store, one class each, imported when they are first used.
     root_id : int or None
         The root that photo paths are relative to where none is named.
+    is_read_only : bool
+        Whether the project cannot be written, as on a read-only disk: then what changes it is a `StoreError`.
 
     Raises
     ------
@@ -79,14 +81,17 @@ class ProjectStore:
         path = self.folder / DATABASE
         if not make and not path.is_file():
             raise StoreError(f"there is no tagloom project in {self.folder}; make one with: tagloom init")
-        make_project_folder(self.folder)
+        if not path.is_file() or is_writable(path):
+            make_project_folder(self.folder)
         self._lock = FolderLock(self.folder)
         self._patience = patience
         connection = connect(
             path, MAIN_MIGRATIONS, APPLICATION_ID, journal=journal, guard=self._migration_lock, patience=patience
         )
         self._database = Database(path, connection)
+        self.is_read_only = connection.readonly("main")
         try:
+            note_apart(connection)
             self.roots = Roots(self._database)
             self.root_id = self.roots.own() if root is None else self.roots.resolve(root)
         except BaseException:
@@ -205,16 +210,17 @@ class ProjectStore:
 
         roots = {root.id: root.path for root in self.roots.all()}
         path = os.fsdecode(roots[self.root_id]) if self.root_id in roots else ""
-        return FolderCache(self.folder, path, lock=self._lock)
+        return FolderCache(self.folder, path, lock=self._lock, read_only=self.is_read_only)
 
     def check(self, *, checksums: bool = False) -> "list[Finding]":
         """Look for damage (see `tagloom.store.integrity.check_project`); missing photos are the caller's to look at."""
         from tagloom.store.integrity import check_project
 
         with contextlib.ExitStack() as stack:
+            alone = not self.is_read_only
             try:
-                stack.enter_context(self._lock)
-                alone = True
+                if alone:
+                    stack.enter_context(self._lock)
             except StoreBusyError:
                 alone = False
             return check_project(self._database, checksums=checksums, alone=alone)

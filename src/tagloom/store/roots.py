@@ -11,7 +11,7 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.store.database import fetch
 from tagloom.store.session import Database
 
-__all__ = ["Root", "Roots", "resolve_root"]
+__all__ = ["Root", "Roots", "note_apart", "resolve_root"]
 
 N_SAMPLES = 32
 OWN_ROOT = "own_root"  # the setting that names it
@@ -118,6 +118,19 @@ class Roots:
         """Tell whether the project folder was moved together with a root around it."""
         rows = self._database.read("SELECT path, beside FROM roots WHERE beside IS NOT NULL")
         return any(_beside(self._database.folder, beside) != path for path, beside in rows)
+
+
+def note_apart(connection: apsw.Connection) -> None:
+    """Let a connection that only reads keep in memory where roots are now, and whether they can be reached.
+
+    A table of this name that is temporary goes before that of the database.
+    """
+    if connection.readonly("main"):
+        connection.execute(
+            "CREATE TEMP TABLE roots(id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, beside BLOB, inode INTEGER NOT "
+            "NULL DEFAULT 0, online INTEGER NOT NULL DEFAULT 1, scanned REAL NOT NULL DEFAULT 0);"
+            "INSERT INTO temp.roots SELECT id, path, beside, inode, online, scanned FROM main.roots"
+        )
 
 
 def resolve_root(connection: apsw.Connection, folder: Path, root: bytes) -> int:

@@ -207,6 +207,9 @@ MAIN_MIGRATIONS = (
     CREATE INDEX feature_rows_by_shard ON feature_rows(shard);
     """,
     PROJECT,
+    """
+    ALTER TABLE written ADD COLUMN note TEXT NOT NULL DEFAULT '';  -- what of the keywords came from tagloom
+    """,
 )
 
 THUMBNAIL_MIGRATIONS = (

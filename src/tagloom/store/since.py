@@ -14,19 +14,49 @@ _CHANGED = """
     ), -1)
 """
 
-# Actions in force now that were not at a moment, and those undone since whose undo brings something back. An undo that
-# leaves nothing said changes no file.
+# Actions that were not in force at a moment and are now, or the other way round, and show in keywords: a pair of theirs
+# is a yes now and was none, or was one and is none; the tag of a photo has another name; a tag implies another one.
+# That a photo has no tag, or another name leads to it, is in no file. Nor is a yes of which nothing is said any more,
+# unless tagloom wrote to the photo: only what it wrote itself it takes out.
 _ACTIONS = """
-    SELECT count(*) FROM batches b
-    LEFT JOIN batches now ON now.id = (SELECT max(id) FROM batches WHERE refers = b.id)
-    LEFT JOIN batches then_ ON then_.id = (SELECT max(id) FROM batches WHERE refers = b.id AND id <= ?1)
-    WHERE b.kind IN ('decide', 'tags')
-    AND (b.id > ?1 OR b.id IN (SELECT refers FROM batches WHERE id > ?1 AND refers IS NOT NULL))
-    AND iif(b.id > ?1, now.kind IS NOT 'undo', now.kind IS NOT ifnull(then_.kind, 'redo') AND (
-        now.kind = 'redo' OR b.kind = 'tags' OR EXISTS (
-            SELECT 1 FROM decisions WHERE id BETWEEN now.first AND now.first + now.n - 1 AND state >= 0
+    WITH since AS MATERIALIZED (SELECT * FROM batches WHERE id > ?1),
+    turned AS MATERIALIZED (  -- with the batch that holds what changed of it last
+        SELECT b.id, iif(b.id > ?1, b.first, now.first) AS first, iif(b.id > ?1, b.n, now.n) AS n
+        FROM batches b
+        LEFT JOIN batches now ON now.id = (SELECT max(id) FROM batches WHERE refers = b.id)
+        LEFT JOIN batches then_ ON then_.id = (SELECT max(id) FROM batches WHERE refers = b.id AND id <= ?1)
+        WHERE b.kind IN ('decide', 'tags')
+        AND b.id IN (SELECT id FROM since UNION SELECT refers FROM since WHERE refers IS NOT NULL)
+        AND iif(b.id > ?1, now.kind IS NOT 'undo', now.kind IS NOT ifnull(then_.kind, 'redo'))
+    ),
+    changed AS MATERIALIZED (
+        SELECT photo, tag FROM (
+            SELECT DISTINCT photo, tag FROM decisions WHERE id >= (SELECT min(first) FROM since)
+        ) t LEFT JOIN standing s USING (photo, tag)
+        WHERE ifnull(s.state = 1, 0) <> ifnull((
+            SELECT d.state = 1 FROM decisions d WHERE d.photo = t.photo AND d.tag = t.tag
+            AND d.id < (SELECT min(first) FROM since) ORDER BY d.id DESC LIMIT 1
+        ), 0) AND (
+            s.state = 1 OR s.state = 0 AND s.origin <> 1
+            OR photo IN (SELECT photo FROM written WHERE state = 'done' AND note <> '')
         )
-    ))
+    ),
+    renamed AS MATERIALIZED (
+        SELECT tag FROM (
+            SELECT c.tag, iif(e.kind = 'undo', c.after, c.before) AS text, min(e.id)
+            FROM since e JOIN tag_changes c ON c.batch = ifnull(e.refers, e.id) AND c.kind = 'text' GROUP BY c.tag
+        ) old JOIN tags ON tags.id = old.tag
+        WHERE tags.text <> old.text AND (
+            EXISTS (SELECT 1 FROM standing WHERE tag = old.tag AND state = 1)
+            OR EXISTS (SELECT 1 FROM implications WHERE parent = old.tag)
+        )
+    )
+    SELECT count(*) FROM turned WHERE EXISTS (
+        SELECT 1 FROM decisions JOIN changed USING (photo, tag) WHERE decisions.id BETWEEN first AND first + n - 1
+    ) OR EXISTS (
+        SELECT 1 FROM tag_changes WHERE batch = turned.id
+        AND (kind = 'implies' OR (kind = 'text' AND tag IN (SELECT tag FROM renamed)))
+    )
 """
 
 

@@ -104,8 +104,14 @@ class Tags:
             raise InvalidInputError(f"no tag has the id {error.args[0]}") from None
 
     def rename(self, tag: int, text: str, *, who: str = "") -> int:
-        """Give a tag another text; the old one stays as an alias. Returns the batch."""
+        """Give a tag another text; the old one stays as an alias. Returns the batch.
+
+        A tag of that name of which nothing stands (see `in_use`) is taken: the two are merged.
+        """
         new = _canonical(text)
+        (found,) = self.numbers([new])
+        if found not in (0, tag) and all(used.id != found for used in self.in_use()):
+            return self.merge(tag, found, who=who)
         with self._database.write() as connection:
             old = _live(connection, tag)
             found = _find(connection, new)

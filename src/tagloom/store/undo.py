@@ -68,9 +68,10 @@ def take_back(connection: apsw.Connection, batch: int, kind: Literal["undo", "re
     ((what, label, first, n),) = fetch(connection, "SELECT kind, label, first, n FROM batches WHERE id = ?", (batch,))
     is_undone = bool(fetch(connection, f"SELECT 1 FROM ({UNDONE}) WHERE refers = ?", (batch,)))  # noqa: S608
     if what in ("undo", "redo"):
-        raise InvalidInputError(f"batch {batch} is of kind {what!r}; name the batch that it is about")
+        raise InvalidInputError(f"action {batch} is of kind {what!r}; name the action that it is about")
     if is_undone != (kind == "redo"):
-        raise InvalidInputError(f"batch {batch} ({label}) is {'undone already' if is_undone else 'not undone'}")
+        what = "undone already" if is_undone else "in force: only what was undone can be brought back"
+        raise InvalidInputError(f"action {batch} ({label}) is {what}")
     _check_files(connection, batch, kind)
     changes = changes_of(connection, batch)
     for change in changes if kind == "redo" else reversed(changes):
@@ -89,7 +90,7 @@ def _check_files(connection: apsw.Connection, batch: int, kind: str) -> None:
     )
     if n:
         raise InvalidInputError(
-            f"{n} files of batch {batch} are not {'put back' if kind == 'undo' else 'written again'} yet; do that first"
+            f"{n} files of action {batch} are not {'put back' if kind == 'undo' else 'written again'} yet; do so first"
         )
 
 

@@ -34,12 +34,16 @@ def content_digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A file about to be written: absolute path, bytes there now (None: no file), digest of the new ones, the photo."""
+    """A file about to be written.
+
+    Absolute path, bytes there now (None: no file), digest of the new ones, the photo, and a note of the caller's.
+    """
 
     path: bytes
     before: bytes | None
     after: str
     photo: int | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,7 @@ class Write:
     after: str
     state: str
     at: float
+    note: str = ""
 
 
 class Writes:
@@ -105,7 +110,7 @@ class Writes:
             if value is not None:
                 where.append(f"{column} = ?")
                 values.append(value)
-        columns = "id, batch, photo, path, before, after, state, at"
+        columns = "id, batch, photo, path, before, after, state, at, note"
         sql = f"SELECT {columns} FROM written WHERE {' AND '.join(where)} ORDER BY id"  # noqa: S608
         return [Write(*row) for row in self._database.read(sql, values)]
 
@@ -146,7 +151,8 @@ class Writes:
 def _note(connection: apsw.Connection, batch: int, item: Intent) -> int:
     before = None if item.before is None else content_digest(item.before)
     connection.execute(
-        "INSERT INTO written(batch, photo, path, before, after, state, at) VALUES (?, ?, ?, ?, ?, 'intended', ?)",
-        (batch, item.photo, item.path, before, item.after, time.time()),
+        "INSERT INTO written(batch, photo, path, before, after, state, at, note) "
+        "VALUES (?, ?, ?, ?, ?, 'intended', ?, ?)",
+        (batch, item.photo, item.path, before, item.after, time.time(), item.note),
     )
     return connection.last_insert_rowid()

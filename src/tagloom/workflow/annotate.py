@@ -16,7 +16,8 @@ from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.photos import PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.threads import limit_libraries
-from tagloom.exceptions import LabelsFileError, PhotosError
+from tagloom.core.vocabulary import TagVocabulary
+from tagloom.exceptions import LabelsFileError, NothingToScoreError, PhotosError
 from tagloom.features import ExtractionCounts
 from tagloom.metadata import KeywordRow, PhotoLabels, name_to_text, read_labels, write_keywords
 from tagloom.methods.topics import LaplacianTopicModel, TopicDescription
@@ -24,7 +25,7 @@ from tagloom.store import FolderCache
 from tagloom.store.project import ProjectStore
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.annotation_report import write_annotation_report
-from tagloom.workflow.evaluate import compare_with_truth
+from tagloom.workflow.evaluate import compare_with_truth, read_truth
 from tagloom.workflow.labels_evaluation import measure_labels
 from tagloom.workflow.learners import get_learner, make_annotator, prepare
 from tagloom.workflow.logs import configure_logging
@@ -100,8 +101,7 @@ def annotate(
     clock = _Clock()
     names, problems = list_photos(root)
     said = read_labels(labels, names, absent_means=settings.absent_means)
-    if truth is not None:  # read again when scores are there; that it cannot be read is to be known before the work
-        read_labels(truth, names)
+    true_tags = None if truth is None else read_truth(truth, names, said.vocabulary, said.Y)
     clock.lap("listing")
     with FolderCache(out / ".tagloom", root) as cache:
         records, X, groups, counts = _extract(cache, root, names, settings, retry, progress)
@@ -134,11 +134,14 @@ def annotate(
             with limit_libraries(settings.n_threads):
                 measure_labels(result, learner, settings, progress=progress)
             clock.lap("evaluating")
-        if truth is not None:
-            named = {f"tagloom: {learner.name}": scores}
-            result.comparison = compare_with_truth(truth, result.photos, result.tags, Y, prepare(X, groups), named)
+        if true_tags is not None:
+            _compare(result, true_tags.Y[rows], true_tags.vocabulary)
         hashes = [records[row].content_hash for row in rows]
-        _write_results(result, out, cache, hashes, settings, clock)
+        with ProjectStore(cache.folder, make=False) as store:
+            made = MadeFiles(store)
+            with made.watching():  # so that a run that is cut off here can be run again
+                _write_results(result, out, cache, hashes, settings, clock)
+            made.note(result.files.values())
     logger.info("annotated %d photos with %d tags by %s", len(rows), len(said.vocabulary), learner.name)
     return result
 
@@ -168,6 +171,15 @@ def _topics(annotator: Annotator, tags: Sequence[str]) -> list[TopicDescription]
     return annotator.describe_topics(tags, n_tags=SHOWN_IN_A_TOPIC, n_photos=SHOWN_IN_A_TOPIC)
 
 
+def _compare(result: AnnotateResult, truth: LabelMatrix, true_tags: TagVocabulary) -> None:
+    named = {f"tagloom: {result.method}": result.scores}
+    features = prepare(result.X, result.groups)
+    try:
+        result.comparison = compare_with_truth(truth, true_tags, result.tags, result.Y, features, named)
+    except NothingToScoreError:
+        result.why_not_compared = "not compared with the truth: none of its photos that are not labelled could be read"
+
+
 def _check_some_labeled(Y: LabelMatrix, said: PhotoLabels, records: Sequence[PhotoRecord]) -> None:
     if len(Y) == 0:
         first = records[0]
@@ -192,7 +204,6 @@ def _write_results(
 ) -> None:
     result.files["keywords"] = out / KEYWORDS_FILE
     write_keywords(result.files["keywords"], _keyword_rows(result, settings.n_keywords))
-    _remember(cache, result.files["keywords"])
     result.files["scores"] = out / SCORES_FILE
     with atomic_write(result.files["scores"]) as handle:
         np.savez_compressed(
@@ -202,17 +213,10 @@ def _write_results(
             labels=result.Y,
             scores=result.scores.astype(np.float32),
         )
-    _remember(cache, result.files["scores"])
     result.seconds = clock.laps
     result.files["report"] = out / REPORT_FILE
     write_annotation_report(result.files["report"], result, hashes, cache, settings)
     clock.lap("writing")
-
-
-def _remember(cache: FolderCache, file: Path) -> None:
-    """Note that a file was made here, at once, so that a run that is cut off can be run again."""
-    with ProjectStore(cache.folder, make=False) as store:
-        MadeFiles(store).note([file])
 
 
 def _keyword_rows(result: AnnotateResult, n_keywords: int) -> Iterator[KeywordRow]:

@@ -50,7 +50,7 @@ def load_choice_features(store: ProjectStore, settings: Settings, photo_ids: NDA
     StoreBusyError
         If another process is at work in the project.
     """
-    with store.lock(), store.cache() as cache:
+    with store.cache() as cache:
         rows = load_rows(store, cache, settings, compute=False)
     found = few_columns(prepare(rows.X, rows.groups))
     _, wanted, there = np.intersect1d(photo_ids, rows.ids, assume_unique=True, return_indices=True)

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.vocabulary import TagVocabulary
-from tagloom.metadata import read_labels
+from tagloom.exceptions import LabelsFileError
+from tagloom.metadata import PhotoLabels, read_labels
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import mean_average_precision
 
-__all__ = ["Comparison", "compare_with_truth", "hidden_truth"]
+__all__ = ["Comparison", "compare_with_truth", "hidden_truth", "read_truth"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,39 @@ def _common_columns(true_tags: TagVocabulary, tags: TagVocabulary) -> tuple[list
     return [true_tags.column(tag) for tag in common], [tags.column(tag) for tag in common]
 
 
+def read_truth(
+    truth: str | os.PathLike[str], photos: Sequence[bytes], tags: TagVocabulary, Y: LabelMatrix
+) -> PhotoLabels:
+    """Read the true tags of photos, and refuse them if nothing can be told from them.
+
+    Parameters
+    ----------
+    truth : path
+        Labels file with the true tags.
+    photos : sequence of bytes
+        The photos of the rows.
+    tags : TagVocabulary
+        The tags of the columns.
+    Y : label matrix of shape (n, c)
+        What the learner is told.
+
+    Raises
+    ------
+    LabelsFileError
+        If it cannot be read, or has no tag for a photo whose tags the learner was not told.
+    """
+    said = read_labels(truth, photos)
+    if not (hidden_truth(said.Y, said.vocabulary, Y, tags) == 1).any():
+        raise LabelsFileError(
+            f"expected true tags of photos that are not labelled in {said.source!r}, got {said.n_labeled} photos, none "
+            f"of which shows how good suggestions are; add photos that the labels do not name, or leave --truth out"
+        )
+    return said
+
+
 def compare_with_truth(
-    truth: str | os.PathLike[str],
-    photos: Sequence[bytes],
+    truth: LabelMatrix,
+    true_tags: TagVocabulary,
     tags: TagVocabulary,
     Y: LabelMatrix,
     features: NDArray[Any],
@@ -60,22 +91,26 @@ def compare_with_truth(
 
     Parameters
     ----------
-    truth : path
-        Labels file with the true tags.
-    photos : sequence of bytes
-        The photos of the rows.
+    truth : label matrix of shape (n, k)
+        The true tags of the photos.
+    true_tags : TagVocabulary
+        The tags of its columns.
     tags : TagVocabulary
-        The tags of the columns.
+        The tags of the other columns.
     Y : label matrix of shape (n, c)
         What the learner was told.
     features : array of shape (n, d)
         Scaled features.
     scores : dict of str to array of shape (n, c)
         What to compare, by name.
+
+    Raises
+    ------
+    NothingToScoreError
+        If there is no tag for any of these photos that the learner was not told.
     """
-    said = read_labels(truth, photos)
-    hidden = hidden_truth(said.Y, said.vocabulary, Y, tags)
-    here, there = _common_columns(said.vocabulary, tags)
+    hidden = hidden_truth(truth, true_tags, Y, tags)
+    here, there = _common_columns(true_tags, tags)
     supervised = RegularizedLeastSquares().fit(features, Y).transduction_
     yardsticks = {
         "tag-frequency prior": np.zeros(Y.shape),

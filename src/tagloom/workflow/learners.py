@@ -1,30 +1,24 @@
-"""The learners that a person can name, and the settings they get."""
+"""The learners that a person can name, and the settings they get.
+
+What a learner needs is imported when it is made: to name them all, or to look at features, takes none of it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.annotator import Annotator
+from tagloom import features, methods, tuning
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import SettingsError
-from tagloom.features import GroupScaler
-from tagloom.methods import (
-    NOVA,
-    SFSS,
-    HarmonicPropagation,
-    LaplacianTopicModel,
-    LapRLS,
-    LocalGlobalConsistency,
-    NeighborTransfer,
-    RegularizedLeastSquares,
-)
-from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.settings import Settings
 from tagloom.workflow.visual_words import visual_words
+
+if TYPE_CHECKING:
+    from tagloom.core.annotator import Annotator
 
 __all__ = [
     "DEFAULT_METHOD",
@@ -48,7 +42,7 @@ SMOOTHING = 0.5  # the figures behind it are in docs/methods.md
 
 def prepare(X: NDArray[np.float32], groups: FeatureGroups) -> NDArray[Any]:
     """Return features scaled for learning: each group in its own way, weighted, side by side; no label is used."""
-    return GroupScaler(groups).fit_transform(X)
+    return features.GroupScaler(groups).fit_transform(X)
 
 
 def as_extracted(X: NDArray[np.float32], groups: FeatureGroups) -> NDArray[Any]:  # noqa: ARG001
@@ -67,7 +61,7 @@ class Learner:
 
     name: str
     summary: str
-    make: Callable[[int, FeatureGroups], Annotator]
+    make: "Callable[[int, FeatureGroups], Annotator]"
     features: Callable[[NDArray[np.float32], FeatureGroups], Any] = prepare
     smoothing: float | None = None
 
@@ -78,50 +72,50 @@ LEARNERS = {
         Learner(
             DEFAULT_METHOD,
             "chooses and combines kernels of the feature groups on your own labels",
-            lambda n_neighbors, groups: AutoAnnotator(groups, n_neighbors=n_neighbors, random_state=0),
+            lambda n_neighbors, groups: tuning.AutoAnnotator(groups, n_neighbors=n_neighbors, random_state=0),
             as_extracted,
         ),
         Learner(
             SMOOTHED_RIDGE,
             "regularised least squares, its scores smoothed over the neighbour graph of all photos",
-            lambda n_neighbors, groups: RegularizedLeastSquares(smoothing=SMOOTHING, n_neighbors=n_neighbors),  # noqa: ARG005
+            lambda n_neighbors, groups: methods.RegularizedLeastSquares(smoothing=SMOOTHING, n_neighbors=n_neighbors),  # noqa: ARG005
             smoothing=SMOOTHING,
         ),
         Learner(
             "ridge",
             "regularised least squares on the labelled photos alone",
-            lambda n_neighbors, groups: RegularizedLeastSquares(),  # noqa: ARG005
+            lambda n_neighbors, groups: methods.RegularizedLeastSquares(),  # noqa: ARG005
             smoothing=0.0,
         ),
         Learner(
             "harmonic",
             "harmonic propagation of the labels over the neighbour graph",
-            lambda n_neighbors, groups: HarmonicPropagation(n_neighbors=n_neighbors),  # noqa: ARG005
+            lambda n_neighbors, groups: methods.HarmonicPropagation(n_neighbors=n_neighbors),  # noqa: ARG005
         ),
         Learner(
             "consistency",
             "local-global consistency over the neighbour graph",
-            lambda n_neighbors, groups: LocalGlobalConsistency(n_neighbors=n_neighbors),  # noqa: ARG005
+            lambda n_neighbors, groups: methods.LocalGlobalConsistency(n_neighbors=n_neighbors),  # noqa: ARG005
         ),
         Learner(
             "sfss",
             "SFSS: one set of features for all tags, scores spread over the neighbour graph",
-            lambda n_neighbors, groups: SFSS(n_neighbors=n_neighbors, tol=1e-4),  # noqa: ARG005
+            lambda n_neighbors, groups: methods.SFSS(n_neighbors=n_neighbors, tol=1e-4),  # noqa: ARG005
         ),
         Learner(
             "nova",
             "NOVA: each tag keeps a few whole feature groups",
-            lambda n_neighbors, groups: NOVA(groups, tol=1e-4),  # noqa: ARG005
+            lambda n_neighbors, groups: methods.NOVA(groups, tol=1e-4),  # noqa: ARG005
         ),
         Learner(
             "laprls",
             "least squares with a kernel, smooth over the neighbour graph",
-            lambda n_neighbors, groups: LapRLS(n_neighbors=n_neighbors),  # noqa: ARG005
+            lambda n_neighbors, groups: methods.LapRLS(n_neighbors=n_neighbors),  # noqa: ARG005
         ),
         Learner(
             "topics",
             "a topic model of visual words and tags, smooth over the neighbour graph",
-            lambda n_neighbors, groups: LaplacianTopicModel(  # noqa: ARG005
+            lambda n_neighbors, groups: methods.LaplacianTopicModel(  # noqa: ARG005
                 graph="knn", n_neighbors=n_neighbors, random_state=0
             ),
             visual_words,
@@ -129,16 +123,16 @@ LEARNERS = {
         Learner(
             "neighbors",
             "the tags of the nearest labelled photos",
-            lambda n_neighbors, groups: NeighborTransfer(n_neighbors=n_neighbors),  # noqa: ARG005
+            lambda n_neighbors, groups: methods.NeighborTransfer(n_neighbors=n_neighbors),  # noqa: ARG005
         ),
     )
 }
 
 
-def make_annotator(learner: Learner, settings: Settings, groups: FeatureGroups) -> Annotator:
+def make_annotator(learner: Learner, settings: Settings, groups: FeatureGroups) -> "Annotator":
     """Return a learner's annotator with what a person has set."""
     annotator = learner.make(settings.n_neighbors, groups)
-    if isinstance(annotator, AutoAnnotator):
+    if isinstance(annotator, tuning.AutoAnnotator):
         annotator.set_params(n_threads=settings.n_threads, budget_seconds=settings.budget_seconds)
     return annotator
 
@@ -171,7 +165,9 @@ def all_learners() -> dict[str, Learner]:
 
 
 def _from_entry_point(point: metadata.EntryPoint) -> Learner:
-    def make(n_neighbors: int, groups: FeatureGroups) -> Annotator:  # noqa: ARG001
+    def make(n_neighbors: int, groups: FeatureGroups) -> "Annotator":  # noqa: ARG001
+        from tagloom.core.annotator import Annotator
+
         try:
             annotator = point.load()()
         except Exception as error:  # whatever another package does when it is imported

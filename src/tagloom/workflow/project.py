@@ -378,7 +378,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
     def _recover(self) -> tuple[str, ...]:
         """Settle writes that a crash interrupted, unless they are those of a process at work."""
-        if not self.store.is_unsettled():
+        if self.store.is_read_only or not self.store.is_unsettled():
             return ()
         from tagloom.workflow.project_journal import recover
 

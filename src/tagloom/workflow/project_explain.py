@@ -163,7 +163,7 @@ class ProjectExplainer:
         self.model, self.method = active.id, str(active.settings["method"])
         self._n_neighbors = int(active.settings.get("n_neighbors", settings.n_neighbors))
         self._arrays, self._info = store.models.load(active.id)
-        with store.lock(), store.cache() as cache:
+        with store.cache() as cache:
             rows = load_rows(store, cache, settings, compute=False)
         if [list(pair) for pair in zip(rows.groups.names, rows.groups.sizes, strict=True)] != self._info["groups"]:
             raise StoreError(

@@ -78,7 +78,8 @@ def export(
         photo_root=os.fsdecode(project_root(store).path),
     )
     photos = photo_keywords(store, accepted_only=accepted_only, threshold=threshold)
-    report = export_keywords((item for _, item in photos), target, format=format, options=options)
+    with made.watching():
+        report = export_keywords((item for _, item in photos), target, format=format, options=options)
     made.note(report.files)
     return ExportResult(
         format=report.format,

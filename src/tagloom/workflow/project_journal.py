@@ -18,6 +18,7 @@ import contextlib
 import os
 import time
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from tagloom.core.files import TEMPORARY_MARK
@@ -31,7 +32,7 @@ from tagloom.store.layout import WRITTEN
 from tagloom.store.project import ProjectStore
 from tagloom.store.writes import Intent, Write
 
-__all__ = ["UNDOING", "ProjectChanges", "ProjectJournal", "as_entry", "place_now", "recover"]
+__all__ = ["UNDOING", "ProjectChanges", "ProjectJournal", "as_entry", "is_sidecar", "place_now", "recover"]
 
 UNDOING = "undoing"  # the setting that names the batch being undone
 
@@ -59,21 +60,23 @@ class ProjectJournal(WriteJournal):
     """
 
     def __init__(self, store: ProjectStore, *, label: str = "", who: str = "") -> None:
-        super().__init__(Path(store.folder) / WRITTEN)
+        super().__init__(Path(store.folder) / WRITTEN, make=not store.is_read_only)
         self._store = store
         self._label, self._who = label, who
         self._marks: dict[str, list[JournalEntry]] = {"done": [], "undone": []}
         self.batch: int | None = None
         self.photo: int | None = None
 
-    def begin(self, path: bytes, before: bytes | None, after: str, *, kind: str, run: str) -> JournalEntry:
+    def begin(
+        self, path: bytes, before: bytes | None, after: str, *, kind: str, run: str, note: str = ""
+    ) -> JournalEntry:
         """Save what a file holds before it is changed."""
         self._flush_before(path)
         if self.batch is None:
             self.batch = self._store.writes.begin(self._label, who=self._who)
-        (number,) = self._store.writes.intend(self.batch, [Intent(path, before, after, self.photo)])
+        (number,) = self._store.writes.intend(self.batch, [Intent(path, before, after, self.photo, note)])
         known = None if before is None else fingerprint(before)
-        return JournalEntry(str(number), path, kind, run, time.time(), known, after, "pending")
+        return JournalEntry(str(number), path, kind, run, time.time(), known, after, "pending", note)
 
     def mark(self, entry: JournalEntry, state: State) -> JournalEntry:
         """Move an entry to another state.
@@ -87,7 +90,7 @@ class ProjectJournal(WriteJournal):
             self._note("done", entry)
         elif state == "undone":
             self._note("undone", entry)
-        return JournalEntry(entry.id, entry.path, entry.kind, entry.run, entry.time, entry.before, entry.after, state)
+        return replace(entry, state=state)
 
     def forget(self, entry: JournalEntry) -> None:
         """Note that a change was never made."""
@@ -182,11 +185,16 @@ class ProjectChanges(FileChanges):
         self.journal = journal  # in place of the journal of files that the base makes
 
 
+def is_sidecar(path: bytes) -> bool:
+    """Tell whether a file that keywords are written to is a sidecar, and no photo."""
+    return path.lower().endswith(b".xmp")
+
+
 def as_entry(item: Write) -> JournalEntry:
     """Return an entry of the store as `tagloom.metadata` knows it."""
-    kind = "sidecar" if item.path.lower().endswith(b".xmp") else PHOTO
+    kind = "sidecar" if is_sidecar(item.path) else PHOTO
     return JournalEntry(
-        str(item.id), item.path, kind, str(item.batch), item.at, item.before, item.after, _STATES[item.state]
+        str(item.id), item.path, kind, str(item.batch), item.at, item.before, item.after, _STATES[item.state], item.note
     )
 
 
@@ -207,7 +215,7 @@ def place_now(store: ProjectStore, item: Write) -> bytes:
     if not len(table) or table.states[0] != "present":
         return item.path
     now = os.path.join(roots[int(table.roots[0])], table.paths[0])
-    moved = find_sidecar(now) if item.path.lower().endswith(b".xmp") else now
+    moved = find_sidecar(now) if is_sidecar(item.path) else now
     # What it held before is right, too: an undo that was cut off had come as far as this file.
     return moved if moved is not None and fingerprint_at(moved) in (item.before, item.after) else item.path
 

@@ -109,7 +109,7 @@ def _numbers(store: ProjectStore, photo_ids: NDArray[np.int64]) -> Numbers:
 
 
 def _graph_of_features(store: ProjectStore, settings: Settings, photo_ids: NDArray[np.int64]) -> NeighborGraph:
-    with store.lock(), store.cache() as cache:
+    with store.cache() as cache:
         rows = load_rows(store, cache, settings, compute=False)
     if len(rows.ids) < 2:
         raise StoreError("a single photo has features, so that there are no neighbours; run: tagloom extract")

@@ -139,7 +139,8 @@ def check(store: ProjectStore, *, checksums: bool = False) -> "list[Finding]":
         )
         found.append(Finding("missing", detail, False))
     if counts.offline:
-        found.append(Finding("offline", f"{counts.offline} photos are in a folder that cannot be reached now", False))
+        offline = _counted(counts.offline, "photo is", "photos are")
+        found.append(Finding("offline", f"{offline} in a folder that cannot be reached now", False))
     return found
 
 
@@ -152,6 +153,10 @@ def _n_new(store: ProjectStore, model: "Model | None") -> int:
     if learnt.get("model") == model.id:
         n_known = max(n_known, learnt["n_decisions"])
     return store.decisions.changed_since(n_known)
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
 
 
 def _next_step(
@@ -170,18 +175,22 @@ def _next_step(
             "The photos cannot be reached: plug in their disk, or say where they are now.",
             "scan --photos DIR",
         ),
-        (n_pending > 0, f"A write was cut off at {n_pending} files: run it again.", "write"),
+        (n_pending > 0, f"A write was cut off at {_counted(n_pending, 'file', 'files')}: run it again.", "write"),
         (scanned == 0.0, "Look which photos there are.", "scan"),
         (
             counts.present == 0 and n_raw_alone > 0,
-            f"There are no photos: raw files cannot be read, and {n_raw_alone} have no JPEG or HEIC of the same name "
-            "beside them. Put some there, and look again.",
+            f"There are no photos: raw files cannot be read, and {_counted(n_raw_alone, 'has', 'have')} no JPEG or "
+            f"HEIC of the same name beside {'it' if n_raw_alone == 1 else 'them'}. Put some there, and look again.",
             "scan",
         ),
         (counts.present == 0, "There are no photos: put some into the folder, and look again.", "scan"),
         (counts.labeled == 0, "Say which tags some photos have, in a labels file or one by one.", "import LABELS.csv"),
-        (model is None, f"{counts.labeled} photos have tags: learn from them.", "train"),
-        (n_new > 0, f"{n_new} decisions are new since the last training: learn from them.", "train"),
+        (model is None, f"{_counted(counts.labeled, 'photo has', 'photos have')} tags: learn from them.", "train"),
+        (
+            n_new > 0,
+            f"{_counted(n_new, 'decision is', 'decisions are')} new since the last training: learn from them.",
+            "train",
+        ),
         (n_unwritten > 0, "See what would be written to the sidecars, then write it.", "write --dry-run"),
     )
     for is_due, sentence, command in steps:

@@ -2,14 +2,15 @@
 
 Written is what was accepted and, only if asked, what is above the threshold; the latter is noted as such (see
 `tagloom.workflow.written_suggestions`). Taken out of a sidecar is what a person denied outright, and what tagloom
-itself had written as a suggestion and no longer suggests. Everything else that is there stays, and so does what
+itself had brought there and no longer writes: the old name of a tag that was renamed or merged, a label that was taken
+back, a suggestion. The journal knows what that is, file by file. Everything else that is there stays, and so does what
 darktable writes for its own use. Where photos were taken is neither read nor written.
 """
 
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -21,10 +22,11 @@ from tagloom.metadata.embedding import KeywordEmbedder
 from tagloom.metadata.names import name_to_text
 from tagloom.metadata.sidecars import KeywordChange, SidecarWriter, WriteOutcome
 from tagloom.metadata.xmp_fields import is_programs_own
+from tagloom.metadata.xmp_read import NOTHING, Stated
 from tagloom.store.project import ProjectStore
 from tagloom.store.writes import Write
 from tagloom.workflow.project_import import IMPORT_PHOTOS
-from tagloom.workflow.project_journal import ProjectChanges, ProjectJournal, recover
+from tagloom.workflow.project_journal import ProjectChanges, ProjectJournal, is_sidecar, recover
 from tagloom.workflow.project_keywords import photo_keywords
 from tagloom.workflow.project_names import PhotoName, find_photo_ids, is_raw
 from tagloom.workflow.project_places import online_root
@@ -108,6 +110,12 @@ class _Task:
     change: KeywordChange
     suggested: frozenset[Keyword]
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether a decision asks for anything, and not suggestions alone."""
+        stale = self.change.own.paths.difference(self.change.add)
+        return bool(stale or self.change.remove or not self.suggested.issuperset(self.change.add))
+
 
 def write(
     store: ProjectStore,
@@ -156,7 +164,7 @@ def write(
     ids = None if photos is None else find_photo_ids(store, photos, base=base)
     if dry_run:
         writer = _Writer(ProjectJournal(store), embed)
-        planned = [writer.plan(task) for task in _tasks(store, root.path, ids, only, threshold)]
+        planned = [writer.plan(task) for task in _tasks(store, root.path, ids, only, threshold, embed)]
         return _result(planned, dry_run=True, accepted_only=only)
     with store.lock():
         recovered = tuple(item.message for item in recover(store))
@@ -164,7 +172,7 @@ def write(
         journal.sweep()  # a copy that exiftool was at work on when a process was killed
         writer = _Writer(journal, embed)
         latest, covers = store.decisions.latest(), covers_all(store, ids)
-        tasks = _tasks(store, root.path, ids, only, threshold)
+        tasks = _tasks(store, root.path, ids, only, threshold, embed)
         model = store.models.active()
         options = {"embed": embed, "accepted_only": only, "threshold": threshold, "model": model and model.id}
         run = store.runs.start(
@@ -176,7 +184,8 @@ def write(
             journal.flush()
         batch = _kept_batch(store, journal.batch, who)
         result = _result(written, accepted_only=only, batch=batch, recovered=recovered)
-        settled = latest if covers and not result.counts.get("failed") else None
+        failed = any(item.status == "failed" and task.is_decided for task, item in zip(tasks, written, strict=True))
+        settled = latest if covers and not failed else None
         store.runs.end(run, {"batch": batch, "counts": result.counts, SETTLED: settled})
     return result
 
@@ -190,52 +199,56 @@ def _kept_batch(store: ProjectStore, batch: int | None, who: str) -> int | None:
 
 
 def _tasks(
-    store: ProjectStore, root: bytes, ids: ArrayLike | None, accepted_only: bool, threshold: float | None
+    store: ProjectStore, root: bytes, ids: ArrayLike | None, accepted_only: bool, threshold: float | None, embed: bool
 ) -> list[_Task]:
     """Return what is asked for each photo that has something to write, raw files after their photos."""
-    ours, seen = suggestions_written(store), _Seen(store)
+    ours, known = suggestions_written(store), _Known(store, embed)
     raw = {jpeg: number for number, jpeg in store.photos.raw_pairs().tolist()}
     table = store.photos.table(sorted(raw.values()))
     raw_names = dict(zip(table.ids.tolist(), table.paths, strict=True))
     tasks = []
     for number, said in photo_keywords(store, ids, accepted_only=accepted_only, threshold=threshold):
-        task = _task(number, said, root, ours.get(number, set()), seen)
-        if task is None:
-            continue
-        tasks.append(task)
+        files = [(number, said.photo)]
         if number in raw:
-            partner = raw[number]
-            path = os.path.join(root, raw_names[partner])
-            change = replace(task.change, photo=path, seen=seen.of(partner, path))
-            tasks.append(_Task(partner, raw_names[partner], change, task.suggested))
+            files.append((raw[number], raw_names[raw[number]]))
+        several = [_task(*file, said, root, ours.get(number, set()), known) for file in files]
+        if any(task.change.add or task.change.remove or task.change.own != NOTHING for task in several):
+            tasks += several
     return tasks
 
 
-def _task(number: int, said: PhotoKeywords, root: bytes, ours: set[str], seen: "_Seen") -> _Task | None:
+def _task(number: int, name: bytes, said: PhotoKeywords, root: bytes, ours: set[str], known: "_Known") -> _Task:
     suggested = frozenset(keyword for keyword, _ in said.suggested)
     add = (*said.accepted, *(keyword for keyword, _ in said.suggested))
     stale = (Keyword.parse(text) for text in sorted(ours))
     denied = (keyword for keyword in said.rejected if not is_programs_own(keyword))
     remove = dict.fromkeys([*denied, *stale])
     gone = tuple(keyword for keyword in remove if keyword not in add)
-    if not add and not gone:
-        return None
-    path = os.path.join(root, said.photo)
-    return _Task(number, said.photo, KeywordChange(path, add, gone, seen.of(number, path)), suggested)
+    path = os.path.join(root, name)
+    change = KeywordChange(path, add, gone, known.seen(number, path), known.own(number, name))
+    return _Task(number, name, change, suggested)
 
 
-class _Seen:
-    """What sidecars were like when tagloom last read or wrote them."""
+class _Known:
+    """What files were like when tagloom last read or wrote them, and what of their keywords came from tagloom."""
 
-    def __init__(self, store: ProjectStore) -> None:
+    def __init__(self, store: ProjectStore, embed: bool) -> None:
+        self._embed = embed
         runs = [run for run in store.runs.all(IMPORT_PHOTOS) if run.result is not None]
         self._read: dict[str, str] = (runs[0].result or {}).get("seen", {}) if runs else {}
         self._since = runs[0].started if runs else 0.0
         self._written: dict[bytes, list[Write]] = {}
+        self._notes: dict[tuple[int | None, bool], str] = {}
         for item in store.writes.entries():
             self._written.setdefault(item.path, []).append(item)
+            if item.state == "done":
+                self._notes[item.photo, is_sidecar(item.path)] = item.note
 
-    def of(self, number: int, photo: bytes) -> str | None:
+    def own(self, number: int, name: bytes) -> Stated:
+        """Return what came from tagloom of the keywords in the file that is written for a photo."""
+        return Stated.from_text(self._notes.get((number, not self._embed or is_raw(name)), ""))
+
+    def seen(self, number: int, photo: bytes) -> str | None:
         """Return the fingerprint of a photo's sidecar, None where it was never looked at."""
         seen = self._read.get(str(number))
         if not self._written:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.topics import TopicDescription
 
 if TYPE_CHECKING:
+    from tagloom.methods.topics import TopicDescription
     from tagloom.workflow.evaluation_data import Evaluation
 
 __all__ = ["ReportData", "ReportPhoto", "TagSummary", "UnreadablePhoto", "summarize_tags"]
@@ -133,7 +133,7 @@ class ReportData:
     evaluation: Sequence[tuple[str, str]] = ()
     measured: "Evaluation | None" = None
     measured_note: str = ""
-    topics: Sequence[TopicDescription] = ()
+    topics: "Sequence[TopicDescription]" = ()
     max_photos: int = 2000
 
     def __post_init__(self) -> None:

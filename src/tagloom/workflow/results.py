@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,13 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.photos import PhotoRecord
 from tagloom.core.vocabulary import TagVocabulary
-from tagloom.features import ExtractionCounts
-from tagloom.metadata import PhotoLabels
-from tagloom.methods.topics import TopicDescription
-from tagloom.workflow.evaluate import Comparison
-from tagloom.workflow.evaluation_data import Evaluation
+
+if TYPE_CHECKING:
+    from tagloom.features import ExtractionCounts
+    from tagloom.metadata import PhotoLabels
+    from tagloom.methods.topics import TopicDescription
+    from tagloom.workflow.evaluate import Comparison
+    from tagloom.workflow.evaluation_data import Evaluation
 
 __all__ = ["AnnotateResult", "top_suggestions"]
 
@@ -49,6 +51,8 @@ class AnnotateResult:
         What a topic model has learnt; empty for other methods. Photos are rows of ``photos``.
     comparison : Comparison or None
         How good the scores are, where the truth was given.
+    why_not_compared : str
+        Why it is not told although the truth was given; empty otherwise.
     evaluation : Evaluation or None
         What cross-validation on the labels found, where it was asked for and the labels suffice.
     why_not_evaluated : str
@@ -66,12 +70,13 @@ class AnnotateResult:
     X: NDArray[np.float32]
     groups: FeatureGroups
     failed: list[PhotoRecord]
-    labels: PhotoLabels
-    counts: ExtractionCounts
+    labels: "PhotoLabels"
+    counts: "ExtractionCounts"
     method: str
-    topics: list[TopicDescription] = field(default_factory=list)
-    comparison: Comparison | None = None
-    evaluation: Evaluation | None = None
+    topics: "list[TopicDescription]" = field(default_factory=list)
+    comparison: "Comparison | None" = None
+    why_not_compared: str = ""
+    evaluation: "Evaluation | None" = None
     why_not_evaluated: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)

@@ -5,14 +5,16 @@ import logging
 import time
 import types
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from tagloom._version import __version__
 from tagloom.exceptions import TagloomError
 from tagloom.store.project import ProjectStore
-from tagloom.workflow.evaluation_data import Evaluation
 from tagloom.workflow.project_results import Result
 from tagloom.workflow.training_labels import TrainingLabels
+
+if TYPE_CHECKING:
+    from tagloom.workflow.evaluation_data import Evaluation
 
 __all__ = ["EVALUATE", "LastEvaluation", "keep_evaluation", "last_evaluation"]
 
@@ -42,7 +44,7 @@ class LastEvaluation(Result):
         Decisions made since, those of undo included.
     """
 
-    evaluation: Evaluation | None
+    evaluation: "Evaluation | None"
     at: float = 0.0
     is_current: bool = False
     n_further: int = 0
@@ -60,7 +62,7 @@ class LastEvaluation(Result):
         return f"{when}, before tags were changed."
 
 
-def keep_evaluation(store: ProjectStore, found: Evaluation, labels: TrainingLabels) -> None:
+def keep_evaluation(store: ProjectStore, found: "Evaluation", labels: TrainingLabels) -> None:
     """Keep an evaluation with the project; where that fails, say so in the log: the figures are worth more.
 
     Parameters
@@ -108,6 +110,8 @@ def last_evaluation(store: ProjectStore) -> LastEvaluation | None:
         kept, digest = run.result, run.settings["labels_digest"]
         if kept is None or kept["format"] != FORMAT:
             raise ValueError(f"expected the format {FORMAT}")
+        from tagloom.workflow.evaluation_data import Evaluation  # here, as it brings scikit-learn along
+
         evaluation: Evaluation = _restored(Evaluation, kept["evaluation"])
         n_further = store.decisions.count() - _restored(int, run.settings["n_decisions"])
         at = _restored(float, run.ended)

@@ -3,10 +3,11 @@
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from tagloom.core.files import before_replacing
 from tagloom.exceptions import InvalidInputError, StoreError, WriteError
 from tagloom.images.finder import PHOTO_EXTENSIONS
 from tagloom.store.layout import DATABASE
@@ -28,6 +29,8 @@ _REPORT_HEAD, _REPORT_MARK = 4096, b'<meta name="generator" content="tagloom '
 class MadeFiles:
     """The files that tagloom made outside of a project's folder, each with a digest of what it wrote there last.
 
+    While a file is written, it has two: a process may end before the new content is in its place, and after it.
+
     Parameters
     ----------
     store : ProjectStore
@@ -40,28 +43,43 @@ class MadeFiles:
     def holds(self, path: Path) -> bool:
         """Tell whether a file is as tagloom wrote it."""
         known = self._read().get(self._key(path))
-        return known is not None and known == _digest(path)
+        return known is not None and _digest(path) in known
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Remember what is written in the body, each file before it is in its place."""
+
+        def note(path: Path, content: Path) -> None:
+            with suppress(StoreError, WriteError, OSError):  # said by `note`, which comes in the end
+                key, digest = self._key(path), _digest(content)
+                self._keep(lambda known: {key: [*known.get(key, [])[-1:], digest]})
+
+        with before_replacing(note):
+            yield
 
     def note(self, paths: Iterable[Path]) -> None:
         """Remember files as they are now. That this fails is no harm: they count as foreign from then on."""
         try:
-            with self._store.transaction():
-                known = self._read()
-                for path in paths:
-                    key = self._key(path)
-                    known.pop(key, None)
-                    known[key] = _digest(path)
-                self._store.settings.set(MADE_FILES, list(known.items())[-N_KNOWN:])
+            now = {self._key(path): [_digest(path)] for path in paths}
+            self._keep(lambda _: now)
         except (StoreError, WriteError, OSError) as error:
             logger.warning("could not remember which files were written (%s)", error)
 
-    def _read(self) -> dict[str, str]:
-        return dict(self._store.settings.get(MADE_FILES, []))
+    def _keep(self, change: Callable[[Mapping[str, list[str]]], dict[str, list[str]]]) -> None:
+        with self._store.transaction():
+            known = self._read()
+            new = change(known)
+            kept = [item for item in known.items() if item[0] not in new] + list(new.items())
+            self._store.settings.set(MADE_FILES, kept[-N_KNOWN:])
+
+    def _read(self) -> dict[str, list[str]]:
+        found = self._store.settings.get(MADE_FILES, [])
+        return {key: [known] if isinstance(known, str) else known for key, known in found}
 
     def _key(self, path: Path) -> str:
         """Return a path relative to the folder around the project's, so that both may move; others as they are."""
         around = os.path.dirname(os.path.realpath(self._store.folder))
-        place = os.path.join(os.path.realpath(path.parent), path.name)
+        place = os.path.realpath(path)
         is_below = place.startswith(os.path.join(around, ""))
         return os.path.relpath(place, around) if is_below else place
 
@@ -71,7 +89,8 @@ def refuse_foreign_target(
 ) -> None:
     """Refuse a file to write, or a folder to write into, where something would be lost.
 
-    What does not exist yet, an empty file and a folder without files may be written.
+    What does not exist yet, an empty file and a folder without files may be written. Of a symbolic link it is the file
+    that it leads to.
 
     Parameters
     ----------
@@ -89,7 +108,7 @@ def refuse_foreign_target(
     InvalidInputError
         If it must not be written.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path)) if os.path.exists(path) else Path(path)
     if os.path.splitext(os.fsencode(target))[1].lower() in _SACRED:
         raise InvalidInputError(
             f"expected a name for a new file, but {str(target)!r} has the extension of a photo, a raw file or a "

@@ -1,15 +1,18 @@
 """What a topic model has learnt, as HTML: every text goes through `escaped`."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from tagloom.methods.topics import TopicDescription, TopicPhoto, TopicTag
 from tagloom.workflow.report_text import escaped, image_source
+
+if TYPE_CHECKING:
+    from tagloom.methods.topics import TopicDescription, TopicPhoto, TopicTag
 
 __all__ = ["topics_fragment"]
 
 
 def topics_fragment(
-    topics: Sequence[TopicDescription],
+    topics: "Sequence[TopicDescription]",
     photos: Sequence[str | bytes] | None = None,
     thumbnails: Mapping[int, bytes] | None = None,
     *,
@@ -41,7 +44,7 @@ def topics_fragment(
     )
 
 
-def _topic(topic: TopicDescription, photos: Sequence[str | bytes] | None, thumbnails: Mapping[int, bytes]) -> str:
+def _topic(topic: "TopicDescription", photos: Sequence[str | bytes] | None, thumbnails: Mapping[int, bytes]) -> str:
     tags = "".join(_tag(tag) for tag in topic.tags)
     typical = "".join(_photo(photo, photos, thumbnails) for photo in topic.photos)
     return (
@@ -51,12 +54,12 @@ def _topic(topic: TopicDescription, photos: Sequence[str | bytes] | None, thumbn
     )
 
 
-def _tag(tag: TopicTag) -> str:
+def _tag(tag: "TopicTag") -> str:
     hint = f"{tag.lift:.1f} times as often as in all photos"
     return f'<li class="chip" title="{hint}">{escaped(tag.tag)} <span class="score">{tag.probability:.2f}</span></li>'
 
 
-def _photo(photo: TopicPhoto, photos: Sequence[str | bytes] | None, thumbnails: Mapping[int, bytes]) -> str:
+def _photo(photo: "TopicPhoto", photos: Sequence[str | bytes] | None, thumbnails: Mapping[int, bytes]) -> str:
     name = escaped(f"photo {photo.row + 1}" if photos is None else photos[photo.row])
     source = image_source(thumbnails.get(photo.row, b""))
     image = f'<img alt="" loading="lazy" decoding="async" src="{source}">' if source else ""

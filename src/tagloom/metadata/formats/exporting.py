@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tagloom.core.keywords import Keyword
 from tagloom.core.statements import PhotoKeywords
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import InvalidInputError, WriteError
 from tagloom.metadata.names import BYTES_MARK, name_to_text
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "ExportReport",
     "Exporter",
     "Tally",
+    "make_folder",
     "record",
     "sample_key",
 ]
@@ -246,3 +247,15 @@ def _check_path(photo: bytes) -> None:
     parts = photo.split(b"/")
     if b"\0" in photo or any(part in (b"", b".", b"..") for part in parts) or os.path.isabs(photo):
         raise InvalidInputError(f"expected a path below the photo folder, got {photo!r}")
+
+
+def make_folder(target: Path) -> None:
+    """Make the folder that an export is written to, if it is missing."""
+    try:
+        target.mkdir(exist_ok=True)
+    except OSError as error:
+        raise WriteError(
+            error.errno or 0,
+            f"could not make the folder {target.name!r} ({error.strerror or error}); choose another one",
+            str(target),
+        ) from error

@@ -7,7 +7,7 @@ from typing import Any
 
 from tagloom.core.files import atomic_write
 from tagloom.core.statements import PhotoKeywords
-from tagloom.exceptions import LabelsFileError, WriteError
+from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.formats.exporting import (
     ACCEPTED,
     SUGGESTED,
@@ -16,6 +16,7 @@ from tagloom.metadata.formats.exporting import (
     ExportReport,
     Tally,
     is_plain_name,
+    make_folder,
     sample_key,
 )
 from tagloom.metadata.formats.json_text import JsonEntry, iter_entries, parse_line, read_json_text, write_json
@@ -86,7 +87,7 @@ class FiftyOneExporter:
         options : ExportOptions
             What to include, and where the photos are.
         """
-        _make_folder(target)
+        make_folder(target)
         tally = Tally(options)
         denied: dict[str, list[str]] = {}
         files = self.files(target)
@@ -106,17 +107,6 @@ class FiftyOneExporter:
             labels.write(b'\n},\n"not_labels":' + write_json(denied) + b"}\n")
             data.write(b"\n}\n")
         return tally.report(self.name, *files)
-
-
-def _make_folder(target: Path) -> None:
-    try:
-        target.mkdir(exist_ok=True)
-    except OSError as error:
-        raise WriteError(
-            error.errno or 0,
-            f"could not make the folder {target.name!r} ({error.strerror or error}); choose another one",
-            str(target),
-        ) from error
 
 
 def _member(key: str, value: Any) -> bytes:

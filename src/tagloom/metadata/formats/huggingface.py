@@ -10,7 +10,14 @@ from tagloom.core.files import atomic_write
 from tagloom.core.labels import UNKNOWN
 from tagloom.core.statements import PhotoKeywords
 from tagloom.exceptions import InvalidInputError, LabelsFileError
-from tagloom.metadata.formats.exporting import ExportOptions, ExportReport, Tally, is_plain_name, record
+from tagloom.metadata.formats.exporting import (
+    ExportOptions,
+    ExportReport,
+    Tally,
+    is_plain_name,
+    make_folder,
+    record,
+)
 from tagloom.metadata.formats.json_lines import read_json_lines
 from tagloom.metadata.formats.json_text import parse_line, write_json
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said, shown
@@ -65,11 +72,11 @@ class HuggingFaceExporter:
         InvalidInputError
             If the target is neither a folder nor called ``metadata.jsonl``.
         """
-        if target.is_dir():
+        if target.is_dir() or not (target.suffix or target.exists()):
             return (target / "metadata.jsonl",)
         if target.name != "metadata.jsonl":
             raise InvalidInputError(
-                f"expected an existing folder or a file called metadata.jsonl, which is what the reader looks for, got "
+                f"expected a folder or a file called metadata.jsonl, which is what the reader looks for, got "
                 f"{target.name!r}"
             )
         return (target,)
@@ -82,12 +89,14 @@ class HuggingFaceExporter:
         photos : iterable of PhotoKeywords
             Consumed as it goes.
         target : Path
-            The folder that holds the photos, or ``metadata.jsonl`` in it.
+            The folder that holds the photos, or will (made if it is missing), or ``metadata.jsonl`` in it.
         options : ExportOptions
             What to include.
         """
         tally = Tally(options)
         (file,) = self.files(target)
+        if file != target:
+            make_folder(target)
         with atomic_write(file) as handle:
             for chosen in tally.choose(photos):
                 if not is_plain_name(chosen.photo.photo):
