@@ -132,15 +132,41 @@ def threads_case(n: int, d: int, share: float) -> dict[str, Any]:
     return case(f"{n} photos, {d} columns: threads", {"n": n, "d": d}, entries, ratios=ratios)
 
 
+def auto_case(n: int, d: int, tags: int, *, repeats: int, threads: int) -> dict[str, Any]:
+    """Time ``sparsity="auto"`` at the default tolerance beside the one fit at the γ that it chooses."""
+    X, Y = problem(n, d)
+    Y = Y[:, :tags]
+    graph = knn_graph(X, K)
+    gamma = SFSS(graph=graph, n_threads=threads).fit(X, Y).sparsity_
+
+    def fit(sparsity: Any) -> SFSS:
+        return SFSS(sparsity=sparsity, graph=graph, n_threads=threads).fit(X, Y)
+
+    def accuracy(model: SFSS) -> dict[str, float]:
+        optimality, value = state(model.coef_, X, Y, graph, gamma)
+        return {"γ": model.sparsity_, "residual / γ": optimality, "objective": value}
+
+    contenders = [
+        Local('sparsity="auto"', partial(fit, "auto"), role="ours"),
+        Local("the γ given", partial(fit, gamma), role="ours"),
+    ]
+    entries = compare(contenders, accuracy=accuracy, repeats=repeats, threads=threads)
+    ratios = {"auto to one fit (CPU)": entries[0]["cpu"] / entries[1]["cpu"]}
+    parameters = {"n": n, "d": d, "tags": tags, "k": K, "labelled": LABELLED, "gamma": gamma}
+    return case(f"{n} photos, {d} columns, {tags} tags: automatic γ", parameters, entries, ratios=ratios)
+
+
 def main(argv: list[str] | None = None) -> None:
     arguments = out_parser("sfss").parse_args(argv)
     threads = arguments.threads
     if arguments.quick:
         cases = [sfss_case(600, 40, SHARES[0], literal=True, repeats=1, threads=threads), threads_case(600, 40, 0.1)]
+        cases.append(auto_case(600, 40, 10, repeats=1, threads=threads))
     else:
         cases = [sfss_case(10_000, D, share, literal=True, repeats=5, threads=threads) for share in SHARES]
         cases += [sfss_case(n, D, SHARES[0], literal=False, repeats=2, threads=threads) for n in (50_000, 200_000)]
         cases.append(threads_case(50_000, D, SHARES[0]))
+        cases.append(auto_case(20_000, 128, TAGS, repeats=2, threads=threads))
     record("sfss", "SFSS", cases, arguments.out, threads=threads)
 
 

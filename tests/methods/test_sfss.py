@@ -20,6 +20,7 @@ from tagloom.methods._sfss_features import CentredFeatures
 from tagloom.methods._sfss_model import GramModel, ReducedModel
 from tagloom.methods._sfss_reduced import ReducedProblem
 from tagloom.methods._sfss_scores import ScoreSystem
+from tagloom.methods._sfss_solve import JointProblem
 from tagloom.methods.sfss import SFSS
 from tagloom.metrics import mean_average_precision
 
@@ -451,6 +452,55 @@ def test_automatic_sparsity_is_that_of_the_best_held_out_ranking(objective):
     chosen = int(np.argmin(np.abs(SHARES - model.sparsity_ / largest)))
     assert model.sparsity_ == pytest.approx(SHARES[chosen] * largest, rel=1e-4)
     assert quality[chosen] >= quality.max() - 2e-3
+
+
+@pytest.mark.parametrize("convert", [np.asarray, np.float32, sparse.csr_array])
+def test_automatic_sparsity_has_rounds_for_the_last_fit_alone(convert, monkeypatch):
+    """Fits that are only compared eliminate F, whatever ``tol``; the last one is the fit with the number given."""
+    X, Y, graph = problem(300, 20, 4, n_labelled=60, seed=4)
+    X = convert(np.where(np.abs(X) > 1.0, X, 0.0))
+    solved = []
+    solve = JointProblem.solve
+    monkeypatch.setattr(
+        JointProblem, "solve", lambda problem, gamma, **more: solved.append(gamma) or solve(problem, gamma, **more)
+    )
+    model = SFSS(graph=graph).fit(X, Y)
+    assert solved == [model.sparsity_]
+    largest = SFSS(graph=graph).largest_sparsity(X, Y)
+    assert np.abs(SHARES * largest / model.sparsity_ - 1).min() < 1e-12
+    single = SFSS(graph=graph, sparsity=model.sparsity_).fit(X, Y)
+    assert model.optimality_ <= 1e-6
+    np.testing.assert_array_equal(model.selected_features_, single.selected_features_)
+    np.testing.assert_allclose(model.coef_, single.coef_, rtol=0, atol=1e-12)
+    assert model.objective_[-1] == pytest.approx(single.objective_[-1], rel=1e-12)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(4))
+def test_automatic_sparsity_is_the_choice_of_tight_fits(seed, dtype):
+    X, Y, graph = problem(150, 15, 3, n_labelled=50, seed=seed)
+    X = X.astype(dtype)
+    quality = np.zeros(len(SHARES))
+    for labels, held_out in LabeledKFold(5, random_state=0).split_labels(Y):
+        for place, share in enumerate(SHARES):
+            fold = fitted(X.astype(np.float64), graph, labels, share, tol=1e-7)
+            quality[place] += mean_average_precision(Y[held_out], fold.decision_function(X[held_out])) / 5
+    model = SFSS(graph=graph).fit(X, Y)
+    largest = SFSS(graph=graph).largest_sparsity(X, Y)
+    chosen = int(np.argmin(np.abs(SHARES * largest - model.sparsity_)))
+    assert chosen == int(np.argmax(quality))
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_scores_of_some_photos_are_those_of_all(convert):
+    X, _, _ = problem(30, 8)
+    features = CentredFeatures(convert(X), np.float64)
+    W = np.random.default_rng(0).normal(size=(8, 3))
+    W[::3] = 0.0
+    rows = np.array([7, 2, 29])
+    centred = X - X.mean(axis=0)
+    np.testing.assert_allclose(features.times_on(rows, W), centred[rows] @ W, atol=1e-12)
 
 
 @pytest.mark.parametrize("objective", ["joint", "direct"])

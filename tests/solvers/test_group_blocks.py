@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from tagloom.solvers._group_blocks import best_on_axes, best_single, shortened
+from tagloom.solvers._group_blocks import best_on_axes, shortened
+from tagloom.solvers._group_singles import Singles
 from tagloom.solvers.radial import MCP, SCAD, Norm
 
 SHARES = [0.0, 1e-12, 1e-3, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12]
@@ -128,7 +129,9 @@ def test_the_way_out_of_a_zero_that_the_penalty_is_too_flat_to_hold():
 @given(z=st.floats(-5, 5), curvature=st.floats(0.05, 3), limit=st.floats(0.01, 2))
 @settings(max_examples=60, deadline=None)
 def test_a_single_column_is_the_best_of_a_grid(radial, z, curvature, limit):
-    found = best_single(np.array([z]), curvature, radial, np.array([limit]))
+    singles = Singles(np.array([curvature]), radial, np.array([[limit]]), None)
+    block, nothing = np.array([[curvature]]), np.zeros((1, 1))
+    found = singles.one_after_another(slice(0, 1), block, nothing, np.array([[-z]]))[0]
     grid = np.linspace(-1.05, 1.05, 2001) * (abs(z) / curvature + 1e-3)
     values = 0.5 * curvature * grid**2 - z * grid + radial.value(np.abs(grid), np.full_like(grid, limit))
     at = block_value(found, np.array([z]), np.array([curvature]), radial, limit)

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lasso_path
 
 from benchmarks.literal.nova import nova as literal_nova
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers import _group_newton, _group_run
+from tagloom.solvers import _group_newton, _group_run, group_columns
+from tagloom.solvers._group_state import GroupState
 from tagloom.solvers.group_columns import GroupColumns
 from tagloom.solvers.radial import MCP, SCAD, Norm
 
@@ -463,6 +465,69 @@ def test_points_of_a_concave_path_are_separate_solutions(radial):
             assert point.converged
 
 
+@pytest.mark.parametrize(("widest", "dense"), [(512, True), (10, True), (1, False)])
+@pytest.mark.parametrize("radial", [SCAD(), MCP(2.0)], ids=str)
+@pytest.mark.parametrize("sizes", [(1,) * 60, (3, 1, 4, 2, 1)], ids=["columns", "groups"])
+def test_points_of_a_concave_path_that_go_down_together_end_as_alone(sizes, radial, widest, dense, monkeypatch):
+    """Every point from its own group lasso, one problem for each point and tag; and stationary as printed."""
+    monkeypatch.setattr(group_columns, "WIDEST", widest)
+    _, _, A, B = make(n=50, sizes=sizes, c=3, seed=3)
+    problem = GroupColumns(A, B, sizes)
+    strengths = np.geomspace(1.2, 0.05, 7)[:, None] * problem.largest * np.array([1.0, 0.8, 0.5])
+    points = list(problem.path(radial, strengths, dense=dense))
+    assert len(points) == 7
+    lasso = list(problem.path(Norm(), strengths, tol=group_columns.ROUGH))
+    for row, point, start in zip(strengths, points, lasso, strict=True):
+        alone = problem.solve(radial, row, W0=start.coef).values
+        if dense and len(sizes) <= group_columns.MANY_GROUPS:
+            least_squares = problem.axes.turn_back(problem.dense_start())
+            alone = np.minimum(alone, problem.solve(radial, row, W0=least_squares).values)
+        np.testing.assert_allclose(point.values, alone, rtol=1e-8, atol=1e-10)
+        assert point.converged
+        assert point.objective[-1] == pytest.approx(point.values.sum(), rel=1e-12)
+        assert (np.diff(point.objective) <= 1e-12 * (1 + abs(point.objective[0]))).all()
+        for tag, strength in enumerate(row):
+            w, extras = point.coef[:, tag], (sizes, radial, strength)
+            assert literal_residual(A, B[:, tag], w, *extras) <= 1.1e-6 * problem.largest[tag]
+            np.testing.assert_allclose(point.values[tag], literal_value(A, B[:, tag], w, *extras), atol=1e-10)
+
+
+def test_points_of_a_concave_path_share_their_passes(monkeypatch):
+    _, _, A, B = make(n=50, sizes=(1,) * 60, c=2, seed=3)
+    problem = GroupColumns(A, B, (1,) * 60)
+    strengths = np.geomspace(1.0, 0.05, 10)[:, None] * problem.largest
+    widths = []
+    singles = GroupState._singles
+    monkeypatch.setattr(GroupState, "_singles", lambda state: widths.append(state.tags.size) or singles(state))
+    alone = [problem.solve(SCAD(), row) for row in strengths]
+    n_alone, widest_alone = len(widths), max(widths)
+    widths.clear()
+    together = list(problem.path(SCAD(), strengths))
+    assert widest_alone == 2
+    assert max(widths) > 10
+    assert len(widths) < 0.7 * n_alone
+    assert len(together) == len(alone)
+
+
+@pytest.mark.parametrize("shape", [(60, 40), (30, 120)])
+def test_single_columns_as_the_lasso_path_of_scikit_learn(shape):
+    n, d = shape
+    X, Y, A, B = make(n=n, sizes=(1,) * d, c=3, seed=4)
+    problem = GroupColumns(A, B, (1,) * d)
+    strengths = np.geomspace(1.0, 0.02, 8)[:, None] * problem.largest
+    for number, point in enumerate(problem.path(Norm(), strengths, tol=1e-9)):
+        for tag in range(3):
+            strength, y = strengths[number, tag], Y[:, tag]
+            theirs = lasso_path(X, y, alphas=[strength], tol=1e-13, max_iter=100_000)[1][:, 0]
+            ours = point.coef[:, tag]
+            cost = [np.square(y - X @ w).sum() / (2 * n) + strength * np.abs(w).sum() for w in (ours, theirs)]
+            assert cost[0] == pytest.approx(cost[1], rel=1e-8)
+            # The residual, scaled until it is feasible, bounds what any coefficients can reach.
+            residual = y - X @ ours
+            feasible = residual * min(1.0, strength / np.abs(X.T @ residual / n).max())
+            assert cost[0] - (y @ y - np.square(y - feasible).sum()) / (2 * n) <= 1e-8 * cost[0]
+
+
 def test_a_path_may_stand_still_and_turn_back():
     _, _, A, B = make(seed=12)
     problem = GroupColumns(A, B, (3, 1, 4, 2))
@@ -588,7 +653,7 @@ def test_too_few_rounds_warn_and_say_how_far():
 @pytest.mark.parametrize("radial", RADIALS, ids=str)
 @pytest.mark.parametrize("c", [1, 3, 40, 200])
 def test_a_pass_over_single_columns_is_one_column_after_the_other(c, radial, entry_share):
-    """Looking ahead changes no bit of what a plain loop over the columns gives."""
+    """Columns that stay zero are passed over; that changes no bit of what a plain loop over the columns gives."""
     d = 70
     _, _, A, B = make(n=50, sizes=(1,) * d, c=c, seed=1)
     problem = GroupColumns(A, B, [1] * d, entry_share=entry_share)

@@ -77,6 +77,19 @@ def test_the_proximal_step_is_the_best_of_a_fine_grid(radial, steepness):
     np.testing.assert_allclose(pull[inside], 0.0, atol=1e-12 * (1 + limit))
 
 
+@pytest.mark.parametrize("radial", RADIALS, ids=str)
+@pytest.mark.parametrize("steepness", STEEPNESSES)
+def test_pieces_are_where_the_proximal_step_bends_and_jumps(radial, steepness):
+    """Between the places named the step is straight: the middle of two lengths goes to the middle of their steps."""
+    limit = 0.7
+    pieces = radial.pieces(np.array([steepness]))
+    places = np.concatenate([[0.0], pieces.knots[:, 0], pieces.jump]) * limit
+    places = np.unique(np.append(places[np.isfinite(places)], 3.0 * places[np.isfinite(places)].max()))
+    low, high = places[:-1] + 1e-9 * np.diff(places), places[1:] - 1e-9 * np.diff(places)
+    ends = [radial.shrink(s, np.full_like(s, limit), np.full_like(s, steepness)) for s in (low, (low + high) / 2, high)]
+    np.testing.assert_allclose(ends[1], (ends[0] + ends[2]) / 2, atol=1e-12)
+
+
 def test_every_group_of_every_tag_in_one_call():
     rng = np.random.default_rng(1)
     s, limit, steepness = rng.uniform(0, 4, (5, 7)), rng.uniform(0.1, 2, (5, 7)), rng.uniform(0.05, 3, (5, 1))

@@ -52,7 +52,7 @@ def choose_share(
     try:
         for labels, held_out in folds.split_labels(Y):
             if (Y[held_out] == 1).any():
-                ranked = [features.times(W)[held_out] for W in solve(labels)]
+                ranked = [features.times_on(held_out, W) for W in solve(labels)]
                 found.append([mean_average_precision(Y[held_out], scores) for scores in ranked])
     except NothingToScoreError:
         found = []

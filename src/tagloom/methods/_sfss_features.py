@@ -84,6 +84,13 @@ class CentredFeatures:
         run_rows(centre, self.shape[0], W.shape[1], self.n_threads)
         return scores
 
+    def times_on(self, rows: NDArray[np.intp], W: Floats) -> Floats:
+        """Return ``X̃W`` on some rows alone."""
+        if self.is_sparse:
+            return np.asarray(self._X[rows] @ W - self.mean @ W)
+        used = np.flatnonzero(W.any(axis=1))
+        return np.asarray(self.columns(used, rows) @ W[used].astype(self.dtype), dtype=np.float64)
+
     def transposed_times(self, R: NDArray[np.floating[Any]]) -> Floats:
         """Return ``X̃ᵀR`` for R with columns of mean zero."""
         if self.is_sparse:

@@ -14,6 +14,9 @@ __all__ = ["PathPoint", "walk"]
 
 Floats = NDArray[np.float64]
 
+# Tolerance from which on the polynomial is exact enough for a whole path.
+ELIMINATES = 1e-5
+
 
 @dataclass(frozen=True)
 class PathPoint:
@@ -28,9 +31,10 @@ class PathPoint:
 def walk(problem: JointProblem, shares: Floats, tol: float, max_iter: int) -> Iterator[PathPoint]:
     """Yield the solutions for shares of γ_max, each from the one before.
 
-    With F eliminated once there is no pass over photos for a γ. This is for features of float32, whose rounding is
-    about that of the polynomial, and as long as the polynomial is shown to be good enough; else every γ has its rounds.
+    With F eliminated once there is no pass over photos for a γ. This is for tolerances that the polynomial can meet,
+    and as long as it is shown to be good enough; else every γ has its rounds.
     """
+    problem.at_zero(max(0.1 * tol * float(shares[-1]), problem.finest))
     strengths = np.maximum(problem.largest_strength() * shares, np.finfo(np.float64).tiny)
     points = _eliminated(problem, strengths, tol)
     yield from points
@@ -44,9 +48,9 @@ def walk(problem: JointProblem, shares: Floats, tol: float, max_iter: int) -> It
 def _eliminated(problem: JointProblem, strengths: Floats, tol: float) -> list[PathPoint]:
     """Return the first points of the path for which the reduced problem is certified; none where it does not pay."""
     system, largest = problem.system, problem.largest_strength()
-    zero = problem.at_zero(1e-6)
+    zero = problem.at_zero(problem.finest)
     last = float(strengths[-1])
-    if problem.features.dtype != np.float32 or not largest > 0 or not problem.starts_reduced(zero.gradient, last, tol):
+    if tol < ELIMINATES or not largest > 0 or not problem.starts_reduced(zero.gradient, last, tol):
         return []
     model = problem.reduced(float(np.sqrt(0.1 * tol * min(1.0, last / largest))))
     nothing = np.zeros(system.shape)
@@ -65,7 +69,7 @@ def _eliminated(problem: JointProblem, strengths: Floats, tol: float) -> list[Pa
 
 def _holds(problem: JointProblem, W: Floats, strength: float, tol: float) -> bool:
     """Return whether a solution of the reduced problem is one of the true problem: rounding is not in the bound."""
-    system, zero = problem.system, problem.at_zero(1e-6)
+    system, zero = problem.system, problem.at_zero(problem.finest)
     used = np.flatnonzero(W.any(axis=1))
     scores = system.moved(zero.scores, problem.reduced().response(used, W[used]))
     regression = problem.features.times(W)

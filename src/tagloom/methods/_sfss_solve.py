@@ -172,11 +172,15 @@ class JointProblem:
 
     def largest_strength(self) -> float:
         """Return γ_max, the smallest γ for which W = 0."""
-        tol = 1e-6 if self.features.dtype == np.float32 else 1e-8
-        return L21(1.0).smallest_zero(self.at_zero(tol).gradient)
+        return L21(1.0).smallest_zero(self.at_zero(self.finest).gradient)
+
+    @property
+    def finest(self) -> float:
+        """The accuracy of F at W = 0 beyond which nothing is gained."""
+        return 1e-6 if self.features.dtype == np.float32 else 1e-8
 
     def at_zero(self, tol: float) -> Round:
-        """Return the round at W = 0 with F up to ``tol``."""
+        """Return the round at W = 0, F up to the ``tol`` with which it was first asked for."""
         if self._at_zero is None:
             W = np.zeros((self.features.shape[1], self.system.shape[1]))
             regression = np.zeros(self.system.shape)

@@ -1,20 +1,31 @@
 """Groups of columns turned to their own principal axes, where each group's share of a Gram matrix is diagonal."""
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["Axes", "Layout", "axes_of_rows", "own_axes", "plain_axes"]
+__all__ = ["Axes", "Layout", "Turn", "axes_of_rows", "own_axes", "plain_axes"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
 #: A direction whose share of its group's largest eigenvalue is below this, times the size, is rounding.
 NEGLIGIBLE = 1e-14
+#: Groups of one row that a pass takes together, so that one product with the matrix serves them.
+BLOCK = 32
+
+
+class Turn(NamedTuple):
+    """A group of several rows (its number), or several groups of one row each (None); which groups, and their rows."""
+
+    group: int | None
+    groups: Any
+    rows: Any
 
 
 @dataclass(frozen=True)
@@ -24,15 +35,35 @@ class Layout:
     starts: Integers
     sizes: Integers
 
-    @property
+    @cached_property
     def group_of(self) -> Integers:
         """Return the group of each row."""
         return np.repeat(np.arange(self.sizes.size), self.sizes)
 
-    @property
+    @cached_property
     def runs(self) -> list[slice]:
         """Return the rows of each group."""
         return [slice(int(a), int(a + m)) for a, m in zip(self.starts, self.sizes, strict=True)]
+
+    @cached_property
+    def turns(self) -> list["Turn"]:
+        """Return what a pass takes together: every group of several rows, and the others in blocks."""
+        turns: list[Turn] = []
+        singles: list[int] = []
+        for group, rows in enumerate(self.runs):
+            if self.sizes[group] > 1:
+                turns.append(Turn(group, group, rows))
+                continue
+            singles.append(group)
+            if len(singles) == BLOCK:
+                turns.append(self._block(singles))
+                singles = []
+        return [*turns, self._block(singles)] if singles else turns
+
+    def _block(self, singles: list[int]) -> "Turn":
+        """Return some groups of one row as a turn."""
+        in_a_row = singles[-1] - singles[0] == len(singles) - 1
+        return Turn(None, slice(singles[0], singles[-1] + 1) if in_a_row else singles, self.starts[singles])
 
     def dot(self, U: Any, V: Any) -> Any:
         """Return ``U_gᵀV_g`` for each group and column, shape (g, c), in the precision given."""

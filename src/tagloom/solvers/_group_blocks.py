@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from tagloom.solvers.radial import Radial
 
-__all__ = ["best_on_axes", "best_single", "shortened"]
+__all__ = ["best_on_axes", "shortened"]
 
 Floats = NDArray[np.float64]
 
@@ -97,9 +97,3 @@ def _follow_tangents(b: Floats, z: Floats, curvature: Floats, radial: Radial, li
     for _ in range(TANGENTS):
         b = shortened(z, curvature, radial.slope(np.sqrt(np.einsum("kc,kc->c", b, b)), limit))
     return b
-
-
-def best_single(z: Floats, curvature: Floats, radial: Radial, limit: Floats) -> Floats:
-    """Return for each entry the minimiser of ``½ curvature b² - z b + p(|b|; limit)``; arguments broadcast."""
-    s = np.abs(z) / curvature
-    return np.sign(z) * radial.shrink(s, limit, curvature)

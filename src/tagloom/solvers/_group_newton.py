@@ -20,8 +20,10 @@ Bools = NDArray[np.bool_]
 CG_STEPS = 60
 #: Steps that are worth an elimination where each group has its own axes.
 QUICK_STEPS = 4
-#: Tags that conjugate gradients do not part.
+#: Tags that conjugate gradients do not part, and entries that are no matter in a stack.
 FEW = 8
+#: Share of a stack's largest matrix below which a matrix goes to another stack.
+FILLED = 0.85
 #: Steps along a direction that are looked at.
 STEPS = np.array([1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 0.001])
 #: Added to the diagonal of a matrix before it is factorised, relative to its largest entry.
@@ -153,7 +155,8 @@ def _solve_stacks(model: Model, slopes: Floats, tags: NDArray[np.intp], result: 
     start = 0
     while start < tags.size:
         size = int(sizes[start])
-        count = max(1, STACK // max(1, size * size))
+        alike = np.searchsorted(-sizes, -min(FILLED * size, size - FEW), side="right") - start
+        count = max(1, min(int(alike), STACK // max(1, size * size)))
         members = tags[start : start + count]
         start += count
         if size == 0:

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.solvers._group_axes import Axes
-from tagloom.solvers._group_blocks import best_on_axes, best_single
+from tagloom.solvers._group_blocks import best_on_axes
 from tagloom.solvers._group_newton import Model, best_steps, directions
+from tagloom.solvers._group_singles import Singles
 from tagloom.solvers.radial import Radial
 
 __all__ = ["GroupState"]
@@ -16,10 +17,6 @@ __all__ = ["GroupState"]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Single columns that one product with the matrix serves.
-BLOCK = 32
-#: Entries of single columns that are looked at together.
-LOOK_AHEAD = 128
 #: Proximal steps on a group while its block of the matrix is at hand.
 INNER_STEPS = 5
 #: Longest Newton direction, in lengths of the coefficients.
@@ -119,56 +116,32 @@ class GroupState:
         worst: Floats = distance.max(axis=0, initial=0.0) / self.scale
         return worst
 
-    def sweep(self) -> None:
-        """Go over all groups once."""
-        singles: list[int] = []
-        for group, rows in enumerate(self.layout.runs):
-            if rows.stop - rows.start == 1:
-                singles.append(group)
-                if len(singles) == BLOCK:
-                    self._sweep_singles(singles)
-                    singles = []
+    def sweep(self, wanted: Bools | None = None) -> None:
+        """Go over all groups once, for all tags or for some."""
+        if wanted is not None and not wanted.all():
+            part = self.take(np.flatnonzero(wanted))
+            part.sweep()
+            self.W[:, wanted], self.G[:, wanted] = part.W, part.G
+            return
+        singles = self._singles() if (self.layout.sizes == 1).any() else None
+        for group, groups, rows in self.layout.turns:
+            now = self.W[rows]
+            if group is None and singles is not None:
+                block = self.A[np.ix_(rows, rows)]
+                self._move(rows, singles.one_after_another(groups, block, now, self.G[rows]))
             elif self.problem.entry_share > 0:
-                self._move(rows, self._proximal_steps(group, rows))
+                self._move(rows, self._proximal_steps(groups, rows))
             else:
                 curvature = self.A[rows, rows].diagonal()
-                now = self.W[rows]
                 z = curvature[:, None] * now - self.G[rows]
-                self._move(rows, best_on_axes(z, curvature, self.radial, self.limits[group], now))
-        if singles:
-            self._sweep_singles(singles)
+                self._move(rows, best_on_axes(z, curvature, self.radial, self.limits[groups], now))
 
-    def _sweep_singles(self, groups: list[int]) -> None:
-        """Minimise over single columns one after another, with one product at the end."""
-        rows = self.layout.starts[groups]
-        block = self.A[np.ix_(rows, rows)]
-        gradient, W = self.G[rows], self.W[rows]
-        if not W.any() and not self._leave_zero(groups, block.diagonal(), gradient):
-            return
-        curvature, limits = block.diagonal()[:, None], self.limits[groups]
-        # Columns up to the next one that moves do not depend on each other, and for few tags cost no more than one.
-        column, ahead = 0, max(1, LOOK_AHEAD // W.shape[1])
-        while column < len(groups):
-            some = slice(column, column + ahead)
-            z = curvature[some] * W[some] - gradient[some]
-            if self.problem.entry_share > 0:
-                z = np.sign(z) * np.maximum(np.abs(z) - self.entry_limits, 0.0)
-            after = best_single(z, curvature[some], self.radial, limits[some])
-            moving = np.flatnonzero(after.ravel() != W[some].ravel())
-            if not moving.size:
-                column += len(after)
-                continue
-            first = int(moving[0]) // W.shape[1]
-            column += first
-            gradient[column + 1 :] += block[column + 1 :, column, None] * (after[first] - W[column])
-            W[column] = after[first]
-            column += 1
-        self._move(rows, W)
-
-    def _leave_zero(self, groups: list[int], curvature: Floats, gradient: Floats) -> bool:
-        """Say whether any of some single columns that are zero would move."""
-        size = np.maximum(np.abs(gradient) - self.entry_limits, 0.0) / curvature[:, None]
-        return bool(self.radial.shrink(size, self.limits[groups], curvature[:, None]).any())
+    def _singles(self) -> Singles:
+        """Return the minimum over each column, for groups of one."""
+        entry_limits = self.entry_limits if self.problem.entry_share > 0 else None
+        # Groups of several rows, which have none of this, may begin with a column of zeros.
+        curvature = np.where(self.layout.sizes == 1, self.A.diagonal()[self.layout.starts], 1.0)
+        return Singles(curvature, self.radial, self.limits, entry_limits)
 
     def _proximal_steps(self, group: int, rows: slice) -> Floats:
         """Return a group after a few proximal steps: entries first, then the group, which is exact for the sum."""
@@ -197,8 +170,8 @@ class GroupState:
             self.G[:, columns] += self.A[:, rows] @ change[:, columns]
         self.W[rows] = after
 
-    def newton(self, wanted: Bools) -> float:
-        """Take a Newton step for some tags on what they use, as long as it lowers; return the share of whole steps.
+    def newton(self, wanted: Bools) -> Bools:
+        """Take a Newton step for some tags on what they use, as long as it lowers; return who took a whole step.
 
         Where a concave penalty bends the model down, its solution may lead up. Such tags take the step of the penalty's
         tangents, which lie above it.
@@ -208,7 +181,9 @@ class GroupState:
         stuck = steps == 0
         if stuck.any() and not self.radial.convex:
             steps[stuck] = self._step(tags[stuck], tangents=True)
-        return float(np.mean(steps == 1))
+        whole = np.zeros(self.tags.size, dtype=bool)
+        whole[tags] = steps == 1
+        return whole
 
     def _step(self, tags: NDArray[np.intp], *, tangents: bool = False) -> Floats:
         """Take the best step along each tag's direction; return the steps."""

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers._group_axes import Axes, axes_of_rows, own_axes, plain_axes
-from tagloom.solvers._group_run import Run
+from tagloom.solvers._group_run import Run, joined
 from tagloom.solvers._group_splitting import Spectrum
 from tagloom.solvers.radial import Norm, Radial
 
@@ -29,6 +30,8 @@ ROUGH = 1e-2
 DENSE_RIDGE = 1e-3
 #: From so many groups on, and above this residual, a convex problem is first solved roughly by splitting.
 MANY_GROUPS, SPLIT_ABOVE = 50, 3e-3
+#: Columns, one for each tag and point of a path, and numbers in a matrix of them, that go down together at most.
+WIDEST, NUMBERS = 512, 1 << 20
 #: Largest entry of A at which its products are made in single precision where they need not be exact.
 LARGEST_SINGLE = 1e30
 
@@ -208,7 +211,7 @@ class GroupColumns:
             state = self._descend(self._zero(radial, chosen), tol, max_iter)
         else:
             convex = self._descend(self._zero(Norm(), chosen), max(tol, ROUGH), max_iter)
-            state = self._concave(radial, convex, tol, max_iter, dense=dense)
+            state = self._concave(joined([convex], radial), tol, max_iter, dense=dense)
         result = self._result(state, tol)
         if not result.converged:
             warnings.warn(
@@ -232,11 +235,11 @@ class GroupColumns:
             raise InvalidInputError(f"W0 must be finite and of shape {self.shape}, got shape {W.shape}")
         return self.axes.turn(W)
 
-    def _concave(self, radial: Radial, convex: Run, tol: float, max_iter: int, *, dense: bool) -> Run:
-        """Descend from the group lasso and from least squares; keep the better end of each tag."""
-        run = self._descend(Run(self, radial, convex.strengths, convex.W, convex.G), tol, max_iter, warm=True)
+    def _concave(self, run: Run, tol: float, max_iter: int, *, dense: bool) -> Run:
+        """Descend from the group lasso, where the run is, and from least squares; keep the better end of each tag."""
+        self._descend(run, tol, max_iter, warm=True)
         if dense and self.weights.size <= MANY_GROUPS:
-            other = Run(self, radial, convex.strengths, self.dense_start())
+            other = Run(self, run.radial, run.strengths, self.dense_start()[:, run.tags])
             run.take_better(self._descend(other, tol, max_iter, warm=True))
         return run
 
@@ -262,15 +265,16 @@ class GroupColumns:
         live = np.flatnonzero(run.optimality > tol)
         if self._splits and run.radial.convex and (run.optimality > SPLIT_ABOVE).any():
             live = run.split(np.flatnonzero(run.optimality > SPLIT_ABOVE), tol)
-        passes = PASSES if warm else MORE_PASSES
+        passes = np.full(run.n_points, PASSES if warm else MORE_PASSES)
         while live.size and run.n_iter < max_iter:
-            state = run.state(live)
-            for _ in range(passes):
-                state.sweep()
+            state, points = run.state(live), run.points[live]
+            for number in range(passes[points].max()):
+                state.sweep(passes[points] > number)
             left = state.optimality() > tol
             if left.any():
                 # Where steps are cut short, which groups are used is not settled.
-                passes = PASSES if state.newton(left) > SETTLED else MORE_PASSES
+                whole, steps = (np.bincount(points[some], minlength=passes.size) for some in (state.newton(left), left))
+                passes = np.where(steps == 0, passes, np.where(whole > SETTLED * steps, PASSES, MORE_PASSES))
             live = run.keep(live, state, tol)
         return run
 
@@ -292,17 +296,25 @@ class GroupColumns:
         ------
         GroupColumnsResult
             One for each row. For a concave penalty each is what `solve` gives for it, with the group lasso that it
-            starts from taken along the path.
+            starts from taken along the path; several points go down together, and ``n_iter`` is of all of them.
         """
+        points = np.array([self._check_strengths(row) for row in np.asarray(strengths, dtype=np.float64)])
+        if radial.convex:
+            yield from (self._result(run, tol) for run in self._walk(radial, points, tol, max_iter))
+            return
+        walk = self._walk(Norm(), points, max(tol, ROUGH), max_iter)
+        together = max(1, min(WIDEST, NUMBERS // max(1, len(self.axes.B))) // max(1, self.shape[1]))
+        while runs := list(islice(walk, together if self.shape[1] else 1)):
+            found = self._concave(joined(runs, radial), tol, max_iter, dense=dense)
+            yield from (self._result(found, tol, point) for point in range(len(runs)))
+
+    def _walk(self, radial: Radial, points: Floats, tol: float, max_iter: int) -> Iterator[Run]:
+        """Descend under a convex penalty for one row of strengths after another."""
         runs: list[Run] = []
-        for row in np.asarray(strengths, dtype=np.float64):
-            chosen = self._check_strengths(row)
-            base: Radial = radial if radial.convex else Norm()
-            aim = tol if radial.convex else max(tol, ROUGH)
-            run = self._descend(self._foreseen(base, chosen, runs), aim, max_iter, warm=True)
+        for row in points:
+            run = self._descend(self._foreseen(radial, row, runs), tol, max_iter, warm=True)
             runs = [*runs[-1:], run]
-            found = run if radial.convex else self._concave(radial, run, tol, max_iter, dense=dense)
-            yield self._result(found, tol)
+            yield run
 
     def _foreseen(self, radial: Radial, chosen: Floats, runs: list[Run]) -> Run:
         """Start from the point before, or where the way to it leads on to, whichever is lower."""
@@ -316,7 +328,7 @@ class GroupColumns:
             # The gradient is linear in W, so the way on costs no product with the matrix.
             W, G = last.W + ratio * (last.W - runs[0].W), last.G + ratio * (last.G - runs[0].G)
             start.take_better(Run(self, radial, chosen, W, G))
-            start.objective = start.objective[-1:]
+            start.history = start.history[-1:]
         return start
 
     def approximate(
@@ -363,10 +375,11 @@ class GroupColumns:
             live = live[change > tol * length]
         short = self.axes.layout.norms(run.W) < threshold
         last = Run(self, radial, run.strengths, np.where(short[self.axes.layout.group_of], 0.0, run.W))
-        last.n_iter, last.objective = run.n_iter, [*run.objective, *last.objective]
+        last.n_iter, last.history = run.n_iter, [*run.history, *last.history]
         return self._result(last, tol)
 
-    def _result(self, run: Run, tol: float) -> GroupColumnsResult:
-        converged = bool((run.optimality <= tol).all())
-        coef = self.axes.turn_back(run.W)
-        return GroupColumnsResult(coef, run.values, run.objective, run.optimality, run.n_iter, converged)
+    def _result(self, run: Run, tol: float, point: int = 0) -> GroupColumnsResult:
+        own = run.points == point
+        optimality, objective = run.optimality[own], [float(values[own].sum()) for values in run.history]
+        coef, converged = self.axes.turn_back(run.W[:, own]), bool((optimality <= tol).all())
+        return GroupColumnsResult(coef, run.values[own], objective, optimality, run.n_iter, converged)

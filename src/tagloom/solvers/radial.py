@@ -1,7 +1,7 @@
 """Penalties of a norm: what a group of coefficients costs as a function of its length alone.
 
-Each is a small class with the value, the first two derivatives and the exact proximal step. All arrays broadcast, so
-that one call serves every group of every tag, each with a limit of its own.
+Each is a small class with the value, the first two derivatives and the exact proximal step, told by its straight
+pieces. All arrays broadcast, so that one call serves every group of every tag, each with a limit of its own.
 """
 
 from dataclasses import dataclass
@@ -12,9 +12,33 @@ from numpy.typing import NDArray
 
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["MCP", "SCAD", "Norm", "Radial"]
+__all__ = ["MCP", "SCAD", "Norm", "Pieces", "Radial"]
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A proximal step in straight pieces: ``Σ_k slopes_k (s - knots_k limit)₊`` up to ``jump · limit``, s beyond.
+
+    Attributes
+    ----------
+    knots, slopes : arrays of shape (k, ...)
+        Where the step bends, in units of the limit, and what is added to its slope there.
+    jump : array of shape (...)
+        From where on nothing is shortened, in units of the limit.
+    """
+
+    knots: Floats
+    slopes: Floats
+    jump: Floats
+
+    def at(self, s: Floats, limit: Floats) -> Floats:
+        """Return the step for lengths s."""
+        total = self.slopes[0] * np.maximum(s - self.knots[0] * limit, 0.0)
+        for knot, slope in zip(self.knots[1:], self.slopes[1:], strict=True):
+            total = total + slope * np.maximum(s - knot * limit, 0.0)
+        return np.where(s <= self.jump * limit, total, s)
 
 
 class Radial(Protocol):
@@ -32,6 +56,9 @@ class Radial(Protocol):
 
     def curvature(self, r: Floats, limit: Floats) -> Floats:
         """Return p''(r), at a knot from the right."""
+
+    def pieces(self, steepness: Floats) -> Pieces:
+        """Return the pieces of `shrink`."""
 
     def shrink(self, s: Floats, limit: Floats, steepness: Floats) -> Floats:
         """Return a global minimiser over r ≥ 0 of ``½ steepness (r - s)² + p(r)``."""
@@ -58,9 +85,14 @@ class Norm:
         """Return p''(r)."""
         return np.zeros(np.shape(r))
 
+    def pieces(self, steepness: Floats) -> Pieces:
+        """Return the pieces: one."""
+        knots = np.stack([1 / steepness])
+        return Pieces(knots, np.ones_like(knots), np.full_like(steepness, np.inf))
+
     def shrink(self, s: Floats, limit: Floats, steepness: Floats) -> Floats:
         """Return ``(s - limit / steepness)₊``."""
-        return np.maximum(s - limit / steepness, 0.0)
+        return np.maximum(s - 1 / steepness * limit, 0.0)
 
 
 @dataclass(frozen=True)
@@ -99,18 +131,19 @@ class SCAD:
         """Return p''(r)."""
         return np.where((r >= limit) & (r < self.concavity * limit), -1.0 / (self.concavity - 1), 0.0)
 
-    def shrink(self, s: Floats, limit: Floats, steepness: Floats) -> Floats:
-        """Return the minimiser, by which of the three pieces are convex at this steepness."""
+    def pieces(self, steepness: Floats) -> Pieces:
+        """Return the pieces, by which of the three of the penalty are convex at this steepness."""
         a, L = self.concavity, steepness
-        soft = np.maximum(s - limit / L, 0.0)
         bend = L * (a - 1) - 1
-        inner = (L * (a - 1) * s - a * limit) / np.where(bend > 0, bend, 1.0)
-        steep = np.where(s <= limit + limit / L, soft, np.where(s <= a * limit, inner, s))
-        if np.all(bend > 0):
-            return steep
-        even = np.where(s <= limit * (1 / (2 * L) + (a + 1) / 2), soft, s)
-        flat = np.where(s <= limit * np.sqrt((a + 1) / L), 0.0, s)
-        return np.where(bend > 0, steep, np.where(L * (a + 1) > 1, even, flat))
+        steep, even = bend > 0, L * (a + 1) > 1
+        knots = np.stack([1 / L, 1 + 1 / L])
+        slopes = np.stack([np.where(even, 1.0, 0.0), np.where(steep, 1 / np.where(steep, bend, 1.0), 0.0)])
+        level = np.where(even, 1 / (2 * L) + (a + 1) / 2, np.sqrt((a + 1) / L))
+        return Pieces(knots, slopes, np.where(steep, a, level))
+
+    def shrink(self, s: Floats, limit: Floats, steepness: Floats) -> Floats:
+        """Return the minimiser."""
+        return self.pieces(steepness).at(s, limit)
 
 
 @dataclass(frozen=True)
@@ -147,13 +180,14 @@ class MCP:
         """Return p''(r)."""
         return np.where(r < self.concavity * limit, -1.0 / self.concavity, 0.0)
 
-    def shrink(self, s: Floats, limit: Floats, steepness: Floats) -> Floats:
-        """Return the minimiser."""
+    def pieces(self, steepness: Floats) -> Pieces:
+        """Return the pieces: one that is steeper than the length, or none where the penalty is too flat for it."""
         b, L = self.concavity, steepness
         bend = L * b - 1
-        inner = np.maximum(L * s - limit, 0.0) * b / np.where(bend > 0, bend, 1.0)
-        steep = np.where(s <= b * limit, inner, s)
-        if np.all(bend > 0):
-            return steep
-        flat = np.where(s <= limit * np.sqrt(b / L), 0.0, s)
-        return np.where(bend > 0, steep, flat)
+        steep = bend > 0
+        slopes = np.where(steep, L * b / np.where(steep, bend, 1.0), 0.0)
+        return Pieces(np.stack([1 / L]), slopes[None], np.where(steep, b, np.sqrt(b / L)))
+
+    def shrink(self, s: Floats, limit: Floats, steepness: Floats) -> Floats:
+        """Return the minimiser."""
+        return self.pieces(steepness).at(s, limit)
