@@ -109,9 +109,9 @@ class Tags:
         A tag of that name of which nothing stands (see `in_use`) is taken: the two are merged.
         """
         new = _canonical(text)
-        (found,) = self.numbers([new])
-        if found not in (0, tag) and all(used.id != found for used in self.in_use()):
-            return self.merge(tag, found, who=who)
+        (other,) = self.numbers([new])
+        if other not in (0, tag) and all(used.id != other for used in self.in_use()):
+            return self.merge(tag, other, who=who)
         with self._database.write() as connection:
             old = _live(connection, tag)
             found = _find(connection, new)
