@@ -40,7 +40,7 @@ from tagloom.workflow.training_labels import TrainingLabels
 
 TITLE = "Answers in the lens"
 #: Draws, photos, labelled ones, tags gone through in each, and answers for each of them.
-SIZES = {"full": (6, 700, 70, 6, 30), "quick": (1, 120, 40, 2, 6)}
+SIZES = {"full": (6, 1200, 150, 8, 30), "quick": (1, 120, 40, 2, 6)}
 DESCRIPTORS = ("deep", "color", "edges")
 QUICK_DESCRIPTORS = ("color", "edges")
 #: Share of the photos with a tag that have it in the narrower sense.
