@@ -46,6 +46,37 @@ def test_the_budget_can_be_set():
     assert make_annotator(learner, Settings(), groups).budget_seconds == 300.0
 
 
+class _Stages:
+    """Notes the stages of long work."""
+
+    def __init__(self):
+        self.begun = []
+
+    def start(self, stage, total=None):
+        self.begun.append((stage, total is not None))
+
+    def advance(self, n=1):
+        pass
+
+    def finish(self):
+        pass
+
+
+def test_training_tells_how_far_it_is_and_what_there_was_no_time_for(made_up):
+    made = made_up(40, 2, budget_seconds=1e-6)
+    made.say(range(20))
+    stages = _Stages()
+    trained = made.project.train(progress=stages)
+    assert stages.begun[-4:] == [
+        ("learning (auto)", False),
+        ("comparing candidates", True),
+        ("combining the best", False),
+        ("working out probabilities", False),
+    ]
+    # Candidates are left, so that there is no race.
+    assert {"graph kernel", "sfss", "nova"} <= set(trained.untried)
+
+
 @pytest.mark.parametrize("races", [False, pytest.param(True, marks=pytest.mark.medium)])
 def test_photos_that_came_later_have_numbers_after_an_update(made_up, races, monkeypatch):
     if not races:

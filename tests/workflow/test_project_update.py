@@ -141,6 +141,21 @@ def test_a_new_tag_gets_a_column_from_few_examples(made_up):
         assert updater.update().tag_ids == ()
 
 
+def test_a_tag_given_to_many_photos_at_random_is_not_likely_elsewhere(made_up):
+    made = made_up(400, 4)
+    made.say(range(60), [0, 1, 2])
+    made.project.train("harmonic")
+    random = np.random.default_rng(0).permutation(np.arange(60, 400))
+    given, others = random[:100], random[100:]
+    made.project.store.decisions.decide(made.ids[given], made.tags[3], 1)
+    with Updater(made.project.store, made.project.settings) as updater:
+        before = updater.numbers
+        updater.update()
+        assert np.array_equal(updater.values[:, :3], before.values)
+        # It is on 100 of the 160 photos of which anything was said.
+        assert updater.values[others, 3].mean() < 0.7
+
+
 def test_what_is_saved_is_what_the_next_one_starts_from(made_up):
     made = made_up(200, 4)
     made.say(range(40))

@@ -28,6 +28,18 @@ def test_half_of_the_touched_photos_is_judged():
     assert fill_silence(Y)[1].tolist() == [False, True]
 
 
+def test_one_tag_for_many_photos_tells_nothing_of_the_others():
+    Y = np.full((200, 3), -1, dtype=np.int8)
+    Y[:60, :2] = 0
+    Y[:25, 0] = 1  # judged on the first sixty photos
+    Y[:50, 1] = 1  # of a frequent one there are not noes enough to do without the silence of others
+    Y[60:, 2] = 1  # then one is given to all others, and none is refused
+    filled, named = fill_silence(Y)
+    assert named.tolist() == [False, True, True]
+    assert np.array_equal(filled[:, 0], Y[:, 0])
+    assert filled[:, 2].tolist() == [0] * 60 + [1] * 140
+
+
 def test_rows_are_those_asked_for_in_their_order(made_up):
     made = made_up(20, 3)
     made.say([2, 5, 9])

@@ -79,5 +79,10 @@ def _print(result: "TrainResult", verbose: bool) -> None:
     print_table(f"Model {result.model}", ("", ""), rows)
     if result.interrupted:
         print_line("the search was interrupted: this model is the best found until then; train again for all of it")
+    elif result.untried:
+        print_line(
+            f"there was no time for {len(result.untried)} of the ways to learn that are compared (train --json names "
+            f"them): the setting budget_seconds gives more"
+        )
     if result.without_examples:
         print_line(f"no photo has these tags, so that they are never suggested: {shown(result.without_examples)}")

@@ -31,7 +31,7 @@ from tagloom.tuning._soft_labels import LEAST_COMPLETENESS, soft_priors, soften
 from tagloom.tuning._stack_model import StackModel
 from tagloom.tuning._tag_choice import choose_per_tag
 from tagloom.tuning.positive_unlabeled import absent_entries, estimate_completeness, forgotten_share, weak_negatives
-from tagloom.tuning.search import Search
+from tagloom.tuning.search import OVER, Search
 
 __all__ = ["AutoAnnotator"]
 
@@ -166,15 +166,17 @@ class AutoAnnotator(Accepting):
         self._views = self._make_views(X) if self._shared is None else self._shared
         weightings = default_views(self._views.groups.names)
         rows, self._search_rows = self._choose_rows(labels)
+        progress = self.progress or NO_PROGRESS
         search = Search(
             self._views,
             weightings,
             labels,
             self._search_rows,
             go_on=lambda: time.perf_counter() - began < SEARCH_SHARE * self.budget_seconds,
-            progress=self.progress or NO_PROGRESS,
+            progress=progress,
         )
         found = search.run()
+        progress.start("combining the best")
         self.left_out_ |= found.left_out
         compared = labels[self._search_rows]
         combined = choose_per_tag(found.trials, combine(found.trials, compared, weightings), compared)
@@ -188,13 +190,15 @@ class AutoAnnotator(Accepting):
             go_on=lambda: time.perf_counter() - began < self.budget_seconds,
         )
         if n_left:
-            self.left_out_[f"exact left-out scores of {n_left} tags"] = "the time was over"
+            self.left_out_[f"exact left-out scores of {n_left} tags"] = OVER
         self._model = StackModel(self._views, weightings, members)
         folds = folds_of(X, labels, self._search_rows)
         plain = self._learn_plainly(labels, rows, deviations)
         end = began + RACE_SHARE * self.budget_seconds
-        self._refine(X, labels, deviations, folds, end, interrupted=found.interrupted)
+        self._refine(X, labels, deviations, folds, end, found.why_ended)
+        progress.start("working out probabilities")
         self._settle(Y, labels, rows, deviations, folds, plain)
+        progress.finish()
 
     def _learn_plainly(self, labels: LabelMatrix, rows: Rows, deviations: Floats) -> Floats:
         """Solve with the labels and refine nothing; return the scores, known entries without their photo's labels."""
@@ -234,23 +238,16 @@ class AutoAnnotator(Accepting):
         self._scale = self._scale_of(labels)
 
     def _refine(
-        self,
-        X: NDArray[Any],
-        labels: LabelMatrix,
-        deviations: Floats,
-        folds: Rows,
-        end: float,
-        *,
-        interrupted: bool = False,
+        self, X: NDArray[Any], labels: LabelMatrix, deviations: Floats, folds: Rows, end: float, why_ended: str
     ) -> None:
-        """Let tags listen to each other and take other methods in, where that is seen to help."""
+        """Let tags listen to each other and take other methods in, where that is seen to help.
+
+        Whoever breaks the search off does not wait for a race, and there is no time for one where candidates are left.
+        """
         entered = tuple(GUESTS) if self.also is None else tuple(self.also)
-        if self.absent_means == "unknown":
-            self.left_out_ |= dict.fromkeys(entered, "cannot learn from shares of a yes (absent_means)")
-            entered = ()
-        if interrupted:
-            # Whoever breaks the search off does not wait for a race.
-            self.left_out_ |= dict.fromkeys(entered, "interrupted")
+        unable = "cannot learn from shares of a yes (absent_means)" if self.absent_means == "unknown" else ""
+        if unable or why_ended:
+            self.left_out_ |= dict.fromkeys(entered, unable or why_ended)
             entered = ()
         field = Field(
             X,

@@ -21,10 +21,22 @@ from tagloom.tuning._left_out_scores import left_out_deviations, prior_shifts, s
 from tagloom.tuning._photo_views import PhotoViews, View
 from tagloom.tuning.stacking import gain_stands_out, rankable_tags, score_spread
 
-__all__ = ["Candidate", "LeaderboardRow", "Search", "SearchResult", "Trial", "smooth_columns", "spread_labels"]
+__all__ = [
+    "INTERRUPTED",
+    "OVER",
+    "Candidate",
+    "LeaderboardRow",
+    "Search",
+    "SearchResult",
+    "Trial",
+    "smooth_columns",
+    "spread_labels",
+]
 
 Floats = NDArray[np.float64]
 
+#: Why candidates are left out.
+OVER, INTERRUPTED = "the time was over", "interrupted"
 #: The usual width first, then the next one; of the last two one is tried, further on the side that is better.
 WIDTHS = (0.7, 2.0, 5.0, 0.2)
 #: The usual penalty first.
@@ -131,11 +143,15 @@ class LeaderboardRow:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """Trials, the best settings of each kernel, what was left out and why, and whether a person broke it off."""
+    """Trials, the best settings of each kernel, and what was left out and why."""
 
     trials: list[Trial]
     left_out: dict[str, str]
-    interrupted: bool = False
+
+    @property
+    def why_ended(self) -> str:
+        """Why the search ended before all was tried; empty if it was."""
+        return next((why for why in (INTERRUPTED, OVER) if why in self.left_out.values()), "")
 
 
 class Search:
@@ -185,14 +201,13 @@ class Search:
         """Try the candidates, as many as there is time for; the usual one of the first view always."""
         trials: list[Trial] = []
         left_out: dict[str, str] = {}
-        interrupted = False
         places = [(view, smoothed) for smoothed in (True, False) for view in self.weightings]
         self._progress.start("comparing candidates", len(places) + 1)
         try:
             for view, smoothed in places:
                 title = f"{view.name}, {'smoothed features' if smoothed else 'features'}"
                 if trials and not self._go_on():
-                    left_out[title] = "the time was over"
+                    left_out[title] = OVER
                 else:
                     trials += self._try_view(view, smoothed, title, left_out)
                 self._progress.advance()
@@ -200,18 +215,17 @@ class Search:
         except KeyboardInterrupt:
             if not trials:
                 raise
-            interrupted = True
-            left_out["further candidates"] = "interrupted"
+            left_out["further candidates"] = INTERRUPTED
         finally:
             self._progress.finish()
-        return SearchResult(trials, left_out, interrupted)
+        return SearchResult(trials, left_out)
 
     def _try_view(self, view: View, smoothed: bool, title: str, left_out: dict[str, str]) -> list[Trial]:
         distances = self.distances(view, smoothed)
         trials: list[Trial] = []
         for width in self._widths[:2]:
             if trials and not self._go_on():
-                left_out[f"{title}, width {width:g}"] = "the time was over"
+                left_out[f"{title}, width {width:g}"] = OVER
                 return trials
             trials.append(self._try_kernel(Candidate(view.name, smoothed, width), np.exp(-width * distances)))
         # Further in the direction that is better.
@@ -220,14 +234,14 @@ class Search:
         if best < (1.0 - CLEARLY_BEHIND) * self._best:
             left_out[f"{title}, width {further:g}"] = f"clearly behind: {best:.3f} against {self._best:.3f}"
         elif not self._go_on():
-            left_out[f"{title}, width {further:g}"] = "the time was over"
+            left_out[f"{title}, width {further:g}"] = OVER
         else:
             trials.append(self._try_kernel(Candidate(view.name, smoothed, further), np.exp(-further * distances)))
         return trials
 
     def _try_graph(self, left_out: dict[str, str]) -> list[Trial]:
         if not self._go_on():
-            left_out["graph kernel"] = "the time was over"
+            left_out["graph kernel"] = OVER
             return []
         kernel = GRAPH_SCALE * spread_labels(self.views, self.rows, GRAPH_SMOOTHING)
         return [self._try_kernel(Candidate(GRAPH, False, 0.0, score_smoothing=0.0), kernel, smoothings=(0.0,))]

@@ -113,7 +113,7 @@ def annotate(
         with limit_libraries(settings.n_threads):
             annotator = make_annotator(learner, settings, groups)
             if isinstance(annotator, AutoAnnotator):  # absence is its own business
-                annotator.set_params(absent_means=settings.absent_means)
+                annotator.set_params(absent_means=settings.absent_means, progress=progress)
             scores = annotator.fit(learner.features(X, groups), Y).transduction_
         progress.finish()
         clock.lap("learning")

@@ -16,6 +16,7 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.threads import limit_libraries
 from tagloom.metrics import average_precision
 from tagloom.store.project import ProjectStore
+from tagloom.tuning.search import INTERRUPTED, OVER
 from tagloom.workflow.learners import get_learner
 from tagloom.workflow.project_features import load_rows
 from tagloom.workflow.project_results import Result
@@ -72,6 +73,8 @@ class TrainResult(Result):
         Wall time.
     interrupted : bool
         Whether a search was broken off: the model is the best that was found until then.
+    untried : tuple of str
+        What there was no time for (setting ``budget_seconds``).
     """
 
     model: int
@@ -95,6 +98,7 @@ class TrainResult(Result):
     groups: dict[str, int]
     seconds: float
     interrupted: bool = False
+    untried: tuple[str, ...] = ()
 
 
 def train(
@@ -130,13 +134,14 @@ def train(
         labels = read_labels(store, rows.ids)
         progress.start(f"learning ({learner.name})", None)
         with limit_libraries(settings.n_threads):
-            trained = train_learner(store, settings, learner, rows, labels)
+            trained = train_learner(store, settings, learner, rows, labels, progress=progress)
         progress.finish()
         model = save_model(
             store, _new_model(trained, learner.name, settings, FeaturesUsed.of(rows), labels), verb=TRAIN
         )
     sizes = dict(zip(rows.groups.names, rows.groups.sizes, strict=True))
     found = _counts(labels) | _quality(trained, labels)
+    left_out = trained.info.get("left_out", {})
     return TrainResult(
         model=model,
         method=learner.name,
@@ -146,7 +151,8 @@ def train(
         reused=trained.reused,
         groups=sizes,
         seconds=time.perf_counter() - begin,
-        interrupted="interrupted" in trained.info.get("left_out", {}).values(),
+        interrupted=INTERRUPTED in left_out.values(),
+        untried=tuple(name for name, why in left_out.items() if why == OVER),
         **found,
     )
 

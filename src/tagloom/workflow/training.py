@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tagloom.core.annotator import Annotator
+from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.features.scaling import GroupScaler
 from tagloom.methods import SFSS, HarmonicPropagation, LocalGlobalConsistency
 from tagloom.store.project import ProjectStore
@@ -54,7 +55,13 @@ class Trained:
 
 
 def train_learner(
-    store: ProjectStore, settings: Settings, learner: Learner, rows: FeatureRows, labels: TrainingLabels
+    store: ProjectStore,
+    settings: Settings,
+    learner: Learner,
+    rows: FeatureRows,
+    labels: TrainingLabels,
+    *,
+    progress: Progress = NO_PROGRESS,
 ) -> Trained:
     """Fit a learner to all labels.
 
@@ -70,6 +77,8 @@ def train_learner(
         The features.
     labels : TrainingLabels
         What to learn from.
+    progress : Progress, optional
+        Told how far the work is, by learners that know.
 
     Notes
     -----
@@ -83,6 +92,7 @@ def train_learner(
         if isinstance(annotator, AutoAnnotator) and len(X) > 1:
             # Not for itself: updates smooth a ridge over it, and must not be kept waiting for it.
             graph = KeptGraph(store, prepare(rows.X, rows.groups), settings.n_neighbors, n_threads=settings.n_threads)
+            annotator.set_params(progress=progress)
         return _train_annotator(annotator, X, labels, settings, graph, {}, {})
     scaler = GroupScaler(rows.groups).fit(rows.X)
     X = scaler.transform(rows.X)

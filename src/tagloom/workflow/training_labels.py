@@ -16,8 +16,9 @@ __all__ = ["TrainingLabels", "check_decided", "fill_silence", "read_labels"]
 
 #: Share of the yeses from which on the noes tell that somebody judges a tag, as in a review, and forgets nothing.
 REFUSED_SHARE = 0.1
-#: A tag of which something was said on a smaller share of the listed photos is named, not judged.
-JUDGED_SHARE = 0.5
+#: A tag of which something was said on a smaller share of the listed photos is named, not judged, unless it has at least
+#: so many noes, and as many as yeses: then silence on photos that were listed since need not tell.
+JUDGED_SHARE, ENOUGH_NOES = 0.5, 20
 NOTHING_DECIDED = (
     "no readable photo has a tag decided yet, so that there is nothing to learn from; bring labels in with "
     "tagloom import FILE, or say some with tagloom label PHOTO --add TAG"
@@ -161,22 +162,27 @@ def fill_silence(Y: LabelMatrix, listed: NDArray[np.bool_] | None = None) -> tup
     Returns
     -------
     Y : label matrix of shape (n, c)
-        For tags that some photo has and of which something was said on less than half of the listed photos, 0 where it
-        was -1 on a listed photo.
+        For tags that some photo has and that were named rather than judged, 0 where it was -1 on a listed photo.
     named : ndarray of bool, shape (c,)
         Which tags these are.
 
     Notes
     -----
-    Keywords found in photos, and a new tag given to a few photos, say where a tag is, and next to nothing of where it
+    Keywords found in photos, and a new tag given to some photos, say where a tag is, and next to nothing of where it
     is not. From yeses alone nothing can be learnt, and from a few refused suggestions next to nothing: those are the
-    photos most like the tag's own.
+    photos most like the tag's own. So a tag was judged if something was said of it on half of the listed photos, a no
+    among it for every ten yeses, or if it has plenty of noes. The latter stay enough when many photos are listed later,
+    such as by one tag that is given to all photos of an event.
 
     A photo of which only suggestions were judged says nothing of other tags: nobody has looked for those.
     """
     listed = labeled_rows(Y) if listed is None else listed
     known = Y != UNKNOWN
-    named = (known[listed].sum(axis=0) < JUDGED_SHARE * listed.sum()) & (Y == 1).any(axis=0)
+    n_yes, n_no = (Y[listed] == 1).sum(axis=0), (Y[listed] == 0).sum(axis=0)
+    judged = (n_yes + n_no >= JUDGED_SHARE * listed.sum()) & (n_no >= REFUSED_SHARE * n_yes)
+    judged |= n_no >= np.maximum(ENOUGH_NOES, n_yes)
+    judged |= n_yes + n_no == listed.sum()
+    named = ~judged & (Y == 1).any(axis=0)
     if not named.any():
         return Y, named
     return np.where(listed[:, None] & named & ~known, 0, Y).astype(np.int8), named
