@@ -7,7 +7,9 @@ import time
 import pytest
 
 from tagloom import __version__
+from tagloom.cli import console
 from tagloom.datasets import write_scenes
+from tagloom.workflow.project import Project
 
 PROGRAM = [sys.executable, "-c", "from tagloom.cli import main; main()"]
 
@@ -101,6 +103,79 @@ def test_interrupted_while_the_program_loads():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (130, "", 1)
     assert "interrupted" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "method", "said"),
+    [
+        (["scan"], "scan", "what was finished is kept. Run the same command again to go on"),
+        (["write"], "write", "what was finished is kept. Run the same command again to go on"),
+        (["write", "--dry-run"], "write", "nothing was changed. Run the same command again"),
+        (["import", "labels.csv"], "import_keywords", "nothing was changed. Run the same command again"),
+        (["update"], "update", "nothing was changed. Run the same command again"),
+        (
+            ["train"],
+            "train",
+            "photos that were read need not be read again. Run the same command again; learning begins anew",
+        ),
+        (["export", "keywords.csv"], "export", "run the same command again"),
+    ],
+)
+def test_an_interrupted_command_says_what_is_kept(tagloom, project, monkeypatch, command, method, said):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Project, method, stop)
+    done = tagloom("--debug", *command)
+    assert (done.code, done.out) == (130, "")
+    assert done.err.strip().splitlines()[-1] == f"tagloom: interrupted; {said}"
+
+
+def test_nothing_is_kept_of_an_interrupted_import(tagloom, project, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    before = tagloom("status", "--json").json
+    with monkeypatch.context() as patch:
+        patch.setattr("tagloom.store.runs.Runs.record_import", stop)  # the last thing that an import stores
+        assert tagloom("import", "truth.csv").code == 130
+    assert tagloom("status", "--json").json == before
+    assert tagloom("import", "truth.csv", "--json").json["n_decisions"] > 0
+
+
+@pytest.mark.parametrize(
+    ("command", "stage"),
+    [
+        (["write", "--dry-run"], "comparing with files"),
+        (["write"], "writing keywords"),
+        (["undo"], "undoing"),
+        (["redo"], "redoing"),
+        (["update"], "learning"),
+        (["explain", "scene_00000.jpg", "TAG"], "reading features"),
+        (["next"], "choosing photos"),
+        (["suggest", "-n", "0"], "reading suggestions"),
+        (["import", "truth.csv"], "storing what was said"),
+        (["import", "--from-photos"], "reading keywords"),
+        (["import", "--from-folders"], "storing what was said"),
+        (["export", "keywords.csv"], "exporting keywords"),
+        (["report", "--out", "page.html"], "making the page"),
+        (["check"], "checking the project"),
+        (["repair"], "repairing the project"),
+    ],
+)
+def test_a_terminal_is_told_of_long_work_and_the_document_stays_whole(tagloom, project, monkeypatch, command, stage):
+    command = [tagloom("tags", "--json").json["tags"][0]["text"] if item == "TAG" else item for item in command]
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    quick = tagloom(*command, "--json")
+    assert stage not in quick.err
+    if command[0] in ("write", "import"):
+        tagloom("undo", "-q")
+    monkeypatch.setattr(console, "PATIENCE", 0.0)  # as if everything took long
+    long = tagloom(*command, "--json")
+    assert stage in long.err
+    assert long.json.keys() == quick.json.keys()
+    assert stage not in tagloom(*command, "--json", "-q").err
 
 
 def test_wrong_usage_has_its_own_code():

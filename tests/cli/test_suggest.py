@@ -1,4 +1,10 @@
+import json
+import sys
+
 import pytest
+
+from tagloom.workflow import project_suggest
+from tagloom.workflow.project import Project
 
 
 def test_rows_and_table(tagloom, project):
@@ -56,3 +62,43 @@ def test_thresholds_of_probabilities_lie_between_0_and_1(tagloom, project, tmp_p
 def test_errors(tagloom, project):
     assert tagloom("suggest", "nowhere.jpg").code == 1
     assert tagloom("suggest", "-n", -1).code == 2
+
+
+@pytest.mark.parametrize("options", [["-n", 0], ["-n", 2], ["--above-only", "--threshold", 0.1], ["scene_00000.jpg"]])
+def test_the_document_is_that_of_the_whole_list(tagloom, project, options):
+    done = tagloom("suggest", "--json", *options)
+    n = options[1] if options[0] == "-n" else 5
+    with Project.open(project) as opened:
+        rows = opened.suggest(
+            options if options[0].endswith("jpg") else None,
+            n=n,
+            threshold=0.1 if "--threshold" in options else None,
+            above_only="--above-only" in options,
+        )
+    assert done.out == json.dumps({"suggestions": [row.as_dict() for row in rows]}, indent=2) + "\n"
+    assert done.err == ""
+
+
+def test_nothing_to_suggest_is_an_empty_list(tagloom, project):
+    assert tagloom("suggest", "--json", "--above-only", "--threshold", 1e9).out == '{\n  "suggestions": []\n}\n'
+
+
+def test_what_is_known_is_printed_before_the_next_one_is_made(tagloom, project, monkeypatch):
+    printed = []
+
+    class Watched(project_suggest.Suggestion):
+        def __init__(self, *values):
+            printed.append(sys.stdout.getvalue().count('"photo_id"'))
+            super().__init__(*values)
+
+    monkeypatch.setattr(project_suggest, "Suggestion", Watched)
+    n = len(tagloom("suggest", "--json", "-n", 0).json["suggestions"])
+    assert n > 20
+    assert printed == list(range(n))
+
+
+def test_errors_come_before_the_document(tagloom, photos):
+    tagloom("init", photos)
+    done = tagloom("suggest", "--json", "--project", photos)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "train first" in done.err

@@ -6,7 +6,7 @@ from scipy.special import expit, logit
 from scipy.stats import bernoulli, beta, norm
 
 from tagloom.workflow import judged_tags
-from tagloom.workflow.judged_tags import judged_probabilities, lower_to_looks, use_looks
+from tagloom.workflow.judged_tags import calibrate_new, judged_probabilities, lower_to_looks, use_looks
 from tests.workflow.made_labels import labels_of
 
 
@@ -180,6 +180,70 @@ def test_the_surest_photos_stay_in_order_where_fewer_are_plausible():
     use_looks(values, scores, labels, np.arange(1), lambda tags, hidden: scores[:, tags])
     assert values.max() < 0.5
     assert np.all(np.diff(values[:, 0]) > 0)
+
+
+def test_suggestions_accepted_by_the_hundred_are_no_judgement():
+    scores, _, said, judged = top_of_a_ranking(np.random.default_rng(1), n=400, n_judged=120)
+    labels = labels_of(said, listed=np.isin(np.arange(400), judged), reviewed=[True], looks=Said({}))
+
+    def solve(tags, hidden):
+        raise AssertionError("nobody has looked at any photo")
+
+    values = np.full(scores.shape, 0.1, dtype=np.float32)
+    use_looks(values, scores, labels, np.array([0]), solve)
+    assert np.all(values == np.float32(0.1))
+
+
+def new_tag(rng, n_yes, n_listed=800, n=4000, *, told):
+    """Return scores and labels of a tag that was given to listed photos, and which photos have it."""
+    truth = rng.random(n) < n_yes / n_listed
+    scores = (rng.normal(size=(n, 1)) + 3.0 * told * truth[:, None]).astype(np.float32)
+    said = np.full((n, 2), -1, dtype=np.int8)
+    said[:n_listed, 0] = rng.random(n_listed) < 0.5
+    said[:n_listed, 1] = np.where(truth[:n_listed], 1, -1)
+    return scores, labels_of(said), truth
+
+
+def calibrated(scores, labels):
+    """Return probabilities of the last tag; its scores do not know its labels."""
+    values = np.full(scores.shape, 0.9999, dtype=np.float32)
+    calibrate_new(values, scores, labels, np.array([1]), lambda tags, hidden: scores)
+    return values[:, 0]
+
+
+@pytest.mark.parametrize("n_yes", [20, 200, 500])
+def test_a_new_tag_that_scores_tell_nothing_of_gets_its_share(n_yes):
+    scores, labels, truth = new_tag(np.random.default_rng(0), n_yes, told=False)
+    found = calibrated(scores, labels)[800:]
+    share = truth[:800].mean()
+    assert found.mean() == pytest.approx(share, rel=0.25)
+    assert np.quantile(found, 0.99) < 2.0 * share
+
+
+@pytest.mark.parametrize("n_yes", [8, 20])
+def test_a_new_tag_of_a_handful_of_photos_is_expected_as_often_as_it_is(n_yes):
+    scores, labels, truth = new_tag(np.random.default_rng(1), n_yes, told=True)
+    found, truth = calibrated(scores, labels)[800:], truth[800:]
+    assert found.sum() == pytest.approx(truth.sum(), rel=0.5)
+    assert found[truth].mean() > 10.0 * found[~truth].mean()
+
+
+@pytest.mark.parametrize("n_yes", [80, 400])
+def test_a_new_tag_that_scores_tell_has_the_probability_it_has(n_yes):
+    scores, labels, truth = new_tag(np.random.default_rng(1), n_yes, told=True)
+    found, truth = calibrated(scores, labels)[800:], truth[800:]
+    assert found.sum() == pytest.approx(truth.sum(), rel=0.5)
+    assert found[truth].mean() > 3.0 * found[~truth].mean()
+    likely = found > 0.5
+    assert likely.any()
+    assert found[likely].mean() == pytest.approx(truth[likely].mean(), abs=0.2)
+
+
+def test_a_new_tag_with_a_single_photo_keeps_what_scores_usually_say():
+    scores, labels, _ = new_tag(np.random.default_rng(0), 0, told=False)
+    labels.Y[:800, 1] = 0
+    labels.Y[3, 1] = 1
+    assert np.all(calibrated(scores, labels) == np.float32(0.9999))
 
 
 def test_only_tags_whose_suggestions_were_judged_get_a_sigmoid_of_their_own():

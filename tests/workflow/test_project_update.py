@@ -9,6 +9,7 @@ from scipy.special import logit
 from tagloom.exceptions import InvalidInputError, PhotosError
 from tagloom.features.scaling import GroupScaler
 from tagloom.methods import RegularizedLeastSquares
+from tagloom.workflow import project_update
 from tagloom.workflow.project import Project
 from tagloom.workflow.project_features import load_rows
 from tagloom.workflow.project_update import Updater
@@ -154,6 +155,26 @@ def test_a_tag_given_to_many_photos_at_random_is_not_likely_elsewhere(made_up):
         assert np.array_equal(updater.values[:, :3], before.values)
         # It is on 100 of the 160 photos of which anything was said.
         assert updater.values[others, 3].mean() < 0.7
+        assert np.quantile(updater.values[others, 3], 0.9) < 0.85
+
+
+def test_the_penalty_of_a_stand_in_is_chosen_once(made_up, monkeypatch):
+    made = made_up(200, 3)
+    made.say(range(50))
+    made.project.train("harmonic")
+    chosen = []
+    real = project_update.choose_strength
+    monkeypatch.setattr(
+        project_update, "choose_strength", lambda X, Y, **more: chosen.append(real(X, Y, **more)) or chosen[-1]
+    )
+    store, settings = made.project.store, made.project.settings
+    for rows, n_chosen in ((range(50, 60), 1), (range(60, 70), 1), (range(70, 140), 2)):  # at last twice as many
+        made.say(rows, [1])
+        with Updater(store, settings) as updater:
+            updater.update()
+            updater.save()
+        assert len(chosen) == n_chosen
+    assert store.suggestions.load().info["strength"] == chosen[-1]
 
 
 def test_what_is_saved_is_what_the_next_one_starts_from(made_up):

@@ -631,3 +631,57 @@ def test_status_agrees_with_a_dry_run_whatever_was_done(project, photos, seed):
         n_waiting += is_waiting
         assert (project.status().n_unwritten > 0) == is_waiting, action
     assert n_waiting > 5
+
+
+class _Stages:
+    """Counts the steps of each stage that it is told of."""
+
+    def __init__(self):
+        self.totals, self.steps, self.is_open = {}, {}, False
+
+    def start(self, stage, total=None):
+        self.stage, self.is_open = stage, True
+        self.totals[stage], self.steps[stage] = total, 0
+
+    def advance(self, n=1):
+        self.steps[self.stage] += n
+
+    def finish(self):
+        self.is_open = False
+
+
+@pytest.mark.parametrize("suggested", [False, True])
+def test_progress_counts_every_file_that_is_planned_written_and_put_back(project, photos, suggested):
+    options = {"threshold": -1e9} if suggested else {}
+    planning, writing, undoing = _Stages(), _Stages(), _Stages()
+    planned = project.write(dry_run=True, progress=planning, **options)
+    n = len(planned.files)
+    assert n == (24 if suggested else 12)
+    assert planning.totals == {"collecting keywords": None, "comparing with files": n}
+    assert planning.steps == {"collecting keywords": 0, "comparing with files": n}
+
+    written = project.write(progress=writing, **options)
+    assert sum(written.counts.values()) == n
+    assert writing.totals["writing keywords"] == writing.steps["writing keywords"] == n
+    # Suggestions are compared once more, to note which of them were not there before.
+    assert ("comparing with files" in writing.totals) == suggested
+
+    undone = project.undo(progress=undoing)
+    assert undone.n_files == n
+    assert undoing.totals == undoing.steps == {"looking at files": n, "putting files back": n}
+    assert not any(stages.is_open for stages in (planning, writing, undoing))
+
+
+def test_an_undo_that_is_interrupted_is_gone_on_with(project, photos):
+    class Interrupting(_Stages):
+        def advance(self, n=1):
+            super().advance(n)
+            if self.steps.get("putting files back") == 3:
+                raise KeyboardInterrupt
+
+    n = len(project.write().files)
+    with pytest.raises(KeyboardInterrupt):
+        project.undo(progress=Interrupting())
+    assert len(list(photos.glob("*.xmp"))) == n - 3
+    project.undo()
+    assert not list(photos.glob("*.xmp"))

@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from tagloom.graph import knn_graph
 from tagloom.methods import RegularizedLeastSquares
+from tagloom.workflow import ridge_learning
 from tagloom.workflow.ridge_learning import MAX_PATTERNS, RidgeLearner, SharedRidge, choose_strength
 
 
@@ -31,6 +32,22 @@ def test_of_many_patterns_the_largest_choose(problem):
     rows = np.flatnonzero((Y != -1).any(axis=1))
     expected = RegularizedLeastSquares().fit(X[rows], Y[np.ix_(rows, tags)]).regularization_
     assert choose_strength(X, Y) == expected
+
+
+def test_groups_that_hold_the_wanted_share_of_the_entries_choose(problem, monkeypatch):
+    X, Y, generator = problem
+    for tag in range(8, 12):
+        Y[generator.permutation(60)[: tag + 1], tag] = -1
+    asked = []
+
+    class Asked(RegularizedLeastSquares):
+        def fit(self, X, Y):
+            asked.append(Y.shape[1])
+            return super().fit(X, Y)
+
+    monkeypatch.setattr(ridge_learning, "RegularizedLeastSquares", Asked)
+    assert choose_strength(X, Y, share=0.5) == RegularizedLeastSquares().fit(X[:60], Y[:60, :8]).regularization_
+    assert asked == [8]
 
 
 def test_a_clone_shares_features_and_graph(problem):

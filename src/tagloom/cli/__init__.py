@@ -6,7 +6,7 @@ so that ``tagloom --help`` answers at once.
 
 import sys
 
-from tagloom.cli.exit_codes import EXIT_INTERRUPTED, INTERRUPTED
+from tagloom.cli.exit_codes import EXIT_INTERRUPTED, interrupted
 
 __all__ = ["main"]
 
@@ -19,5 +19,5 @@ def main(arguments: list[str] | None = None) -> None:
         run(arguments)
     except KeyboardInterrupt:
         if sys.stderr is not None:
-            sys.stderr.write(f"tagloom: {INTERRUPTED}\n")
+            sys.stderr.write(f"tagloom: {interrupted(sys.argv[1:] if arguments is None else arguments)}\n")
         sys.exit(EXIT_INTERRUPTED)

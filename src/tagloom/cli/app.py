@@ -14,7 +14,7 @@ from tagloom.cli.console import print_error, print_line, print_text
 from tagloom.cli.demo import demo
 from tagloom.cli.doctor import doctor
 from tagloom.cli.evaluate import evaluate
-from tagloom.cli.exit_codes import EPILOG, EXIT_CODES, EXIT_ERROR, EXIT_INTERRUPTED, INTERRUPTED
+from tagloom.cli.exit_codes import EPILOG, EXIT_CODES, EXIT_ERROR, EXIT_INTERRUPTED, interrupted
 from tagloom.cli.explain import explain
 from tagloom.cli.export import export
 from tagloom.cli.extract import extract
@@ -151,7 +151,7 @@ def _run(arguments: list[str]) -> None:
     except SystemExit as end:
         code = end.code
         if code == EXIT_INTERRUPTED:
-            print_error(INTERRUPTED)
+            print_error(interrupted(arguments))
     # Here and not at the end of the process, where nobody would be told that it cannot be written.
     problem = output_problem()
     if problem is not None:

@@ -27,11 +27,11 @@ def check(
 
     Example: tagloom check --checksums
     """
-    from tagloom.cli.console import print_line
+    from tagloom.cli.console import print_line, working
     from tagloom.cli.projects import opened
     from tagloom.metadata.names import name_to_text
 
-    with opened(project, verbose=verbose) as found:
+    with opened(project, verbose=verbose) as found, working("checking the project", quiet=quiet):
         findings = found.check(checksums=checksums)
         missing = found.store.photos.missing() if verbose and not as_json else []
     _print("Findings", findings, as_json)
@@ -53,10 +53,10 @@ def repair(
 
     Example: tagloom repair
     """
-    from tagloom.cli.console import print_line
+    from tagloom.cli.console import print_line, working
     from tagloom.cli.projects import logged, opened
 
-    with opened(project, verbose=verbose) as found, logged(found):
+    with opened(project, verbose=verbose) as found, logged(found), working("repairing the project", quiet=quiet):
         findings = found.repair()
     _print("Put right", findings, as_json)
     if not findings and not as_json and not quiet:

@@ -1,6 +1,8 @@
 """Printing and progress bars. Results go to standard output, everything else to standard error."""
 
 import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
@@ -9,18 +11,23 @@ from typing import Any, Self
 from tagloom.exceptions import WriteError
 
 __all__ = [
+    "PATIENCE",
     "RichProgress",
     "confirm",
     "counted",
     "cut",
     "print_error",
     "print_json",
+    "print_json_list",
     "print_line",
     "print_note",
     "print_table",
     "print_text",
     "printable",
+    "working",
 ]
+
+PATIENCE = 1.0  # seconds after which a person begins to wonder
 
 
 def printable(text: str) -> str:
@@ -71,6 +78,30 @@ def print_json(value: Any) -> None:
         sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
+def print_json_list(name: str, items: Iterable[Any]) -> None:
+    """Print what `print_json` prints of a list under one name, item by item, so that the list is never in memory.
+
+    Parameters
+    ----------
+    name : str
+        The only key of the document.
+    items : iterable
+        What the list holds.
+    """
+    import json
+
+    begin = f"{{\n  {json.dumps(name)}: ["
+    n = 0
+    for item in items:
+        # Line breaks within texts are escaped, so that all that are there are those of the layout.
+        text = json.dumps(item, indent=2, allow_nan=False).replace("\n", "\n    ")
+        with _writing():
+            sys.stdout.write(f"{',' if n else begin}\n    {text}")
+        n += 1
+    with _writing():
+        sys.stdout.write("\n  ]\n}\n" if n else f"{begin}]\n}}\n")
+
+
 def print_note(text: str) -> None:
     """Print a line to standard error that is no error."""
     with suppress(OSError):  # there is nowhere left to say so
@@ -114,11 +145,24 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 class RichProgress:
     """A progress bar with rate and time left on standard error; plain lines where that is no terminal.
 
-    Use it as a context manager: the terminal is left in order whatever happens.
+    Use it as a context manager: the terminal is left in order whatever happens. The cursor stays in sight, as nothing
+    could bring it back once the process is killed.
+
+    Parameters
+    ----------
+    quiet : bool, default=False
+        Show nothing.
+    after : float, default=0.0
+        Show nothing of work that is over in so many seconds, and nothing at all where there is no terminal.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, after: float = 0.0) -> None:
         self._quiet = quiet
+        self._after = after
+        self._due = time.monotonic() + after
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+        self._n_done = 0
         self._bar: Any = None
         self._task: Any = None
         self._is_terminal = sys.stderr.isatty()
@@ -133,34 +177,82 @@ class RichProgress:
 
     def start(self, stage: str, total: int | None = None) -> None:
         """Begin a stage."""
+        self.finish()
         if self._quiet:
             return
         if not self._is_terminal:
-            print_note(f"{stage} …" + (f" ({total} to do)" if total else ""))
+            if not self._after:
+                print_note(f"{stage} …" + (f" ({total} to do)" if total else ""))
             return
-        from rich.console import Console
+        self._n_done = 0
+        wait = self._due - time.monotonic()
+        if wait <= 0.0:
+            self._show(stage, total)
+            return
+        self._timer = threading.Timer(wait, self._show, (stage, total))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _show(self, stage: str, total: int | None) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self.finish()
-        self._bar = Progress(
+        bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             *((MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()) if total else ()),
-            console=Console(stderr=True),
+            console=_console_with_cursor(),
             transient=True,
+            redirect_stdout=False,  # results go where they belong
         )
-        self._bar.start()
-        self._task = self._bar.add_task(stage, total=total, rate="")
+        with self._lock:
+            bar.start()
+            self._task = bar.add_task(stage, total=total, completed=self._n_done, rate="")
+            self._bar = bar
 
     def advance(self, n: int = 1) -> None:
         """Count steps as done."""
-        if self._bar is not None:
-            self._bar.advance(self._task, n)
-            speed = self._bar.tasks[0].speed
-            self._bar.update(self._task, rate=f"{speed:.0f}/s" if speed else "")
+        with self._lock:
+            self._n_done += n
+            if self._bar is not None:
+                self._bar.advance(self._task, n)
+                speed = self._bar.tasks[0].speed
+                self._bar.update(self._task, rate=f"{speed:.0f}/s" if speed else "")
 
     def finish(self) -> None:
         """End the stage."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()  # it may be showing the bar right now
+            self._timer = None
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+
+def working(stage: str, *, quiet: bool = False) -> RichProgress:
+    """Return the progress of work that is quick in most projects, begun with a stage.
+
+    On a terminal it shows what is done and goes again; work that is over within a second shows nothing, and neither
+    does standard error that is no terminal.
+
+    Parameters
+    ----------
+    stage : str
+        What is done.
+    quiet : bool, default=False
+        Show nothing.
+    """
+    progress = RichProgress(quiet=quiet, after=PATIENCE)
+    progress.start(stage)
+    return progress
+
+
+def _console_with_cursor() -> Any:
+    """Return the terminal behind standard error as rich sees it, but for its cursor, which is never hidden."""
+    from rich.console import Console
+
+    class WithCursor(Console):
+        def show_cursor(self, show: bool = True) -> bool:
+            return show
+
+    return WithCursor(stderr=True)

@@ -43,11 +43,11 @@ def explain(
     """
     import os
 
-    from tagloom.cli.console import print_json
+    from tagloom.cli.console import print_json, working
     from tagloom.cli.projects import opened
 
     flags = {"descriptors": groups, "encoder": encoder, "n_threads": threads}
-    with opened(project, flags, verbose=verbose) as found:
+    with opened(project, flags, verbose=verbose) as found, working("reading features", quiet=quiet):
         result = found.explain(photo, tag, n=photos, base=os.getcwd())
     if as_json:
         print_json(result.as_dict())

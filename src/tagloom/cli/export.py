@@ -52,7 +52,7 @@ def export(
 
     Example: tagloom export keywords.csv
     """
-    from tagloom.cli.console import print_json
+    from tagloom.cli.console import print_json, working
     from tagloom.cli.projects import logged, opened
 
     if list_formats:
@@ -64,7 +64,7 @@ def export(
         )
     if str(target) == "-":
         raise typer.BadParameter("an export goes to a file, not to standard output; name one", param_hint="TARGET")
-    with opened(project, verbose=verbose) as found, logged(found):
+    with opened(project, verbose=verbose) as found, logged(found), working("exporting keywords", quiet=quiet):
         result = found.export(target, format_, threshold=threshold, accepted_only=accepted_only, overwrite=overwrite)
     if as_json:
         print_json(result.as_dict())

@@ -62,28 +62,35 @@ def import_(
 
     Example: tagloom import --from-photos
     """
-    from tagloom.cli.console import RichProgress, print_json
+    from tagloom.cli.console import print_json, working
     from tagloom.cli.projects import logged, opened, who
     from tagloom.core.labels import check_absent_means
 
     if (source is not None) + from_photos + from_folders != 1:
         raise typer.BadParameter("name either a file, or --from-photos, or --from-folders", param_hint="SOURCE")
-    with opened(project, verbose=verbose) as found, logged(found), RichProgress(quiet=quiet) as progress:
+    with opened(project, verbose=verbose) as found, logged(found), working("importing", quiet=quiet) as progress:
         means = None if absent_means is None else check_absent_means(absent_means)
         if source is not None:
             result = found.import_keywords(
-                source, format=format_, absent_means=means, include_suggested=include_suggested, who=who()
+                source,
+                format=format_,
+                absent_means=means,
+                include_suggested=include_suggested,
+                who=who(),
+                progress=progress,
             )
         elif from_photos:
             result = found.import_from_photos(
                 absent_means=means, sidecars=sidecars, embedded=embedded, who=who(), progress=progress
             )
         else:
-            result = found.import_folder_names(hierarchy=not flat, skip=skip or (), absent_means=means, who=who())
-        if as_json:
-            print_json(result.as_dict())
-        else:
-            _print(result, verbose)
+            result = found.import_folder_names(
+                hierarchy=not flat, skip=skip or (), absent_means=means, who=who(), progress=progress
+            )
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        _print(result, verbose)
 
 
 def _print(result: "ImportResult", verbose: bool) -> None:

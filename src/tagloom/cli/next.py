@@ -45,11 +45,11 @@ def next_(
 
     Example: tagloom next -n 10
     """
-    from tagloom.cli.console import print_json
+    from tagloom.cli.console import print_json, working
     from tagloom.cli.projects import opened
 
     flags = {"descriptors": groups, "encoder": encoder, "n_threads": threads}
-    with opened(project, flags, verbose=verbose) as found:
+    with opened(project, flags, verbose=verbose) as found, working("choosing photos", quiet=quiet):
         result = found.next_photos(photos, strategy)
     if as_json:
         print_json(result.as_dict())

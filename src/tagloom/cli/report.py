@@ -31,10 +31,10 @@ def report(
 
     Example: tagloom report --out report.html
     """
-    from tagloom.cli.console import print_json
+    from tagloom.cli.console import print_json, working
     from tagloom.cli.projects import logged, opened
 
-    with opened(project, verbose=verbose) as found, logged(found):
+    with opened(project, verbose=verbose) as found, logged(found), working("making the page", quiet=quiet):
         result = found.report(Path(REPORT) if out is None else out)
     if as_json:
         print_json(result.as_dict())

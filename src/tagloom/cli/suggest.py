@@ -1,5 +1,7 @@
 """``tagloom suggest``: the tags that the model would give."""
 
+import sys
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,6 +9,8 @@ import typer
 from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tagloom.workflow.project_suggest import Suggestion
 
 __all__ = ["suggest"]
@@ -44,40 +48,58 @@ def suggest(
     """
     import os
 
-    from tagloom.cli.console import print_json
+    from tagloom.cli.console import print_json_list, working
     from tagloom.cli.projects import opened
+    from tagloom.workflow.project_suggest import suggest_each
 
-    with opened(project, verbose=verbose) as found:
+    with opened(project, verbose=verbose) as found, working("reading suggestions", quiet=quiet) as progress:
         if remember:
             found.threshold = threshold
         n = found.settings.n_keywords if keywords is None else keywords
-        rows = found.suggest(photos or None, n=n, threshold=threshold, above_only=above_only, base=os.getcwd())
-    if as_json:
-        print_json({"suggestions": [row.as_dict() for row in rows]})
-    else:
-        _print(rows, quiet, verbose)
+        rows = suggest_each(
+            found.store, photos or None, n=n, threshold=threshold, above_only=above_only, base=os.getcwd()
+        )
+        if not as_json:
+            kind, shown, n_photos = _read(rows, verbose)
+        else:
+            if sys.stdout.isatty():
+                progress.finish()  # what is printed shows that work goes on
+            print_json_list("suggestions", (row.as_dict() for row in rows))
+    if not as_json:
+        _print(kind, shown, n_photos, quiet)
 
 
-def _print(rows: "list[Suggestion]", quiet: bool, verbose: bool) -> None:
-    from tagloom.cli.console import counted, cut, print_line, print_table
+def _read(rows: "Iterable[Suggestion]", verbose: bool) -> tuple[str, list[tuple[bytes, str]], int]:
+    """Return what the numbers are, photos that are shown with their suggestions, and how many have some."""
+    from tagloom.cli.console import cut
+
+    kind, shown, n_photos = "", list[tuple[bytes, str]](), 0
+    for name, several in groupby(rows, key=lambda row: row.photo):
+        n_photos += 1
+        if verbose or n_photos <= N_PHOTOS:
+            tags = list(several)
+            kind = tags[0].kind
+            texts = (
+                f"{row.tag if verbose else cut(row.tag)} {row.value:.2f}{'*' if row.is_above else ''}" for row in tags
+            )
+            shown.append((name, ", ".join(texts)))
+    return kind, shown, n_photos
+
+
+def _print(kind: str, shown: list[tuple[bytes, str]], n_photos: int, quiet: bool) -> None:
+    from tagloom.cli.console import counted, print_line, print_table
     from tagloom.metadata.names import name_to_text
 
-    photos: dict[bytes, list[str]] = {}
-    for row in rows:
-        photos.setdefault(row.photo, []).append(
-            f"{row.tag if verbose else cut(row.tag)} {row.value:.2f}{'*' if row.is_above else ''}"
-        )
-    if not photos:
+    if not shown:
         print_line("nothing to suggest: everything is decided, or nothing is above the threshold")
         return
-    shown = list(photos.items())[: None if verbose else N_PHOTOS]
-    kind = "probabilities" if rows[0].kind == "probability" else "scores"
-    table = [(name_to_text(name), ", ".join(tags)) for name, tags in shown]
+    numbers = "probabilities" if kind == "probability" else "scores"
+    table = [(name_to_text(name), tags) for name, tags in shown]
     print_table(
-        f"Suggestions for {counted(len(photos), 'photo')}",
-        ("photo", f"tags and {kind}, * above the threshold"),
+        f"Suggestions for {counted(n_photos, 'photo')}",
+        ("photo", f"tags and {numbers}, * above the threshold"),
         table,
         n_left=2,
     )
-    if len(shown) < len(photos) and not quiet:
-        print_line(f"… and {counted(len(photos) - len(shown), 'more photo')}; -v shows all, --json is for scripts")
+    if len(shown) < n_photos and not quiet:
+        print_line(f"… and {counted(n_photos - len(shown), 'more photo')}; -v shows all, --json is for scripts")

@@ -32,10 +32,11 @@ def undo(
 
     Example: tagloom undo
     """
+    from tagloom.cli.console import working
     from tagloom.cli.projects import logged, opened, who
 
-    with opened(project, verbose=verbose) as found, logged(found):
-        result = found.undo(action, who=who(), leave_changed=leave_changed)
+    with opened(project, verbose=verbose) as found, logged(found), working("undoing", quiet=quiet) as progress:
+        result = found.undo(action, who=who(), leave_changed=leave_changed, progress=progress)
     _print(result, "undone", as_json, quiet)
 
 
@@ -46,15 +47,16 @@ def redo(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Bring back what was undone last.
+    """Bring back what was undone last: labels, an import or a change of tags.
 
-    Writes of keywords are passed over: to write again does the same.
+    A write that was undone is passed over: `tagloom write` writes the keywords again.
 
     Example: tagloom redo
     """
+    from tagloom.cli.console import working
     from tagloom.cli.projects import logged, opened, who
 
-    with opened(project, verbose=verbose) as found, logged(found):
+    with opened(project, verbose=verbose) as found, logged(found), working("redoing", quiet=quiet):
         result = found.redo(action, who=who())
     _print(result, "done again", as_json, quiet)
 

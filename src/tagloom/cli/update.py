@@ -25,10 +25,11 @@ def update(
 
     Example: tagloom update
     """
-    from tagloom.cli.console import print_json, print_line
+    from tagloom.cli.console import print_json, print_line, working
     from tagloom.cli.projects import logged, opened
 
-    with opened(project, {"n_threads": threads}, verbose=verbose) as found, logged(found):
+    flags = {"n_threads": threads}
+    with opened(project, flags, verbose=verbose) as found, logged(found), working("learning", quiet=quiet):
         result = found.update()
         names = found.store.tags.texts(result.tag_ids)
     if as_json:

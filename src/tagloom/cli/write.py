@@ -42,10 +42,14 @@ def write(
     """
     import os
 
-    from tagloom.cli.console import RichProgress, print_json
+    from tagloom.cli.console import print_json, working
     from tagloom.cli.projects import logged, opened, who
 
-    with opened(project, verbose=verbose) as found, logged(found), RichProgress(quiet=quiet) as progress:
+    with (
+        opened(project, verbose=verbose) as found,
+        logged(found),
+        working("preparing", quiet=quiet) as progress,
+    ):
         result = found.write(
             dry_run=dry_run,
             embed=embed,

@@ -5,17 +5,56 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.methods.baselines.least_squares import GRID, RegularizedLeastSquares
-from tagloom.methods.baselines.ridge_path import RidgePath
-from tagloom.tuning._label_weights import RidgeWeights
+from tagloom.core.labels import UNKNOWN
+from tagloom.methods.baselines.least_squares import GRID
+from tagloom.methods.baselines.ridge_path import RidgePath, linear_scores
 
-__all__ = ["LocalLine", "RidgeStandIn", "labels_shown", "local_line"]
+__all__ = ["LocalLine", "RidgeStandIn", "SharedRidge", "labels_shown", "local_line"]
 
 Floats = NDArray[np.float64]
 
 #: Photos around the one in question that the local line is fitted to.
 NEARBY = 256
+#: Rows compared with the photo at once.
+ROWS_AT_ONCE = 4096
+
+
+class SharedRidge:
+    """Ridge regressions of the tags that are known on the same photos, from one decomposition.
+
+    Parameters
+    ----------
+    X : array of shape (m, d)
+        Features of these photos.
+    labels : array of shape (m, c)
+        Their labels of the tags, 0 and 1.
+    """
+
+    def __init__(self, X: NDArray[Any], labels: NDArray[np.int8]) -> None:
+        self._path = RidgePath(X, labels)
+        spread = float(X.var(axis=0, dtype=np.float64).sum())
+        grid = GRID * (spread if spread > 0.0 else 1.0)
+        errors = np.array([self._errors(float(one)) for one in grid])
+        # As `RegularizedLeastSquares` chooses for a tag alone: the largest penalty among equals.
+        best = len(grid) - 1 - np.argmin(errors[::-1], axis=0)
+        self._strengths: Floats = grid[best]
+
+    def line(self, place: int) -> tuple[Floats, float]:
+        """Return slopes (d,) and intercept of the tag at a place."""
+        coef, intercept = self._path.coefficients(float(self._strengths[place]))
+        return coef[:, place], float(intercept[place])
+
+    def weights(self, place: int, features: Floats) -> Floats:
+        """Return what each label weighs in the score of a photo: ``1/m + U √s/(s + λ) Vᵀ(z - x̄)``."""
+        path, strength = self._path, float(self._strengths[place])
+        shares = np.sqrt(path.eigenvalues) / (path.eigenvalues + strength)
+        return 1.0 / path.n_rows + path._rows @ (shares * ((features - path.x_mean) @ path._columns))
+
+    def _errors(self, strength: float) -> Floats:
+        """Return the mean squared leave-one-out error of each tag; 0 where a single photo leaves nothing to compare."""
+        residuals = self._path.leave_one_out_residuals(strength)
+        found: Floats = np.square(residuals).mean(axis=0) if len(residuals) > 1 else np.zeros(residuals.shape[1])
+        return found
 
 
 class RidgeStandIn:
@@ -25,22 +64,26 @@ class RidgeStandIn:
     ----------
     X : array of shape (n, d)
         Features.
-    Y : label matrix of shape (n, c)
-        Labels; the tag is known on two photos at least.
-    tag : int
-        The tag.
+    shared : SharedRidge
+        The regressions of the tags that are known where this one is.
+    place : int
+        The tag's place among those.
+    labels : array of shape (n,)
+        The tag's labels.
     scores : array of shape (n,)
         The annotator's scores of the tag.
     """
 
-    def __init__(self, X: NDArray[Any], Y: LabelMatrix, tag: int, scores: Floats) -> None:
-        column = Y[:, [tag]]
-        fitted = RegularizedLeastSquares().fit(X, column)
-        self._weights = RidgeWeights(fitted, X, column)
+    def __init__(
+        self, X: NDArray[Any], shared: SharedRidge, place: int, labels: NDArray[np.int8], scores: Floats
+    ) -> None:
+        self._X, self._shared, self._place = X, shared, place
+        coef, intercept = shared.line(place)
+        fitted = linear_scores(X, coef[:, None], np.array([intercept]))[:, 0]
         # A score that is just the photo's label says nothing of the annotator's scale.
-        usable = ~labels_shown(scores, column[:, 0])
+        usable = ~labels_shown(scores, labels)
         compared = usable if usable.sum() >= 2 else np.ones(len(scores), dtype=bool)
-        mine, theirs = fitted.transduction_[compared, 0], scores[compared]
+        mine, theirs = fitted[compared], scores[compared]
         centred = mine - mine.mean()
         length = float(centred @ centred)
         # A slope below 0 would turn every reason into its opposite: then nothing is explained.
@@ -49,8 +92,7 @@ class RidgeStandIn:
 
     def of(self, row: int) -> tuple[Floats, float]:
         """Return the weights of the photos on which the tag is known, in their order, and the offset."""
-        weights, offset = self._weights.of(row, 0)
-        return self.slope * weights, self.offset + self.slope * offset
+        return self.slope * self._shared.weights(self._place, self._X[row].astype(np.float64)), self.offset
 
 
 class LocalLine:
@@ -84,7 +126,7 @@ def local_line(X: NDArray[Any], scores: Floats, row: int, hidden: NDArray[np.boo
     hidden : array of bool, shape (n,)
         Photos that are left out: those whose score is their label and not what features say.
     """
-    distances = np.square(X - X[row]).sum(axis=1)
+    distances = _squared_distances(X, X[row])
     usable = np.flatnonzero(~hidden)
     if len(usable) < 2:
         usable = np.arange(len(X))
@@ -96,6 +138,12 @@ def local_line(X: NDArray[Any], scores: Floats, row: int, hidden: NDArray[np.boo
     best = grid[int(np.nanargmin(errors))] if not np.isnan(errors).all() else grid[-1]
     coef = path.coefficients(float(best))[0][:, 0]
     return LocalLine(coef, path.x_mean, float(path.y_mean[0]))
+
+
+def _squared_distances(X: NDArray[Any], point: NDArray[Any]) -> NDArray[Any]:
+    """Return squared distances (n,) of rows to a point, without a copy of all rows."""
+    blocks = (X[start : start + ROWS_AT_ONCE] for start in range(0, len(X), ROWS_AT_ONCE))
+    return np.concatenate([np.square(block - point).sum(axis=1) for block in blocks])
 
 
 def labels_shown(scores: Floats, labels: NDArray[np.int8]) -> NDArray[np.bool_]:

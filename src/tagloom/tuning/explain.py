@@ -18,7 +18,7 @@ from tagloom.tuning._auto_weights import AutoWeights, find_auto_weights
 from tagloom.tuning._explanations import Decomposition, Explanation, NeighborDecomposition, sum_labels, sum_up
 from tagloom.tuning._label_weights import LabelWeights, Latest, RidgeWeights, RowView, find_label_weights
 from tagloom.tuning._mixtures import mix_groups, mix_neighbors
-from tagloom.tuning._surrogates import RidgeStandIn, labels_shown, local_line
+from tagloom.tuning._surrogates import RidgeStandIn, SharedRidge, labels_shown, local_line
 from tagloom.tuning.auto import AutoAnnotator
 
 __all__ = ["Decomposition", "Explanation", "NeighborDecomposition", "ScoreExplainer", "explain_score"]
@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 
 #: What scores of `AutoAnnotator` may differ by from those in double precision, its smoothing being in float32.
 ROUNDING = 1e-4
+#: Decompositions of labelled photos that are kept: tens of megabytes each with thousands of photos.
+N_SHARED = 2
 
 
 class ScoreExplainer:
@@ -93,7 +95,7 @@ class ScoreExplainer:
         given = getattr(annotator, own, None) if scores is None else scores
         self._scores = None if given is None else _checked_scores(given, self.Y)
         self._mean = self.X.mean(axis=0, dtype=np.float64)
-        self._stand_ins, self._columns = Latest(), Latest()
+        self._stand_ins, self._columns, self._shared = Latest(), Latest(), Latest(N_SHARED)
         self._inner: ScoreExplainer | None = None
         self._weights: LabelWeights | None = None
         if isinstance(annotator, BoostedAnnotator):
@@ -159,9 +161,16 @@ class ScoreExplainer:
         elif self._weights is not None:
             weights, offset = self._weights.of(row, tag)
         else:
-            make = lambda: RidgeStandIn(self.X, self.Y, tag, self.scores_of(tag))  # noqa: E731
-            weights, offset = self._stand_ins.get(tag, make).of(row)
+            weights, offset = self._stand_ins.get(tag, lambda: self._stand_in(rows, tag)).of(row)
         return sum_labels(rows, self.Y[rows, tag], weights, offset, score, is_own=is_own)
+
+    def _stand_in(self, rows: NDArray[np.intp], tag: int) -> RidgeStandIn:
+        """Return the ridge regression of a tag; tags known on the same photos share all but the last step."""
+        is_known = self.Y != UNKNOWN
+        tags = np.flatnonzero((is_known == is_known[:, [tag]]).all(axis=0))
+        shared = self._shared.get(rows.tobytes(), lambda: SharedRidge(self.X[rows], self.Y[np.ix_(rows, tags)]))
+        place = int(np.searchsorted(tags, tag))
+        return RidgeStandIn(self.X, shared, place, self.Y[:, tag], self.scores_of(tag))
 
     def _explain_boosted(self, inner: "ScoreExplainer", row: int, tag: int, score: float) -> Explanation:
         """Sum the explanations of all tags' own scores: ``score = mean + Σ_j (raw_j - mean_j) shrinkage_j``."""

@@ -27,6 +27,7 @@ N_PHOTOS = 10_000
 N_DECIDED = 100_000
 N_TAGS = 100
 N_HISTORY = 1_000
+N_PLANNED = 2_000
 _TAG_CHANGES = ("rename", "alias", "merge_into", "parent")
 
 
@@ -53,9 +54,9 @@ def history(request: Request) -> Response:
 
 @get
 def write_plan(request: Request) -> Response:
-    """Return what a write would do."""
-    parameters(request, ())
-    return json_answer(session_of(request).write_plan())
+    """Return what a write would do to the files of the first photos that it looks at."""
+    n = parameters(request, ("n",)).get("n", "200")
+    return json_answer(session_of(request).write_plan(whole_number(n, "n", most=N_PLANNED)))
 
 
 @post("photos", "tags", "state", "origin", "paired")

@@ -41,6 +41,10 @@ class OwnNumbers:
     has: NDArray[np.bool_]
     n_yes: dict[int, int]
 
+    def is_new(self, tag_ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which tags the model did not know."""
+        return np.asarray(self.numbers.columns_of(tag_ids) < 0)
+
     def blended(
         self, scores: NDArray[np.float32], labels: TrainingLabels, changed: NDArray[np.intp]
     ) -> NDArray[np.float32]:
@@ -58,7 +62,8 @@ class OwnNumbers:
         Notes
         -----
         With s the share of the photos with a tag that the model knew, its numbers (log-odds of probabilities) weigh
-        ``0.7 s²`` and the ridge's the rest. Tags and photos that it did not know have the ridge's alone.
+        ``0.7 s²`` and the ridge's the rest. Tags and photos that it did not know have the ridge's alone. Probabilities
+        of such tags are what scores usually say; `tagloom.workflow.judged_tags.calibrate_new` asks their labels.
         """
         at = self.numbers.columns_of(labels.tag_ids[changed])
         Y = labels.Y[:, changed]

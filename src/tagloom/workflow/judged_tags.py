@@ -5,9 +5,12 @@ the scale of other scores, do not hold for what is left below. So a tag that was
 its own, fitted to what the model of this moment says of the judged photos while it does not know their labels. That is
 still too good to be true where the photos that were shown have the tag less often than listed ones of the same score.
 What came of the looks says so, and lowers what is said of the rest.
+
+A tag that the model has never seen is another one whose probabilities are made here, by its own labels alone.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +18,15 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, expit, logit
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.tuning._calibration_map import FOLDS_PRIOR, PRIOR_LEAST
+from tagloom.tuning._held_out import ScoreScale, known_log_odds, scale_of
+from tagloom.tuning._isotonic import TagSteps
 from tagloom.tuning._pooled_platt import fit_pooled
 from tagloom.workflow.blended_numbers import log_odds
+from tagloom.workflow.probability_map import ProbabilityMap
 from tagloom.workflow.training_labels import TrainingLabels
 
-__all__ = ["Solver", "judged_probabilities", "lower_to_looks", "use_looks"]
+__all__ = ["Solver", "calibrate_new", "judged_probabilities", "lower_to_looks", "use_looks"]
 
 #: Scores of some columns, learnt without some of their entries (n, k).
 Solver = Callable[[NDArray[np.intp], NDArray[np.bool_]], NDArray[np.float32]]
@@ -68,12 +75,14 @@ def use_looks(
         Photos of which ``solve`` gives scores that do not know their labels. Default: all.
     """
     reviewed = np.flatnonzero(labels.reviewed[columns])
+    # Suggestions that were accepted by the hundred say nothing of how right they are.
+    looked_at = [len(labels.looks.photos(tag)) > 0 for tag in labels.tag_ids[columns[reviewed]].tolist()]
     evidence = labels.evidence(columns[reviewed])
     if trusted is not None:
         evidence &= trusted[:, None]
     Y = labels.Y[:, columns[reviewed]]
     fewest = np.minimum(((Y == 1) & evidence).sum(axis=0), ((Y == 0) & evidence).sum(axis=0))
-    judged = fewest >= FEWEST
+    judged = np.asarray(looked_at, dtype=bool) & (fewest >= FEWEST)
     places = reviewed[judged]
     if len(places):
         values[:, places] = judged_probabilities(
@@ -124,6 +133,59 @@ def judged_probabilities(
         level, slope = _sigmoid(held_out[rows, column], Y[rows, tag].astype(np.float64))
         found[:, column] = expit(level + slope * said[:, column])
     return found
+
+
+def calibrate_new(
+    values: NDArray[np.float32],
+    scores: NDArray[np.float32],
+    labels: TrainingLabels,
+    columns: NDArray[np.intp],
+    solve: Solver,
+) -> None:
+    """Give tags that no model knew probabilities by their own labels, in place; those of too few labels stay.
+
+    Parameters
+    ----------
+    values, scores : ndarray of float32, shape (n, k)
+        Probabilities of these tags as scores usually say, and the scores.
+    labels : TrainingLabels
+        What was learnt from.
+    columns : array of int, shape (k,)
+        Which columns of the labels.
+    solve : callable
+        Asked four times, each time without a fourth of the listed photos.
+
+    Notes
+    -----
+    The sigmoid is that of training (see `tagloom.tuning.CalibratedAnnotator`), drawn to what is usual and fitted to one
+    tag: with a handful of photos it is cautious, and a tag that scores tell nothing of gets its share. Silence of
+    listed photos counts as a no: where a tag was given to most of them, nothing else says how frequent it is.
+    """
+    sample = np.where(labels.listed[:, None], labels.Y[:, columns] == 1, UNKNOWN).astype(np.int8)
+    told = np.flatnonzero(np.minimum((sample == 1).sum(axis=0), (sample == 0).sum(axis=0)) >= FEWEST)
+    if not len(told):
+        return
+    sample, scores, tags = sample[:, told], scores[:, told], columns[told]
+    folds, listed = _deal(scores, sample != UNKNOWN), np.flatnonzero(labels.listed)
+    described = np.empty((len(listed), len(told), len(FOLDS_PRIOR.means)))
+    for fold in range(N_FOLDS):
+        hidden = folds == fold
+        found = solve(tags, hidden)
+        scale = _scale(found, np.where(hidden, UNKNOWN, labels.Y[:, tags]).astype(np.int8), sample)
+        described[hidden[listed]] = scale.describe(found[listed])[hidden[listed]]
+    scale = _scale(scores, labels.Y[:, tags], sample)
+    for place, column in enumerate(told.tolist()):
+        truth = sample[listed, place].astype(np.float64)
+        means, deviations = FOLDS_PRIOR.means, FOLDS_PRIOR.deviations
+        fitted, _ = fit_pooled(described[:, place], truth, means, deviations, PRIOR_LEAST)
+        none = np.zeros(len(told))
+        own = ProbabilityMap(fitted, none, none, none, TagSteps({})).probabilities(scores, scale)
+        values[:, column] = own[:, place]
+
+
+def _scale(scores: NDArray[np.float32], Y: LabelMatrix, sample: LabelMatrix) -> ScoreScale:
+    """Return the scale of scores of tags that are as frequent as in a sample."""
+    return replace(scale_of(scores, Y), prior=known_log_odds(sample))
 
 
 def _deal(scores: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -223,6 +223,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         absent_means: "AbsentMeans | None" = None,
         include_suggested: bool = False,
         who: str = "",
+        progress: Progress = NO_PROGRESS,
     ) -> "ImportResult":
         """Take over what a file says about photos (see `tagloom.workflow.project_import.import_keywords`)."""
         from tagloom.workflow.project_import import import_keywords
@@ -234,6 +235,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
             absent_means=absent_means,
             include_suggested=include_suggested,
             who=who,
+            progress=progress,
         )
 
     @recorded("import from photos")
@@ -261,18 +263,23 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         skip: Collection[str] = (),
         absent_means: "AbsentMeans | None" = None,
         who: str = "",
+        progress: Progress = NO_PROGRESS,
     ) -> "ImportResult":
         """Take folders for keywords (see `tagloom.workflow.project_import.import_folder_names`)."""
         from tagloom.workflow.project_import import import_folder_names
 
-        return import_folder_names(self.store, hierarchy=hierarchy, skip=skip, absent_means=absent_means, who=who)
+        return import_folder_names(
+            self.store, hierarchy=hierarchy, skip=skip, absent_means=absent_means, who=who, progress=progress
+        )
 
     @recorded("undo")
-    def undo(self, batch: int | None = None, *, who: str = "", leave_changed: bool = False) -> "UndoResult":
+    def undo(
+        self, batch: int | None = None, *, who: str = "", leave_changed: bool = False, progress: Progress = NO_PROGRESS
+    ) -> "UndoResult":
         """Take back the latest action, files byte for byte (see `tagloom.workflow.project_undo.undo`)."""
         from tagloom.workflow.project_undo import undo
 
-        return undo(self.store, batch, who=who, leave_changed=leave_changed)
+        return undo(self.store, batch, who=who, leave_changed=leave_changed, progress=progress)
 
     @recorded("redo")
     def redo(self, batch: int | None = None, *, who: str = "") -> "UndoResult":

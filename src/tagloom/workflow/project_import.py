@@ -110,6 +110,7 @@ def import_keywords(
     absent_means: AbsentMeans | None = None,
     include_suggested: bool = False,
     who: str = "",
+    progress: Progress = NO_PROGRESS,
 ) -> ImportResult:
     """Take over what a file says about photos.
 
@@ -127,6 +128,8 @@ def import_keywords(
         Whether what a model said in that file counts as said.
     who : str
         For the history.
+    progress : Progress, optional
+        Told what is done.
 
     Raises
     ------
@@ -137,6 +140,7 @@ def import_keywords(
 
     means = check_absent_means("no" if absent_means is None else absent_means)
     names = [name for name in store.photos.table(state="present").paths if not is_raw(name)]
+    progress.start("reading the file")
     reading = read_statements(source, names, format=format, options=ReadOptions(include_suggested=include_suggested))
     given = _Source(
         os.fsdecode(os.path.abspath(source)),
@@ -147,7 +151,7 @@ def import_keywords(
         reading.unmatched,
         reading.n_suggested,
     )
-    return _take(store, given, f"import {Path(source).name}", who)
+    return _take(store, given, f"import {Path(source).name}", who, progress)
 
 
 def import_folder_names(
@@ -157,6 +161,7 @@ def import_folder_names(
     skip: Collection[str] = (),
     absent_means: AbsentMeans | None = None,
     who: str = "",
+    progress: Progress = NO_PROGRESS,
 ) -> ImportResult:
     """Take the folders that photos lie in for keywords.
 
@@ -172,6 +177,8 @@ def import_folder_names(
         Default: "unknown".
     who : str
         For the history.
+    progress : Progress, optional
+        Told what is done.
     """
     from tagloom.metadata.formats import read_folder_names
 
@@ -179,7 +186,7 @@ def import_folder_names(
     names = [name for name in store.photos.table(state="present").paths if not is_raw(name)]
     reading = read_folder_names(names, hierarchy=hierarchy, skip=skip)
     given = _Source("folder names", "folders", means, reading.statements, list(reading.problems))
-    return _take(store, given, "import folder names", who)
+    return _take(store, given, "import folder names", who, progress)
 
 
 def import_from_photos(
@@ -211,13 +218,20 @@ def import_from_photos(
     run = store.runs.start(IMPORT_PHOTOS, {"sidecars": sidecars, "embedded": embedded, "absent_means": means})
     found = read_photos(store, root.path, sidecars=sidecars, embedded=embedded, progress=progress)
     given = _Source("photos", "photos", means, found.statements, list(found.problems), n_suggested=found.n_suggested)
-    result = _take(store, given, "import keywords of photos", who)
+    result = _take(store, given, "import keywords of photos", who, progress)
     # What the sidecars were like: a later write tells from it that another program has changed one.
     store.runs.end(run, {"batch": result.batch, "n_photos": len(found.statements), "seen": found.seen})
     return result
 
 
-def _take(store: ProjectStore, source: _Source, label: str, who: str) -> ImportResult:
+def _take(store: ProjectStore, source: _Source, label: str, who: str, progress: Progress) -> ImportResult:
+    progress.start("storing what was said")
+    result = _store(store, source, label, who)
+    progress.finish()
+    return result
+
+
+def _store(store: ProjectStore, source: _Source, label: str, who: str) -> ImportResult:
     """Bring a reading into the store in one transaction."""
     shared = _shared(source)
     digest = _digest(source)

@@ -23,6 +23,7 @@ __all__ = [
     "check_threshold",
     "open_suggestions",
     "suggest",
+    "suggest_each",
 ]
 
 SCORE, PROBABILITY = "score", "probability"
@@ -135,13 +136,29 @@ def suggest(
     StoreError
         If nothing was trained yet.
     """
+    return list(suggest_each(store, photos, n=n, threshold=threshold, above_only=above_only, base=base))
+
+
+def suggest_each(
+    store: ProjectStore,
+    photos: PhotoName | Sequence[PhotoName] | None = None,
+    *,
+    n: int = 5,
+    threshold: float | None = None,
+    above_only: bool = False,
+    base: Any = None,
+) -> Iterator[Suggestion]:
+    """Return what `suggest` returns one by one, as all tags of many photos are too many to hold.
+
+    Errors are raised at once, not with the first suggestion.
+    """
     if n < 0:
         raise InvalidInputError(f"n must be at least 0, got {n}")
     ids = None if photos is None else find_photo_ids(store, photos, base=base)
     found = open_suggestions(store, ids, threshold=threshold)
     if found is None:
         raise StoreError("there are no suggestions yet; train first: tagloom train")
-    return list(_ranked(store, found, n, above_only))
+    return _ranked(store, found, n, above_only)
 
 
 def check_threshold(value: float, kind: str | None) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import InvalidInputError, TagloomError
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_places import online_root
@@ -39,7 +40,14 @@ class UndoResult(Result):
     left_alone: tuple[str, ...] = ()
 
 
-def undo(store: ProjectStore, batch: int | None = None, *, who: str = "", leave_changed: bool = False) -> UndoResult:
+def undo(
+    store: ProjectStore,
+    batch: int | None = None,
+    *,
+    who: str = "",
+    leave_changed: bool = False,
+    progress: Progress = NO_PROGRESS,
+) -> UndoResult:
     """Take back the latest action, or another one.
 
     Parameters
@@ -53,6 +61,9 @@ def undo(store: ProjectStore, batch: int | None = None, *, who: str = "", leave_
     leave_changed : bool, default=False
         Files that another program has changed since they were written: leave them as they are and take back the rest.
         Otherwise they are an error, and nothing is changed.
+    progress : Progress, optional
+        Told about every file that is looked at, and every one that is put back. After an interruption the same call
+        goes on.
 
     Raises
     ------
@@ -67,7 +78,7 @@ def undo(store: ProjectStore, batch: int | None = None, *, who: str = "", leave_
         number = latest.id
     n_files, left = 0, tuple[str, ...]()
     if store.decisions.batch(number).kind == "write":
-        n_files, left = _put_back(store, number, leave_changed)
+        n_files, left = _put_back(store, number, leave_changed, progress)
     return UndoResult(batch=store.decisions.undo(number, who=who), n_files=n_files, left_alone=left)
 
 
@@ -91,7 +102,7 @@ def redo(store: ProjectStore, batch: int | None = None, *, who: str = "") -> Und
     return UndoResult(batch=store.decisions.redo(number, who=who))
 
 
-def _put_back(store: ProjectStore, batch: int, leave_changed: bool) -> tuple[int, tuple[str, ...]]:
+def _put_back(store: ProjectStore, batch: int, leave_changed: bool, progress: Progress) -> tuple[int, tuple[str, ...]]:
     # Imported where they are used: taking back decisions needs nothing of the metadata package.
     from tagloom.workflow.project_journal import (
         UNDOING,
@@ -107,13 +118,14 @@ def _put_back(store: ProjectStore, batch: int, leave_changed: bool) -> tuple[int
         recover(store)
         entries = [item for item in store.writes.entries(batch=batch) if item.state == "done"]
         places = {item.id: place_now(store, item) for item in entries}
-        changed = _changed_entries(entries, places)
+        changed = _changed_entries(entries, places, progress)
         if changed and not leave_changed:
             raise _changed_since([item.path for item in changed], len(entries))
         journal = ProjectJournal(store)
         changes = ProjectChanges(journal)
         left = []
         store.settings.set(UNDOING, batch)
+        progress.start("putting files back", len(entries))
         try:
             for item in reversed(entries):
                 entry = as_entry(item)
@@ -124,8 +136,10 @@ def _put_back(store: ProjectStore, batch: int, leave_changed: bool) -> tuple[int
                         raise
                     left.append(str(error))
                     journal.mark(entry, "undone")  # let go: the file is the other program's now
+                progress.advance()
         finally:
             journal.flush()
+        progress.finish()
         store.settings.set(UNDOING, None)
     return len(entries) - len(left), tuple(left)
 
@@ -139,7 +153,7 @@ def _changed_since(paths: Sequence[bytes], n_files: int) -> InvalidInputError:
     )
 
 
-def _changed_entries(entries: "Sequence[Write]", places: Mapping[int, bytes]) -> "list[Write]":
+def _changed_entries(entries: "Sequence[Write]", places: Mapping[int, bytes], progress: Progress) -> "list[Write]":
     """Return the entries whose file is neither what was written nor what was there before, or is out of reach.
 
     One batch may have written a file twice, such as the sidecar that two photos share: seen from the end, each entry
@@ -149,6 +163,7 @@ def _changed_entries(entries: "Sequence[Write]", places: Mapping[int, bytes]) ->
 
     found = []
     now: dict[bytes, str | None] = {}
+    progress.start("looking at files", len(entries))
     for item in reversed(entries):
         place = places[item.id]
         if place not in now:
@@ -157,4 +172,6 @@ def _changed_entries(entries: "Sequence[Write]", places: Mapping[int, bytes]) ->
             now[place] = item.before
         else:
             found.append(item)
+        progress.advance()
+    progress.finish()
     return found[::-1]

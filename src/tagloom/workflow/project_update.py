@@ -19,7 +19,7 @@ from tagloom.store.project import ProjectStore
 from tagloom.workflow.auto_updates import take_up
 from tagloom.workflow.blended_numbers import log_odds
 from tagloom.workflow.calibrated_learning import too_few
-from tagloom.workflow.judged_tags import Solver, use_looks
+from tagloom.workflow.judged_tags import Solver, calibrate_new, use_looks
 from tagloom.workflow.looks import Looks
 from tagloom.workflow.probability_map import common_threshold
 from tagloom.workflow.project_features import load_rows
@@ -38,6 +38,8 @@ __all__ = ["UPDATE", "UpdateResult", "Updater", "update"]
 UPDATE = "update"
 #: Up to this many labelled photos the penalty and the probabilities are chosen anew whenever there are twice as many.
 SETTLED_PHOTOS = 500
+#: Share of the known entries that chooses the penalty of a ridge.
+ENOUGH_ENTRIES = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +218,8 @@ class Updater:
         if self._auto is None and self._start.is_blended:
             info: dict[str, Any] = {"kind": numbers.kind, "model": self._model, "method": self._start.method}
             info["column_digests"] = {str(tag): digest for tag, digest in self._digests.items()}
+            if self._learner is not None:  # its penalty takes seconds to choose
+                info |= {"strength": self._learner.strength, "n_labeled_at_fit": self._n_fitted}
             self._store.suggestions.save(
                 numbers.photo_ids, numbers.tag_ids, numbers.values, thresholds=numbers.thresholds, info=info
             )
@@ -240,13 +244,19 @@ class Updater:
             return self.kind == SCORE and not too_few(labels)
         if self._start.strength is None or (self._start.calibration is None and not too_few(labels)):
             return True
+        return self._is_outgrown(labels)
+
+    def _is_outgrown(self, labels: TrainingLabels) -> bool:
         return self._n_fitted < SETTLED_PHOTOS and labels.n_labeled >= 2 * self._n_fitted
 
     def _learner_for(self, labels: TrainingLabels) -> RidgeLearner:
         if not self._X.size:
             raise StoreError("the updater is closed; open another one")
         if self._learner is None:
-            strength = self._start.strength or choose_strength(self._X, labels.Y)
+            strength = self._start.strength
+            if strength is None or (self._start.is_blended and self._is_outgrown(labels)):
+                strength = choose_strength(self._X, labels.Y, share=ENOUGH_ENTRIES)
+                self._n_fitted = labels.n_labeled
             n_threads = self._settings.n_threads
             if self._start.smoothing > 0.0:
                 n_neighbors, given = self._settings.n_neighbors, self._given
@@ -257,7 +267,7 @@ class Updater:
 
     def _fit(self, labels: TrainingLabels) -> None:
         learner = self._learner_for(labels)
-        learner.set_strength(choose_strength(self._X, labels.Y))
+        learner.set_strength(choose_strength(self._X, labels.Y, share=ENOUGH_ENTRIES))
         found = learn_ridge(learner, labels, precision=self._settings.precision)
         self._start = self._start.refitted(learner.strength, found.calibration, labels)
         self._n_fitted = labels.n_labeled
@@ -290,8 +300,13 @@ class Updater:
         values = self._start.numbers_of(found.scores, labels, changed)
         if self.kind == PROBABILITY:
             scores, without = found.scores, learner.without(labels.Y)
-            if self._start.is_blended:
+            if self._start.own is not None and self._start.is_blended:
                 scores = log_odds(values)
+                new = np.flatnonzero(self._start.own.is_new(labels.tag_ids[changed]))
+                if len(new):
+                    own = values[:, new]
+                    calibrate_new(own, found.scores[:, new], labels, changed[new], without)
+                    values[:, new] = own
                 without = self._blended_without(without, labels)
             use_looks(values, scores, labels, changed, without)
         self._keep_coefficients(labels.tag_ids[changed], found.coef, found.intercept)

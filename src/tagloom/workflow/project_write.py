@@ -164,7 +164,8 @@ def write(
     ids = None if photos is None else find_photo_ids(store, photos, base=base)
     if dry_run:
         writer = _Writer(ProjectJournal(store), embed)
-        planned = [writer.plan(task) for task in _tasks(store, root.path, ids, only, threshold, embed)]
+        tasks = _tasks(store, root.path, ids, only, threshold, embed, progress)
+        planned = list(_plan_each(tasks, writer, progress))
         return _result(planned, dry_run=True, accepted_only=only)
     with store.lock():
         recovered = tuple(item.message for item in recover(store))
@@ -172,11 +173,11 @@ def write(
         journal.sweep()  # a copy that exiftool was at work on when a process was killed
         writer = _Writer(journal, embed)
         latest, covers = store.decisions.latest(), covers_all(store, ids)
-        tasks = _tasks(store, root.path, ids, only, threshold, embed)
+        tasks = _tasks(store, root.path, ids, only, threshold, embed, progress)
         model = store.models.active()
         options = {"embed": embed, "accepted_only": only, "threshold": threshold, "model": model and model.id}
         run = store.runs.start(
-            WRITE, options | ({"suggested": {}} if only else _added_suggestions(store, tasks, writer))
+            WRITE, options | ({"suggested": {}} if only else _added_suggestions(store, tasks, writer, progress))
         )
         try:
             written = list(_write_each(tasks, writer, progress))
@@ -199,9 +200,16 @@ def _kept_batch(store: ProjectStore, batch: int | None, who: str) -> int | None:
 
 
 def _tasks(
-    store: ProjectStore, root: bytes, ids: ArrayLike | None, accepted_only: bool, threshold: float | None, embed: bool
+    store: ProjectStore,
+    root: bytes,
+    ids: ArrayLike | None,
+    accepted_only: bool,
+    threshold: float | None,
+    embed: bool,
+    progress: Progress,
 ) -> list[_Task]:
     """Return what is asked for each photo that has something to write, raw files after their photos."""
+    progress.start("collecting keywords")
     ours, known = suggestions_written(store), _Known(store, embed)
     raw = {jpeg: number for number, jpeg in store.photos.raw_pairs().tolist()}
     table = store.photos.table(sorted(raw.values()))
@@ -214,6 +222,7 @@ def _tasks(
         several = [_task(*file, said, root, ours.get(number, set()), known) for file in files]
         if any(task.change.add or task.change.remove or task.change.own != NOTHING for task in several):
             tasks += several
+    progress.finish()
     return tasks
 
 
@@ -289,19 +298,28 @@ class _Writer:
         return self._sidecars if self._photos is None or is_raw(task.name) else self._photos
 
 
-def _added_suggestions(store: ProjectStore, tasks: Sequence[_Task], writer: _Writer) -> dict[str, dict[str, Any]]:
+def _added_suggestions(
+    store: ProjectStore, tasks: Sequence[_Task], writer: _Writer, progress: Progress
+) -> dict[str, dict[str, Any]]:
     """Return for each photo the suggestions that are not there yet, and its content.
 
     Those alone are tagloom's own to take out again; by the content a copy of the photo is known.
     """
     found: dict[str, list[str]] = {}
-    for task in tasks:
-        if task.suggested:
-            added = writer.plan(task).suggested
-            if added:
-                found[str(task.id)] = [keyword.text for keyword in added]
+    asked = [task for task in tasks if task.suggested]
+    for task, planned in zip(asked, _plan_each(asked, writer, progress), strict=True):
+        if planned.suggested:
+            found[str(task.id)] = [keyword.text for keyword in planned.suggested]
     table = store.photos.table([int(number) for number in found])
     return {"suggested": found, "contents": dict(zip(map(str, table.ids.tolist()), table.hashes, strict=True))}
+
+
+def _plan_each(tasks: Sequence[_Task], writer: _Writer, progress: Progress) -> Iterator[FileWrite]:
+    progress.start("comparing with files", len(tasks))
+    for task in tasks:
+        yield writer.plan(task)
+        progress.advance()
+    progress.finish()
 
 
 def _write_each(tasks: Sequence[_Task], writer: _Writer, progress: Progress) -> Iterator[FileWrite]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tagloom.core.photos import PhotoRecord
+from tagloom.core.photos import FileStamp, PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import PhotosError, WriteError
 from tagloom.features import Descriptor, ExtractionEngine, OnnxEncoder, get_descriptor, resolve_descriptors
@@ -18,6 +18,7 @@ from tagloom.workflow.settings import Settings
 __all__ = ["list_photos", "make_folder", "open_engine"]
 
 THUMBNAIL_SIZE = 192
+THUMBNAIL_CHUNK = 500  # photos that are looked up at a time
 MEBI = 1 << 20
 
 
@@ -68,7 +69,7 @@ def open_engine(
     """Return an engine for the descriptors that the settings name, and the feature groups asked for.
 
     A descriptor with a vocabulary takes it from the cache folder, or learns it from a sample of these photos and
-    keeps it there.
+    keeps it there. Thumbnails are made along with the features unless the cache has those of all photos.
 
     Parameters
     ----------
@@ -115,13 +116,36 @@ def open_engine(
         cache,
         root=root,
         n_threads=settings.n_threads,
-        thumbnail_size=THUMBNAIL_SIZE,
+        thumbnail_size=THUMBNAIL_SIZE if learn and _lack_thumbnails(cache, root, names) else None,
         batch_size=settings.batch_size,
         retry=retry,
         progress=progress,
         **limits,
     )
     return engine, groups
+
+
+def _lack_thumbnails(cache: FolderCache, root: Path, names: Sequence[bytes]) -> bool:
+    """Tell whether any of these photos is not as the cache knows it, or has no thumbnail there."""
+    folder = os.fsencode(root)
+    for start in range(0, len(names), THUMBNAIL_CHUNK):
+        part = names[start : start + THUMBNAIL_CHUNK]
+        known = cache.known(part)
+        if any(name not in known or not _is_as_known(os.path.join(folder, name), known[name]) for name in part):
+            return True
+        hashes = {record.content_hash for record in known.values()}
+        if hashes - set(cache.thumbnails(sorted(hashes))):
+            return True
+    return False
+
+
+def _is_as_known(path: bytes, record: PhotoRecord) -> bool:
+    """Tell whether a photo could be read, and its file has the size and times it had then."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return record.ok and record.stamp == FileStamp(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 def _wanted(settings: Settings) -> list[str | Descriptor]:

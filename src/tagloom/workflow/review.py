@@ -24,8 +24,9 @@ from tagloom.workflow.review_jobs import Job
 from tagloom.workflow.review_learning import Learner
 from tagloom.workflow.review_live import LiveReview
 from tagloom.workflow.review_photos import PhotoIndex
+from tagloom.workflow.review_plan import plan_view
 from tagloom.workflow.review_ranking import PhotoQuery, Ranking, moment_text, rank
-from tagloom.workflow.review_views import batch_view, cell_views, photo_view, plan_view, tag_views, teach_ids
+from tagloom.workflow.review_views import batch_view, cell_views, photo_view, tag_views, teach_ids
 from tagloom.workflow.review_work import job_work
 from tagloom.workflow.stored_graph import graph_of_model
 
@@ -33,6 +34,7 @@ __all__ = ["NothingToUndoError", "ReviewSession"]
 
 N_PAIRS = 100_000
 N_HISTORY = 20
+N_PLANNED = 200
 _LONGEST_PAUSE = 60.0
 _COMPARED = {"default", "deep"}
 _N_PACE = 200
@@ -193,10 +195,10 @@ class ReviewSession(LiveReview):
         batches = [batch_view(batch) for batch in self.project.history(limit)]
         return {"batches": batches, "can_undo": can_undo, "can_redo": can_redo, "next_undo": self._next_undo()}
 
-    def write_plan(self) -> dict[str, Any]:
-        """Return what writing keywords would do to which files; nothing is written."""
+    def write_plan(self, n: int = N_PLANNED) -> dict[str, Any]:
+        """Return what writing keywords would do to the files of the first n photos; nothing is written."""
         photos = self.photos
-        return plan_view(self.project.write(dry_run=True), dict(zip(photos.paths, photos.ids.tolist(), strict=True)))
+        return plan_view(self.project.store, n, dict(zip(photos.paths, photos.ids.tolist(), strict=True)))
 
     # what is done ----------------------------------------------------------------------------------------------
 

@@ -11,17 +11,14 @@ from tagloom.store.log import ORIGINS
 from tagloom.store.project import ProjectStore
 from tagloom.store.tags import Tag
 from tagloom.workflow.photo_choice import NO_PROBABILITIES, Features, Numbers, choose_photos
-from tagloom.workflow.project_results import plain
 from tagloom.workflow.project_suggest import PROBABILITY
-from tagloom.workflow.project_write import WriteResult
 from tagloom.workflow.review_photos import PhotoIndex
 from tagloom.workflow.review_ranking import Looks, moment_text
 from tagloom.workflow.review_state import ReviewState
 
-__all__ = ["batch_view", "cell_views", "photo_view", "plan_view", "tag_views", "teach_ids"]
+__all__ = ["batch_view", "cell_views", "photo_view", "tag_views", "teach_ids"]
 
 N_SUGGESTED = 5
-N_FILES = 2_000
 
 
 def tag_views(tags: Sequence[Tag], state: ReviewState, in_use: Collection[int]) -> list[dict[str, Any]]:
@@ -124,22 +121,6 @@ def batch_view(batch: Batch) -> dict[str, Any]:
         "n": batch.n,
         "undone": batch.undone,
     }
-
-
-def plan_view(result: WriteResult, ids: Mapping[bytes, int]) -> dict[str, Any]:
-    """Return what a dry run of a write would do to files, the first `N_FILES` of them."""
-    files = [
-        {
-            "photo": ids.get(item.photo),
-            "path": plain(item.photo),
-            "adds": plain(item.added),
-            "removes": plain(item.removed),
-            "conflict": item.status in ("merged", "failed"),
-            "problem": item.problem,
-        }
-        for item in result.files[:N_FILES]
-    ]
-    return {"files": files, "n": len(result.files), "cut": len(result.files) > N_FILES}
 
 
 def teach_ids(

@@ -152,7 +152,7 @@ def learn_ridge(learner: RidgeLearner, labels: TrainingLabels, *, precision: flo
     return replace(found, thresholds=learner.thresholds(labels.Y)) if found.kind == SCORE else found
 
 
-def choose_strength(X: NDArray[Any], Y: LabelMatrix) -> float:
+def choose_strength(X: NDArray[Any], Y: LabelMatrix, *, share: float = 1.0) -> float:
     """Return the penalty that leave-one-out prefers (see `RegularizedLeastSquares`).
 
     Parameters
@@ -161,16 +161,20 @@ def choose_strength(X: NDArray[Any], Y: LabelMatrix) -> float:
         Scaled features.
     Y : label matrix of shape (n, c)
         Labels.
+    share : float, default=1.0
+        Share of the known entries that is enough.
 
     Notes
     -----
-    Tags that are known on the same photos share a decomposition. Of more than eight such groups, those with the most
-    known entries choose for all.
+    Tags that are known on the same photos share a decomposition. Those groups with the most known entries choose for
+    all: as many as have the wanted share of the entries, and at most eight.
     """
     rows = np.flatnonzero(labeled_rows(Y))
     patterns, pattern_of = known_patterns(Y[rows])
     weight = patterns.sum(axis=0) * np.bincount(pattern_of, minlength=patterns.shape[1])
-    largest = np.argsort(-weight, kind="stable")[:MAX_PATTERNS]
+    largest = np.argsort(-weight, kind="stable")
+    n_enough = 1 + int(np.searchsorted(np.cumsum(weight[largest]), share * weight.sum()))
+    largest = largest[: min(n_enough, MAX_PATTERNS)]
     tags = np.flatnonzero(np.isin(pattern_of, largest))
     fitted = RegularizedLeastSquares().fit(X[rows], Y[np.ix_(rows, tags)])
     return float(np.asarray(fitted.regularization_))

@@ -16,8 +16,8 @@ __all__ = ["TrainingLabels", "check_decided", "fill_silence", "read_labels"]
 
 #: Share of the yeses from which on the noes tell that somebody judges a tag, as in a review, and forgets nothing.
 REFUSED_SHARE = 0.1
-#: A tag of which something was said on a smaller share of the listed photos is named, not judged, unless it has at least
-#: so many noes, and as many as yeses: then silence on photos that were listed since need not tell.
+#: A tag of which something was said on a smaller share of the listed photos is named, not judged, unless it has so many
+#: noes at least, and as many as yeses: then silence on photos that were listed since need not tell.
 JUDGED_SHARE, ENOUGH_NOES = 0.5, 20
 NOTHING_DECIDED = (
     "no readable photo has a tag decided yet, so that there is nothing to learn from; bring labels in with "

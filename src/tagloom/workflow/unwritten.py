@@ -10,7 +10,7 @@ from collections.abc import Collection
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.written_suggestions import WRITE
 
-__all__ = ["SETTLED", "covers_all", "unwritten_actions"]
+__all__ = ["SETTLED", "covers_all", "unwritten_actions", "unwritten_photos"]
 
 SETTLED = "settled"  # the key in a run's result
 
@@ -18,6 +18,11 @@ SETTLED = "settled"  # the key in a run's result
 def unwritten_actions(store: ProjectStore) -> int:
     """Return how many actions were made since all keywords were written."""
     return store.decisions.actions_since(_settled(store))
+
+
+def unwritten_photos(store: ProjectStore) -> set[int] | None:
+    """Return the photos of which something was decided since all keywords were written; None: it may be any."""
+    return store.decisions.photos_since(_settled(store))
 
 
 def covers_all(store: ProjectStore, photo_ids: Collection[int] | None) -> bool:
@@ -32,7 +37,7 @@ def covers_all(store: ProjectStore, photo_ids: Collection[int] | None) -> bool:
     """
     if photo_ids is None:
         return True
-    since = store.decisions.photos_since(_settled(store))
+    since = unwritten_photos(store)
     return since is not None and since <= set(photo_ids)
 
 

@@ -40,7 +40,7 @@ class Start:
     is_blended : bool
         Whether changed tags are a mean of its numbers and those of a ridge: it cannot be solved tag by tag.
     strength : float or None
-        The penalty of a ridge; None: yet to be chosen.
+        The penalty of a ridge, be it the model or what stands in for it; None: yet to be chosen.
     smoothing : float
         How much a ridge's scores are smoothed.
     n_labeled : int
@@ -207,9 +207,9 @@ def _of_model(
         model=model.id,
         method=str(model.settings.get("method", SMOOTHED_RIDGE)),
         is_blended=not is_ridge,
-        strength=info.get("strength"),
+        strength=(info if is_ridge else stored.info).get("strength"),
         smoothing=float(info.get("smoothing", SMOOTHING)),
-        n_labeled=int(info.get("n_labeled_at_fit", 0)),
+        n_labeled=int((info if is_ridge else stored.info).get("n_labeled_at_fit", 0)),
         calibration=Calibration.load(arrays, completeness) if is_ridge and completeness is not None else None,
         columns=replace(numbers, tag_ids=np.asarray(tag_ids, dtype=np.int64)),
         own=None if is_ridge else _own_numbers(arrays, info, stored, photo_ids),

@@ -6,6 +6,7 @@ import pytest
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
 from tagloom.methods import RegularizedLeastSquares
+from tagloom.methods.baselines import ridge_update
 from tagloom.methods.baselines.ridge_update import FixedRidge, GraphSmoother
 from tagloom.methods.baselines.smoothing import smooth_scores
 
@@ -56,6 +57,44 @@ def test_every_tag_known_on_other_photos(size):
     everything = ridge.coefficients(Y)
     np.testing.assert_allclose(coef, everything[0][:, some], atol=1e-12)
     np.testing.assert_allclose(intercept, everything[1][some], atol=1e-12)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_single_tags_accepted_beside_listed_photos_and_entries_left_out(size):
+    X, Y, m, generator = _problem(size)
+    n_listed = 2 * m // 3
+    Y[n_listed:] = -1
+    beside = np.arange(n_listed, len(X))
+    Y[beside, generator.integers(Y.shape[1], size=len(beside))] = 1  # each for one tag alone
+    ridge = FixedRidge(X, 2.0)
+    _check(ridge, Y, 2.0, rtol=1e-8)
+    tags = np.array([8, 1, 5])
+    for _ in range(3):
+        hidden = generator.random((len(X), len(tags))) < 0.25
+        fewer = np.where(hidden, -1, Y[:, tags]).astype(np.int8)
+        expected = RegularizedLeastSquares(2.0).fit(X, fewer)
+        coef, intercept = ridge.coefficients(Y, tags, hidden=hidden)
+        np.testing.assert_allclose(coef, expected.coef_, atol=1e-8 * np.abs(expected.coef_).max())
+        np.testing.assert_allclose(intercept, expected.intercept_, atol=1e-8)
+
+
+def test_many_tags_accepted_beside_listed_photos_are_solved_without_a_system_each(monkeypatch):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(300, 80))
+    Y = np.full((300, 30), -1, dtype=np.int8)
+    Y[:60] = generator.random((60, 30)) < 0.3
+    Y[np.arange(60, 300), np.arange(240) % 30] = 1
+    inverted = []
+    real = ridge_update._inverted
+    monkeypatch.setattr(
+        ridge_update, "_inverted", lambda gram, *rest, **more: inverted.append(len(gram)) or real(gram, *rest, **more)
+    )
+    ridge = FixedRidge(X, 1.0)
+    ridge.coefficients(Y)
+    for fold in range(4):
+        hidden = (np.arange(300)[:, None] + np.arange(30)) % 4 == fold
+        ridge.coefficients(Y, np.arange(30), hidden=hidden)
+    assert inverted == [60]
 
 
 def test_labels_that_are_taken_back_leave_no_trace():

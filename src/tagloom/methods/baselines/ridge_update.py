@@ -1,11 +1,12 @@
 """Ridge with a given penalty for labels that change a little at a time: only what changed is solved again."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, lapack
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns, labeled_rows
 from tagloom.exceptions import InvalidInputError
@@ -60,10 +61,10 @@ class FixedRidge:
 
     Notes
     -----
-    The Gram matrix of the labelled photos grows with them: m × m inner products as long as m ≤ d, the d × d moments
-    afterwards. One Cholesky factorisation serves all tags known on every labelled photo. A tag that is unknown on r of
-    them is corrected by a system of r equations where r is below the number of photos it is known on, and solved on
-    those photos alone otherwise. So a tag never costs more than a factorisation of half the size.
+    The photos that at least half of all tags are known on are the base: its Gram matrix grows with it, m × m inner
+    products as long as m ≤ d, the d × d moments afterwards, and is inverted once for all tags. A tag that is known on
+    other photos, or unknown on some of the base, is corrected by a system of as many equations; where that is no
+    smaller than a system of its own, it is solved on its photos alone.
 
     The result depends on the labels alone, not on those before.
     """
@@ -91,22 +92,27 @@ class FixedRidge:
         hidden : array of bool, shape (n, k), optional
             Entries of these columns that are taken for unknown.
         """
-        self._take_in(np.flatnonzero(labeled_rows(Y)))
-        wanted = Y[self._rows] if tags is None else Y[self._rows][:, tags]
+        known = (Y != UNKNOWN).sum(axis=1)
+        self._take_in(np.flatnonzero((known > 0) & (2 * known >= Y.shape[1])))
+        chosen = Y if tags is None else Y[:, tags]
+        rows = np.concatenate([self._rows, np.flatnonzero(labeled_rows(chosen) & (self._place < 0))])
+        wanted = chosen[rows]
         if hidden is not None:
-            wanted = np.where(hidden[self._rows], UNKNOWN, wanted).astype(np.int8)
+            wanted = np.where(hidden[rows], UNKNOWN, wanted).astype(np.int8)
         coef, shifted = np.zeros((self.X.shape[1], wanted.shape[1])), np.zeros(wanted.shape[1])
-        if not len(self._rows) or not wanted.shape[1]:
+        if not wanted.size:
             return coef, shifted
-        n_known = (wanted != UNKNOWN).sum(axis=0)
-        is_near = 2 * n_known >= len(self._rows)
-        near, far = np.flatnonzero(is_near), np.flatnonzero(~is_near & (n_known > 0))
+        patterns, pattern_of = known_patterns(wanted)
+        n_known = patterns.sum(axis=0)
+        n_other = (patterns != (self._place[rows] >= 0)[:, None]).sum(axis=0)
+        is_near = n_other < np.minimum(n_known, self.X.shape[1])
+        near = np.flatnonzero(is_near[pattern_of])
         if len(near):
-            coef[:, near], shifted[near] = self._solve_near(wanted[:, near])
-        patterns, pattern_of = known_patterns(wanted[:, far])
-        for number in range(patterns.shape[1] if len(far) else 0):
-            rows, mine = np.flatnonzero(patterns[:, number]), far[pattern_of == number]
-            coef[:, mine], shifted[mine] = _solve_whole(self._features[rows], wanted[rows][:, mine], self.strength)
+            coef[:, near], shifted[near] = self._solve_near(rows, wanted[:, near])
+        for number in np.flatnonzero(~is_near & (n_known > 0)):
+            mine, own = np.flatnonzero(pattern_of == number), np.flatnonzero(patterns[:, number])
+            found = _solve_whole(self._central(rows[own]), wanted[np.ix_(own, mine)], self.strength)
+            coef[:, mine], shifted[mine] = found
         return coef, shifted - self._shift @ coef
 
     def scores(self, coef: Floats, intercept: Floats) -> NDArray[np.float32]:
@@ -121,10 +127,14 @@ class FixedRidge:
         self._rows: Rows = np.empty(0, dtype=np.intp)
         self._features: Floats = np.empty((0, d))
         self._gram: Floats = np.empty((0, 0))
-        self._factor: Any = None
+        self._inverse: Floats | None = None
+        self._added: _Added | None = None
+
+    def _central(self, rows: Rows) -> Floats:
+        return self.X[rows].astype(np.float64) - self._shift
 
     def _take_in(self, rows: Rows) -> None:
-        """Bring the Gram matrix to these labelled photos."""
+        """Bring the Gram matrix to these photos."""
         new = rows[self._place[rows] < 0]
         if len(new) + len(self._rows) > len(rows):  # labels were taken back
             self._forget()
@@ -134,7 +144,7 @@ class FixedRidge:
         before, d = len(self._rows), self.X.shape[1]
         self._place[new] = np.arange(before, before + len(new))
         self._rows = np.concatenate([self._rows, new])
-        added = self.X[new].astype(np.float64) - self._shift
+        added = self._central(new)
         self._features = np.concatenate([self._features, added])
         if len(self._rows) <= d:
             products = self._features @ added.T
@@ -146,23 +156,54 @@ class FixedRidge:
             self._gram = _moments(self._features)
         else:
             self._gram += _moments(added)
-        self._factor = None
+        self._inverse = self._added = None
 
-    def _solve_near(self, Y: LabelMatrix) -> tuple[Floats, Floats]:
-        """Solve tags known on most labelled photos from the one factorisation."""
-        is_dual = len(self._rows) <= self.X.shape[1]
-        if self._factor is None:
-            self._factor = _factorise(self._gram, self.strength, is_dual=is_dual)
-        solve = _near_by_products if is_dual else _near_by_moments
-        return solve(self._factor, self._features, Y)
+    def _solve_near(self, rows: Rows, Y: LabelMatrix) -> tuple[Floats, Floats]:
+        """Solve tags known on about the photos of the base, which come first among the rows."""
+        size = len(self._rows)
+        is_dual = size <= self.X.shape[1]
+        if self._inverse is None:
+            self._inverse = _inverted(self._gram, self.strength, is_dual=is_dual)
+        others = labeled_rows(Y[size:])
+        more, Y = rows[size:][others], np.concatenate([Y[:size], Y[size:][others]])
+        if not is_dual:
+            return _by_moments(self._inverse, self._features, self._central(more), Y)
+        # Several solutions of the same tags, without some entries each, follow one another.
+        if self._added is None or not np.isin(more, self._added.rows).all():
+            self._added = _Added.of(more, self._central(more), self._features, self._inverse)
+        added = self._added.take(np.searchsorted(self._added.rows, more))
+        return _by_products(self._inverse, self._features, added, Y, self.strength)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Added:
+    """Photos beside a base of inner products: their features, products with the base, and those by the inverse."""
+
+    rows: Rows
+    features: Floats
+    products: Floats
+    solved: Floats
+
+    @classmethod
+    def of(cls, rows: Rows, features: Floats, base: Floats, inverse: Floats) -> Self:
+        products = features @ base.T
+        return cls(rows, features, products, products @ inverse)
+
+    def take(self, at: Rows) -> "_Added":
+        if len(at) == len(self.rows):
+            return self
+        return _Added(self.rows[at], self.features[at], self.products[at], self.solved[at])
 
 
 def _solve_whole(features: Floats, Y: LabelMatrix, strength: float) -> tuple[Floats, Floats]:
     """Solve tags that are known on all of the given photos."""
-    is_dual = len(features) <= features.shape[1]
-    gram = features @ features.T if is_dual else _moments(features)
-    factor = _factorise(gram, strength, is_dual=is_dual)
-    return (_near_by_products if is_dual else _near_by_moments)(factor, features, Y)
+    nothing = features[:0]
+    if len(features) > features.shape[1]:
+        return _by_moments(_inverted(_moments(features), strength, is_dual=False), features, nothing, Y)
+    inverse = _inverted(features @ features.T, strength, is_dual=True)
+    return _by_products(
+        inverse, features, _Added.of(np.empty(0, dtype=np.intp), nothing, features, inverse), Y, strength
+    )
 
 
 def _moments(features: Floats) -> Floats:
@@ -175,61 +216,71 @@ def _with_ones(features: Floats) -> Floats:
     return np.concatenate([features, np.ones((len(features), 1))], axis=1)
 
 
-def _factorise(gram: Floats, strength: float, *, is_dual: bool) -> Any:
+def _inverted(gram: Floats, strength: float, *, is_dual: bool) -> Floats:
+    """Return the inverse of a Gram matrix with the penalty, which the intercept does not have."""
     system = gram.copy()
     penalized = np.arange(len(gram) if is_dual else len(gram) - 1)
     system[penalized, penalized] += strength
-    return cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+    factor, _ = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+    found, failed = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    if failed:
+        raise np.linalg.LinAlgError(f"the system of a ridge with strength {strength} is singular")
+    lower = np.tril(found)
+    return np.asarray(lower + np.tril(lower, -1).T)
 
 
-def _near_by_products(factor: Any, features: Floats, Y: LabelMatrix) -> tuple[Floats, Floats]:
-    """Return W and b from a factorisation of ``M = XXᵀ + λI``.
+def _by_products(
+    inverse: Floats, features: Floats, added: _Added, Y: LabelMatrix, strength: float
+) -> tuple[Floats, Floats]:
+    """Return W and b from the inverse P of ``M = XXᵀ + λI`` over the base; rows of Y are the base, then the added.
 
-    ``w = Xᵀα`` with ``Mα + b1 = y`` and ``1ᵀα = 0`` on the known photos and α = 0 on the others, R. Values of y on R
-    that bring α to 0 there solve ``(M⁻¹)_RR z = -(M⁻¹y)_R``.
+    ``w = Xᵀα`` with ``Mα + b1 = y`` and ``1ᵀα = 0`` on the known photos. Photos R of the base that a tag is unknown on
+    have α = 0, which a free number z for each allows. Eliminating the base leaves a system in α of the added, b and z.
     """
-    known = Y != UNKNOWN
+    size = len(features)
     patterns, pattern_of = known_patterns(Y)
-    targets = cho_solve(factor, np.where(known, Y, 0).astype(np.float64), check_finite=False)
-    ones = cho_solve(factor, patterns.astype(np.float64), check_finite=False)
-    partly = np.flatnonzero(~patterns.all(axis=1))
-    columns = _columns_of_inverse(factor, len(Y), partly)
-    intercept = np.empty(Y.shape[1])
+    targets = np.where(Y[:size] == UNKNOWN, 0, Y[:size]).astype(np.float64)
+    start, sums = inverse @ targets, inverse.sum(axis=0)
+    beside, intercept = np.zeros((len(added.rows), Y.shape[1])), np.empty(Y.shape[1])
     for number in range(patterns.shape[1]):
         tags = np.flatnonzero(pattern_of == number)
-        rows = np.flatnonzero(~patterns[:, number])
-        found = np.concatenate([targets[:, tags], ones[:, number : number + 1]], axis=1)
-        if len(rows):
-            at = np.searchsorted(partly, rows)
-            found -= columns[:, at] @ np.linalg.solve(columns[np.ix_(rows, at)], found[rows])
-        totals = found.sum(axis=0)
-        intercept[tags] = totals[:-1] / totals[-1]
-        targets[:, tags] = found[:, :-1] - found[:, -1:] * intercept[tags]
-        targets[np.ix_(rows, tags)] = 0.0
-    return features.T @ targets, intercept
+        gone, new = np.flatnonzero(~patterns[:size, number]), np.flatnonzero(patterns[size:, number])
+        products, solved = added.products[new], added.solved[new]
+        of_added = added.features[new] @ added.features[new].T + strength * np.eye(len(new)) - products @ solved.T
+        ones = 1.0 - solved.sum(axis=1)[:, None]
+        system = np.block(
+            [
+                [of_added, ones, -solved[:, gone]],
+                [ones.T, -sums.sum()[None, None], -sums[None, gone]],
+                [-solved[:, gone].T, -sums[gone, None], -inverse[np.ix_(gone, gone)]],
+            ]
+        )
+        first = start[:, tags]
+        right = [Y[size + new][:, tags] - products @ first, -first.sum(axis=0)[None], -first[gone]]
+        found = np.linalg.solve(system, np.concatenate(right))
+        beside[np.ix_(new, tags)], intercept[tags] = found[: len(new)], found[len(new)]
+        targets[:, tags] -= products.T @ found[: len(new)] + found[len(new)]
+        targets[np.ix_(gone, tags)] -= found[len(new) + 1 :]
+    weights = np.where(Y[:size] == UNKNOWN, 0.0, inverse @ targets)
+    return features.T @ weights + added.features.T @ beside, intercept
 
 
-def _columns_of_inverse(factor: Any, size: int, columns: Rows) -> Floats:
-    chosen = np.zeros((size, len(columns)))
-    chosen[columns, np.arange(len(columns))] = 1.0
-    return np.asarray(cho_solve(factor, chosen, overwrite_b=True, check_finite=False))
+def _by_moments(inverse: Floats, features: Floats, added: Floats, Y: LabelMatrix) -> tuple[Floats, Floats]:
+    """Return W and b from the inverse P of ``ZᵀZ + λ`` over the base (Z with a column of ones, which has no penalty).
 
-
-def _near_by_moments(factor: Any, features: Floats, Y: LabelMatrix) -> tuple[Floats, Floats]:
-    """Return W and b from a factorisation of ``A = ZᵀZ + λ`` (Z with a column of ones, which has no penalty).
-
-    On the known photos the matrix is ``A - Z_RᵀZ_R``, R the others; Woodbury's identity takes them off.
+    Photos V that a tag is known on beside the base, or unknown on in the base, are put on and taken off by Woodbury's
+    identity: with ``S = ±1`` for each, P is less ``PZ_Vᵀ (S + Z_V P Z_Vᵀ)⁻¹ Z_V P``.
     """
-    wide = _with_ones(features)
+    wide = _with_ones(np.concatenate([features, added]))
+    in_base = np.arange(len(wide)) < len(features)
     patterns, pattern_of = known_patterns(Y)
-    found = cho_solve(factor, wide.T @ np.where(Y == UNKNOWN, 0, Y).astype(np.float64), check_finite=False)
-    partly = np.flatnonzero(~patterns.all(axis=1))
-    columns = cho_solve(factor, wide[partly].T, check_finite=False)
-    gaps = np.eye(len(partly)) - wide[partly] @ columns
+    found = inverse @ (wide.T @ np.where(Y == UNKNOWN, 0, Y).astype(np.float64))
+    others = patterns != in_base[:, None]
+    partly = np.flatnonzero(others.any(axis=1))
+    columns = inverse @ wide[partly].T
+    products = wide[partly] @ columns + np.diag(np.where(in_base[partly], -1.0, 1.0))
     fitted = wide[partly] @ found
-    for number in range(patterns.shape[1]):
-        rows = np.flatnonzero(~patterns[partly, number])
-        if len(rows):
-            tags = np.flatnonzero(pattern_of == number)
-            found[:, tags] += columns[:, rows] @ np.linalg.solve(gaps[np.ix_(rows, rows)], fitted[np.ix_(rows, tags)])
+    for number in np.flatnonzero(others.any(axis=0)):
+        rows, tags = np.flatnonzero(others[partly, number]), np.flatnonzero(pattern_of == number)
+        found[:, tags] -= columns[:, rows] @ np.linalg.solve(products[np.ix_(rows, rows)], fitted[np.ix_(rows, tags)])
     return found[:-1], found[-1]

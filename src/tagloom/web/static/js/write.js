@@ -8,7 +8,9 @@ import { firstPaint } from "./photo-list.js";
 import { store } from "./state.js";
 import { complain } from "./toast.js";
 
-const SHOWN = 200;
+/** Photos whose files are looked at, for a start and with each "more"; all that the server looks at in one answer. */
+const LOOKED = 200;
+const MOST_LOOKED = 2000;
 const SETTLE_MS = 400;
 const NOTE =
   "Keywords go into XMP files beside the photos, which other programs read. " +
@@ -18,7 +20,7 @@ const NOTE =
 export class WritePage {
   title = "Write keywords";
   #plan = null;
-  #shown = SHOWN;
+  #looked = LOOKED;
   #turn = 0;
   #timer = 0;
 
@@ -26,7 +28,7 @@ export class WritePage {
     this.summary = h("p", { class: "muted", role: "status" });
     this.write = button("Write", () => this.#start(), { kind: "primary", icon: "write", testid: "write" });
     this.list = h("ul", { class: "plan", "data-testid": "write-plan" });
-    this.more = button("Show more files", () => ((this.#shown += SHOWN), this.#draw()));
+    this.more = button("Show more files", () => this.#lookFurther(), { testid: "write-more" });
     const actions = h(
       "div",
       { class: "page-actions" },
@@ -74,7 +76,7 @@ export class WritePage {
   async #load() {
     const turn = (this.#turn += 1);
     try {
-      const plan = await get("/api/write/plan");
+      const plan = await get(`/api/write/plan?n=${this.#looked}`);
       if (turn !== this.#turn) return;
       this.#plan = plan;
       this.#draw();
@@ -86,8 +88,15 @@ export class WritePage {
     }
   }
 
+  async #lookFurther() {
+    this.#looked = Math.min(this.#looked + LOOKED, MOST_LOOKED);
+    enable(this.more, false);
+    await this.#load();
+    enable(this.more, true);
+  }
+
   #draw() {
-    const { files, n, cut } = this.#plan;
+    const { files, cut } = this.#plan;
     const listed = files.filter((file) => file.adds.length || file.removes.length || file.conflict);
     // Of a cut plan the rest is not known here: there may be something to write even if the first files are done.
     const canWrite = store.project.can_write !== false && (listed.length > 0 || cut);
@@ -97,13 +106,10 @@ export class WritePage {
       : canWrite
         ? `Write ${plural(listed.length, "file")}`
         : "Write";
-    this.summary.textContent = summary(listed, cut);
-    this.list.replaceChildren(...listed.slice(0, this.#shown).map(fileLine));
-    if (cut) {
-      const text = `Only the first ${count(files.length)} of ${count(n)} files were looked at for this list.`;
-      this.list.append(h("li", { class: "muted", text }));
-    }
-    this.more.hidden = listed.length <= this.#shown;
+    this.summary.textContent = summary(listed, this.#plan);
+    this.list.replaceChildren(...listed.map(fileLine));
+    if (cut) this.list.append(h("li", { class: "muted", text: leftOut(this.#plan) }));
+    this.more.hidden = !cut || this.#looked >= MOST_LOOKED;
   }
 
   async #start() {
@@ -132,12 +138,21 @@ function isWriting() {
   return [...store.jobs.values()].some((job) => job.kind === "write" && job.state === "running");
 }
 
-function summary(listed, cut) {
+function summary(listed, plan) {
   if (store.project.can_write === false) return "The folder of the photos cannot be written to now.";
-  if (!listed.length) return cut ? "There may be more to write." : "All keywords are written: there is nothing to do.";
+  if (!listed.length) {
+    if (!plan.cut) return "All keywords are written: there is nothing to do.";
+    return plan.n_asked ? "There may be more to write." : "Nothing was decided since all keywords were written.";
+  }
   const conflicts = listed.filter((file) => file.conflict).length;
   const look = conflicts ? `, ${count(conflicts)} of them need a look` : "";
-  return `${plural(listed.length, "file")} would change${look}.`;
+  return `${plan.cut ? "At least " : ""}${plural(listed.length, "file")} would change${look}.`;
+}
+
+/** What a cut plan does not say. */
+function leftOut({ n_looked, n_photos, n_asked }) {
+  const looked = `Only the first ${count(n_looked)} of ${count(n_photos)} photos with keywords were looked at.`;
+  return n_asked ? `${looked} Files of up to ${count(n_asked)} more may change.` : looked;
 }
 
 function fileLine(file) {
