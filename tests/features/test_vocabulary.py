@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from safetensors.numpy import save
 from scipy.spatial.distance import cdist
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError, PhotosError, StoreError
 from tagloom.features import vocabulary as module
@@ -280,6 +280,19 @@ def test_the_choice_depends_on_set_and_seed_alone(photos):
     np.testing.assert_array_equal(one.samples, two.samples)
     other = collect_samples(paths, DenseSift("sift"), n_workers=1, **{**options, "random_state": 5})
     assert not np.array_equal(one.samples, other.samples)
+
+
+def test_samples_do_not_depend_on_the_threads_of_libraries(photos):
+    class Counting(DenseSift):
+        def local_features(self, pixels):
+            threads.append(max(library["num_threads"] for library in threadpool_info()))
+            return super().local_features(pixels)
+
+    threads = []
+    with threadpool_limits(2):
+        collect_samples([photos / "0.png"], Counting("sift"), n_workers=1)
+        assert max(library["num_threads"] for library in threadpool_info()) == 2
+    assert threads == [1]
 
 
 def test_nothing_to_learn_from(photos):

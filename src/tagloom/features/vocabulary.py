@@ -353,7 +353,8 @@ def collect_samples(
     found: list[NDArray[np.float32]] = []
     progress.start("sampling photos", len(chosen))
     try:
-        with DecodePool([local.rendition], n_workers=n_workers, **pool_options) as pool:
+        # One thread, as the engine computes features: the last digit of a sample decides which words are found.
+        with DecodePool([local.rendition], n_workers=n_workers, **pool_options) as pool, limit_libraries(1):
             photos = pool.decode(os.path.join(folder, path) for path in chosen)
             for photo, own in zip(photos, generator.spawn(len(chosen)), strict=True):
                 if photo.record.ok:
