@@ -5,8 +5,12 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
 
+from tagloom.core.folds import label_budget
 from tagloom.core.labels import UNKNOWN
 from tagloom.exceptions import InvalidInputError
+from tagloom.methods import RegularizedLeastSquares
+from tagloom.tuning import CalibratedAnnotator
+from tagloom.tuning._accepting import common_threshold
 from tagloom.tuning._calibration_map import BEND_FROM, BEND_MEAN, BEND_SPREAD, LEAST_SLOPE, _fit_bend, fit_map
 from tagloom.tuning._pooled_platt import fit_pooled
 from tagloom.tuning.auto import AutoAnnotator
@@ -138,3 +142,37 @@ def test_bounded_coefficients_are_the_most_probable_within_the_bounds():
     assert (np.linalg.eigvalsh(covariance) > 0).all()
     free, _ = fit_pooled(features, labels, means, deviations)
     assert free[1] < 0.0
+
+
+def test_the_common_threshold_is_that_of_the_annotator():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(600, 6))
+    truth = (X[:, :4] + 0.5 * generator.normal(size=(600, 4)) > 0.5).astype(np.int8)
+    Y = label_budget(truth, 300, random_state=0)
+    annotator = CalibratedAnnotator(RegularizedLeastSquares(), method="isotonic", random_state=0).fit(X, Y)
+    for precision in (0.7, 0.9, 0.97):
+        limit = common_threshold(annotator.probabilities_, Y == -1, precision)
+        accepted = (annotator.probabilities_ > limit) & (Y == -1)
+        by_annotator = (annotator.probabilities_ > annotator.thresholds_for(precision)) & (Y == -1)
+        # Nothing that is less likely than not is suggested.
+        assert np.array_equal(accepted, by_annotator & (annotator.probabilities_ >= 0.5))
+        assert accepted.any()
+    assert common_threshold(np.full((3, 1), 0.2), np.ones((3, 1), dtype=bool), 0.9) == np.inf
+
+
+def test_equal_probabilities_are_suggested_together_or_not_at_all():
+    values = np.array([[0.99] * 10 + [0.6] * 30])
+    assert common_threshold(values, np.ones_like(values, dtype=bool), 0.9) == pytest.approx(0.795)
+    assert common_threshold(values, np.ones_like(values, dtype=bool), 0.65) < 0.6
+
+
+def test_what_is_less_likely_than_not_is_not_suggested_however_sure_the_others_are():
+    values = np.array([[0.999] * 200 + list(np.linspace(0.01, 0.7, 20))])
+    limit = common_threshold(values, np.ones_like(values, dtype=bool), 0.9)
+    assert 0.45 < limit < 0.55
+    assert (values > limit).sum() == 200 + (values[0, 200:] >= 0.5).sum()
+    assert common_threshold(values, np.ones_like(values, dtype=bool), 0.3) < 0.3
+
+
+def test_where_all_is_decided_nothing_is_suggested():
+    assert common_threshold(np.full((3, 2), 0.9), np.zeros((3, 2), dtype=bool), 0.9) == np.inf

@@ -1,6 +1,8 @@
 """Figures of drawn-again photos."""
 
 import numpy as np
+import pytest
+from scipy.stats import beta
 
 from tagloom.metrics import average_precision
 from tagloom.tuning._bootstrap import (
@@ -10,6 +12,8 @@ from tagloom.tuning._bootstrap import (
     interval_around,
     mean_over_tags,
     resampled_average_precision,
+    share_interval,
+    spread_of_few,
 )
 
 
@@ -99,3 +103,49 @@ def test_the_interval_of_a_mean_holds_the_expected_mean():
     low, high = np.array(ends).T
     expected = np.mean(means)
     assert 0.91 <= np.mean((low <= expected) & (expected <= high)) <= 0.98
+
+
+def test_the_interval_of_a_share_is_that_of_jeffreys_and_holds_the_share():
+    low, high = share_interval(np.array([0.5, 1.0, 0.0, np.nan]), np.array([10, 2, 3, 0]), 0.95)
+    np.testing.assert_allclose([low[0], high[0]], beta.ppf([0.025, 0.975], 5.5, 5.5))
+    assert low[1] == pytest.approx(beta.ppf(0.025, 2.5, 0.5))
+    assert (high[1], low[2]) == (1.0, 0.0)
+    assert np.isnan([low[3], high[3]]).all()
+    assert share_interval(0.7, 10, 0.9)[0] > share_interval(0.7, 10, 0.99)[0]
+
+
+def test_tags_of_few_examples_vary_as_a_share_of_so_many():
+    rng = np.random.default_rng(0)
+    drawn = np.column_stack([np.full(4000, 1.0), 0.4 + 0.3 * rng.normal(size=4000), np.full(4000, np.nan)])
+    drawn[::3, 0] = np.nan
+    figures = np.array([1.0, 0.4, np.nan])
+    found = spread_of_few(drawn, figures, np.array([2, 30, 0]), seed=0)
+    assert found[:, 0].std() == pytest.approx(beta(2.5, 0.5).std(), rel=0.05)
+    np.testing.assert_array_equal(found[:, 1], drawn[:, 1])  # these vary more already
+    assert np.isnan(found[:, 2]).all()
+    np.testing.assert_array_equal(found, spread_of_few(drawn, figures, np.array([2, 30, 0]), seed=0))
+
+
+def test_intervals_of_rare_tags_hold_the_expected_figures():
+    """Of every number of examples, at least 95 of 100; and the mean over all tags lies in its own about as often."""
+    rng = np.random.default_rng(0)
+    n, c, n_sets = 80, 30, 200
+    found, counts, ends = [], [], []
+    for seed in range(n_sets):
+        truth = (rng.random((n, c)) < np.linspace(0.02, 0.1, c)).astype(np.int8)
+        scores = 2.5 * truth + rng.normal(size=truth.shape)
+        figures, n_positive = average_precision(truth, scores), truth.sum(axis=0)
+        samples = centred(resampled_average_precision(truth, scores, draw_counts(n, 100, seed)), figures)
+        varied = mean_over_tags(spread_of_few(samples, figures, n_positive, seed), figures)
+        ends.append(interval_around(np.nanmean(figures), varied, 0.95))
+        found.append(figures)
+        counts.append(n_positive)
+    figures, counts = np.array(found), np.array(counts)
+    expected = np.broadcast_to(np.nanmean(figures, axis=0), figures.shape)
+    low, high = share_interval(figures, counts, 0.95)
+    inside = (low <= expected) & (expected <= high)
+    for n_examples in (1, 2, 3, 5, 8):
+        assert inside[counts == n_examples].mean() > 0.95
+    low, high = np.array(ends).T
+    mean = np.nanmean(np.where(counts > 0, expected, np.nan), axis=1)
+    assert 0.9 <= np.mean((low <= mean) & (mean <= high)) <= 0.99

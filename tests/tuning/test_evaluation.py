@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 from sklearn.base import clone
 
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.methods import HarmonicPropagation, NeighborTransfer, RegularizedLeastSquares
 from tagloom.metrics import average_precision
-from tagloom.tuning._shared_fits import SharedFits
+from tagloom.tuning._accepting import common_threshold
+from tagloom.tuning._shared_fits import SharedFit, SharedFits
+from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.evaluation import cross_validate, deal_folds, score_held_out
 from tagloom.tuning.label_curve import SHARES
 
@@ -65,10 +68,11 @@ def test_figures_are_those_of_a_literal_loop(annotator):
 @pytest.mark.parametrize("annotator", ANNOTATORS)
 def test_shared_fits_change_nothing(annotator):
     X, Y = make_problem()
-    scores, thresholds, _ = SharedFits(annotator, X).fit(Y)
+    found = SharedFits(annotator, X).fit(Y)
     plain = clone(annotator).fit(X, Y)
-    np.testing.assert_allclose(scores, plain.transduction_, atol=1e-6)
-    np.testing.assert_allclose(thresholds, plain.thresholds_)
+    np.testing.assert_allclose(found.scores, plain.transduction_, atol=1e-6)
+    np.testing.assert_allclose(found.thresholds, plain.thresholds_)
+    assert found.probabilities is None
 
 
 def test_probabilities_never_see_their_own_fold():
@@ -114,6 +118,48 @@ def test_reliability_of_held_out_photos():
     assert len(found.reliability.counts) == 10
 
 
+def test_accepted_are_those_above_the_probability_for_a_wanted_precision():
+    X, Y = make_problem(400, 200, c=4)
+    found = cross_validate(RegularizedLeastSquares(), X, Y, precision=0.9, n_draws=200)
+    held_out = found.held_out
+    likely, known = held_out.probabilities(), held_out.labels != -1
+    assert found.threshold == common_threshold(likely, known, 0.9)
+    accepted = known & (likely > found.threshold)
+    right = accepted & (held_out.labels == 1)
+    assert found.n_accepted == accepted.sum() > 20
+    assert found.precision == pytest.approx(right.sum() / accepted.sum())
+    assert found.recall == pytest.approx(right.sum() / (held_out.labels == 1).sum())
+    np.testing.assert_allclose(found.tag_recall, right.sum(axis=0) / (held_out.labels == 1).sum(axis=0))
+    assert found.precision_low < found.precision < found.precision_high
+    assert found.precision_low < 0.9 < found.precision_high
+    by_tag = cross_validate(RegularizedLeastSquares(), X, Y, n_draws=10)
+    assert np.isnan(by_tag.threshold)
+    assert by_tag.precision != found.precision
+
+
+def test_probabilities_of_an_annotator_that_tells_some_are_its_own():
+    X, Y = make_problem(200, 120)
+    annotator = AutoAnnotator(also=(), random_state=0)
+    found = cross_validate(annotator, X, Y, n_splits=3, precision=0.8, n_draws=20, random_state=1)
+    expected = np.full(Y.shape, np.nan)
+    for test in deal_folds(X, Y, 3, 1):
+        hidden = Y.copy()
+        hidden[test] = -1
+        expected[test] = clone(annotator).fit(X, hidden).probabilities_[test]
+    np.testing.assert_allclose(found.held_out.probabilities(), expected[found.held_out.rows], atol=1e-6)
+    assert (found.held_out.probabilities()[found.held_out.labels != -1] > found.threshold).any()
+
+
+def test_few_suggestions_that_are_all_right_do_not_promise_that_all_are():
+    X, Y = make_problem(300, 60, c=2, noise=0.05, open_entries=False)
+    found = cross_validate(RegularizedLeastSquares(), X, Y, precision=0.97, n_draws=50)
+    assert found.precision == found.precision_high == 1.0
+    assert found.precision_low == pytest.approx(beta.ppf(0.025, found.n_accepted + 0.5, 0.5))
+    nothing = cross_validate(RegularizedLeastSquares(), np.zeros_like(X), Y, precision=0.97, n_draws=50)
+    assert (nothing.n_accepted, nothing.threshold, nothing.recall) == (0, np.inf, 0.0)
+    assert np.isnan([nothing.precision, nothing.precision_low, nothing.precision_high]).all()
+
+
 def test_smaller_parts_lie_within_larger_ones():
     X, Y = make_problem()
     seen = []
@@ -121,7 +167,7 @@ def test_smaller_parts_lie_within_larger_ones():
     class Recorder:
         def fit(self, labels):
             seen.append((labels != -1).any(axis=1))
-            return np.zeros(labels.shape), np.zeros(labels.shape[1]), np.zeros(labels.shape)
+            return SharedFit(np.zeros(labels.shape), np.zeros(labels.shape[1]), np.zeros(labels.shape), None)
 
     folds = deal_folds(X, Y, 3, 1)
     sizes = [score_held_out(None, X, Y, folds, seed=1, share=share, fits=Recorder()).n_learnt for share in SHARES]
@@ -145,3 +191,6 @@ def test_input_is_checked():
         cross_validate(ridge, X, Y, n_draws=1)
     with pytest.raises(InvalidInputError, match="level"):
         cross_validate(ridge, X, Y, level=1.0)
+    for precision in (0.0, 1.0, np.nan, "high"):
+        with pytest.raises(InvalidInputError, match="precision"):
+            cross_validate(ridge, X, Y, precision=precision)

@@ -22,12 +22,13 @@ def test_an_annotator_that_chooses_gets_its_views_once_and_gives_the_same(monkey
     fits = SharedFits(annotator, X)
     found = [fits.fit(labels) for labels in (Y, fewer)]
     assert len(made) == 1
-    for labels, (scores, thresholds, comparable) in zip((Y, fewer), found, strict=True):
+    for labels, fit in zip((Y, fewer), found, strict=True):
         alone = auto.AutoAnnotator(FeatureGroups(["deep", "color"], [5, 4]), random_state=0, n_threads=1).fit(X, labels)
-        np.testing.assert_array_equal(scores, alone.transduction_)
-        np.testing.assert_array_equal(thresholds, alone.thresholds_)
+        np.testing.assert_array_equal(fit.scores, alone.transduction_)
+        np.testing.assert_array_equal(fit.thresholds, alone.thresholds_)
+        np.testing.assert_array_equal(fit.probabilities, alone.probabilities_)
         n_yes, n_known = (labels == 1).sum(axis=0), (labels != -1).sum(axis=0)
-        np.testing.assert_allclose(comparable, alone.scores_ - (n_yes + 0.5) / (n_known + 1), atol=1e-12)
+        np.testing.assert_allclose(fit.comparable, alone.scores_ - (n_yes + 0.5) / (n_known + 1), atol=1e-12)
     assert not hasattr(annotator, "n_tags_")
 
 

@@ -46,6 +46,21 @@ def test_tags_that_cannot_be_found_again_do_not_hide_the_others():
     assert "Mean average precision on held-out photos, ridge" in Page(evaluation_fragment(alone)).texts
 
 
+def test_which_suggestions_were_accepted_is_told():
+    found = make_evaluation(
+        wanted_precision=0.9, threshold=0.834, n_accepted=1234, precision_low=0.7, precision_high=0.801
+    )
+    texts = Page(evaluation_fragment(found)).texts
+    at = texts.index("Suggestions above the threshold for 90% (0.83)")
+    assert [text for text in texts[at:] if text.strip()][1:4] == ["1,234", "Right among these", "75% (70% to 80%)"]
+    assert found.accepted == "suggestions above the threshold for 90% (0.83)"
+    assert make_evaluation(wanted_precision=0.9).accepted == "suggestions above the threshold for 90%"
+    # What an older version has kept is of other thresholds.
+    texts = Page(evaluation_fragment(make_evaluation())).texts
+    at = texts.index("Suggestions above the threshold of their tag")
+    assert [text for text in texts[at:] if text.strip()][1:4] == ["–", "Right among these", "75%"]
+
+
 def test_the_curve_is_drawn_to_scale():
     page = Page(evaluation_fragment(make_evaluation()))
     (line,) = [attributes["points"] for tag, attributes in page.elements if tag == "polyline"]

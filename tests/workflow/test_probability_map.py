@@ -7,13 +7,7 @@ from tagloom.core.folds import label_budget
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.tuning import CalibratedAnnotator
 from tagloom.tuning._held_out import scale_of
-from tagloom.workflow.probability_map import (
-    ProbabilityMap,
-    common_threshold,
-    load_scale,
-    refresh_scale,
-    scale_arrays,
-)
+from tagloom.workflow.probability_map import ProbabilityMap, load_scale, refresh_scale, scale_arrays
 
 
 @pytest.fixture(scope="module")
@@ -71,33 +65,3 @@ def test_a_tag_known_nearly_everywhere_keeps_its_centre(fitted):
     assert now.centre[0] == before.centre[1]
     assert now.spread[0] == before.spread[1]
     np.testing.assert_allclose(now.centre[1], scores[:, 1].mean(dtype=np.float64), atol=1e-7)
-
-
-def test_the_common_threshold_is_that_of_the_annotator(fitted):
-    _, Y, annotator = fitted
-    for precision in (0.7, 0.9, 0.97):
-        limit = common_threshold(annotator.probabilities_, Y == -1, precision)
-        accepted = (annotator.probabilities_ > limit) & (Y == -1)
-        by_annotator = (annotator.probabilities_ > annotator.thresholds_for(precision)) & (Y == -1)
-        # Nothing that is less likely than not is suggested.
-        assert np.array_equal(accepted, by_annotator & (annotator.probabilities_ >= 0.5))
-        assert accepted.any()
-    assert common_threshold(np.full((3, 1), 0.2), np.ones((3, 1), dtype=bool), 0.9) == np.inf
-
-
-def test_equal_probabilities_are_suggested_together_or_not_at_all():
-    values = np.array([[0.99] * 10 + [0.6] * 30])
-    assert common_threshold(values, np.ones_like(values, dtype=bool), 0.9) == pytest.approx(0.795)
-    assert common_threshold(values, np.ones_like(values, dtype=bool), 0.65) < 0.6
-
-
-def test_what_is_less_likely_than_not_is_not_suggested_however_sure_the_others_are():
-    values = np.array([[0.999] * 200 + list(np.linspace(0.01, 0.7, 20))])
-    limit = common_threshold(values, np.ones_like(values, dtype=bool), 0.9)
-    assert 0.45 < limit < 0.55
-    assert (values > limit).sum() == 200 + (values[0, 200:] >= 0.5).sum()
-    assert common_threshold(values, np.ones_like(values, dtype=bool), 0.3) < 0.3
-
-
-def test_where_all_is_decided_nothing_is_suggested():
-    assert common_threshold(np.full((3, 2), 0.9), np.zeros((3, 2), dtype=bool), 0.9) == np.inf

@@ -62,6 +62,26 @@ def test_figures_of_a_project(photos):
     assert json.loads(text)["forecast"]["n_more"] == 10
 
 
+@pytest.mark.parametrize("method", ["ridge", "auto"])
+def test_suggestions_are_accepted_as_in_training(photos, method):
+    with Project.open(photos, flags=LIGHT | {"precision": 0.8}) as project:
+        found = project.evaluate(method, folds=4, curve=False, groups=False)
+    assert found.wanted_precision == 0.8
+    assert found.n_accepted > 5
+    assert 0.5 <= found.threshold < 1.0
+    assert found.precision_low < found.precision <= found.precision_high
+    assert found.precision_low < 0.8 < found.precision_high
+
+
+def test_of_too_few_labels_each_tag_has_its_own_threshold(photos, tmp_path):
+    with Project.open(shutil.copytree(photos, tmp_path / "photos"), flags=LIGHT) as project:
+        project.undo()
+        project.label(project.store.photos.table().ids[:6].tolist(), add=["x"])
+        project.label(project.store.photos.table().ids[6:12].tolist(), remove=["x"])
+        found = project.evaluate("ridge", folds=3, curve=False, groups=False)
+    assert (found.wanted_precision, found.threshold) == (None, None)
+
+
 def test_parts_can_be_left_out(photos):
     with Project.open(photos, flags=LIGHT) as project:
         found = project.evaluate("neighbors", folds=3, curve=False, groups=False)

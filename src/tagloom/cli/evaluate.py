@@ -92,8 +92,9 @@ def _print(result: "Evaluation", quiet: bool, verbose: bool) -> None:
         for over, figure, low, high in result.mean_figures()
     ]
     rows += [
-        ("right among suggestions above the threshold", _share(result.precision)),
-        ("found among the right ones", _share(result.recall)),
+        (result.accepted, "" if result.n_accepted is None else f"{result.n_accepted}"),
+        ("right among these", _between(result.precision, result.precision_low, result.precision_high)),
+        ("found by them, of all tags that photos have", _share(result.recall)),
         ("error of probabilities", _share(result.calibration_error)),
         ("labelled photos, of all", f"{result.n_labeled}, {result.n_photos}"),
         ("time", f"{result.seconds:.1f} s"),

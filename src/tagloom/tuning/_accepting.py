@@ -12,9 +12,12 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
 from tagloom.core.validation import check_number
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["Accepting"]
+__all__ = ["Accepting", "common_threshold"]
 
 Floats = NDArray[np.float64]
+
+#: Probability below which nothing is suggested.
+LEAST_SUGGESTED = 0.5
 
 
 class Accepting(Annotator):
@@ -145,3 +148,31 @@ def _cuts(probabilities: Floats, accepted: NDArray[np.bool_]) -> Floats:
     refused = np.where(accepted | np.isnan(probabilities), 0.0, probabilities).max(axis=0)
     above = np.where(accepted & (probabilities > refused), probabilities, np.inf).min(axis=0)
     return np.where(np.isfinite(above), 0.5 * (refused + above), np.inf)
+
+
+def common_threshold(values: NDArray[np.floating[Any]], is_open: NDArray[np.bool_], precision: float) -> float:
+    """Return the probability above which suggestions are right with a wanted precision; +inf where there is none.
+
+    Parameters
+    ----------
+    values : array of shape (n, c)
+        Probabilities.
+    is_open : array of bool, shape (n, c)
+        Entries of which nothing was said.
+    precision : float
+        Wanted mean of the accepted probabilities. They are taken from the largest one down as long as their mean is at
+        least that, as in `Accepting.thresholds_for`; but nothing is suggested that is less
+        likely than not, however sure the others are (or less likely than a smaller precision that is wanted).
+    """
+    ranked = -np.sort(-values[is_open].astype(np.float64))
+    # Equal ones are taken together or not at all.
+    is_last = np.ones(len(ranked), dtype=bool)
+    is_last[:-1] = ranked[1:] < ranked[:-1]
+    enough = np.cumsum(ranked) >= precision * np.arange(1, len(ranked) + 1)
+    least = min(LEAST_SUGGESTED, precision)
+    good = np.flatnonzero(enough & is_last & (ranked >= least))
+    if not len(good):
+        return np.inf
+    last = int(good[-1])
+    below = ranked[ranked < ranked[last]]
+    return max(0.5 * (ranked[last] + (below[0] if len(below) else 0.0)), np.nextafter(least, 0.0))

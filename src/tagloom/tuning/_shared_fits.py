@@ -39,11 +39,14 @@ class SharedFit(NamedTuple):
         Scores of a tag that can be ranked together with those of other fits: less their mean where the tag is known.
         Log-odds of `AutoAnnotator` also depend on how many examples were hidden, which would rank every yes below what
         it deserves; of these it is scores before calibration, less the frequency.
+    probabilities : ndarray of shape (n, c) or None
+        The annotator's own, where it tells some.
     """
 
     scores: Floats
     thresholds: Floats
     comparable: Floats
+    probabilities: Floats | None
 
 
 class SharedFits:
@@ -94,7 +97,8 @@ class SharedFits:
                 scores = np.asarray(block_cg(self._smoother, scores, x0=scores, tol=1e-8).x, dtype=np.float64)
         is_calibrated = isinstance(fitted, AutoAnnotator)
         comparable = fitted.scores_ - fitted._priors if is_calibrated else scores - known_means(scores, Y)
-        return SharedFit(scores, np.asarray(fitted.thresholds_, dtype=np.float64), comparable)
+        own = getattr(fitted, "probabilities_", None)
+        return SharedFit(scores, np.asarray(fitted.thresholds_, dtype=np.float64), comparable, own)
 
     def _fit_auto(self, Y: LabelMatrix) -> Annotator:
         n_labelled = int(labeled_rows(Y).sum())

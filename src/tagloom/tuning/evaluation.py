@@ -13,16 +13,21 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
+from tagloom.core.validation import check_number
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.methods._out_of_fold import stable_folds
 from tagloom.metrics import average_precision
 from tagloom.metrics.calibration import ReliabilityCurve, reliability_curve
+from tagloom.tuning._accepting import common_threshold
 from tagloom.tuning._bootstrap import (
     centred,
     draw_counts,
+    interval,
     interval_around,
     mean_over_tags,
     resampled_average_precision,
+    share_interval,
+    spread_of_few,
 )
 from tagloom.tuning._calibration_map import fit_map
 from tagloom.tuning._held_out import scale_of
@@ -61,6 +66,8 @@ class HeldOutScores:
         The scores as calibration takes them.
     n_learnt : float
         Mean number of labelled photos that were learnt from.
+    own : ndarray of shape (m, c) or None
+        Probabilities of the annotator itself, where it tells some.
     """
 
     rows: NDArray[np.intp]
@@ -70,9 +77,15 @@ class HeldOutScores:
     accepted: NDArray[np.bool_]
     described: Floats
     n_learnt: float
+    own: Floats | None = None
 
     def probabilities(self) -> Floats:
-        """Return probabilities of the held-out scores, each by a calibration that has seen the other folds alone."""
+        """Return probabilities of the held-out photos, none of which has seen the photo's own fold.
+
+        They are the annotator's own, or else those of a calibration on the other folds.
+        """
+        if self.own is not None:
+            return self.own
         found = np.empty(self.scores.shape)
         for fold in np.unique(self.folds):
             here = self.folds == fold
@@ -83,7 +96,7 @@ class HeldOutScores:
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """What `cross_validate` found; intervals are over photos drawn again.
+    """What `cross_validate` found; intervals are of other photos, as many.
 
     Attributes
     ----------
@@ -98,8 +111,15 @@ class CrossValidation:
         Of each tag, and its interval; NaN without a known positive.
     n_positive, n_known : ndarray of shape (c,)
         Labels of each tag.
-    precision, recall : float
-        Right ones among the accepted, and accepted ones among the right, over all tags together; NaN for 0/0.
+    threshold : float
+        Probability above which suggestions were accepted; +inf where none can be, NaN where each annotator's own
+        thresholds decided.
+    n_accepted : int
+        Known entries that were accepted.
+    precision, precision_low, precision_high : float
+        Right ones among these, over all tags together, and the interval; NaN for 0/0.
+    recall : float
+        Accepted ones among the right.
     tag_precision, tag_recall : ndarray of shape (c,)
         Of each tag.
     reliability : ReliabilityCurve or None
@@ -119,7 +139,11 @@ class CrossValidation:
     high: Floats
     n_positive: NDArray[np.int64]
     n_known: NDArray[np.int64]
+    threshold: float
+    n_accepted: int
     precision: float
+    precision_low: float
+    precision_high: float
     recall: float
     tag_precision: Floats
     tag_recall: Floats
@@ -180,21 +204,33 @@ def score_held_out(
     place[rows] = np.arange(len(rows))
     fold_of = np.empty(len(rows), dtype=np.intp)
     scores, accepted = np.empty((len(rows), Y.shape[1])), np.empty((len(rows), Y.shape[1]), dtype=bool)
+    own = np.full(scores.shape, np.nan)
     described: list[tuple[NDArray[np.intp], Floats]] = []
     n_learnt = []
     for fold, test in enumerate(folds):
         hidden = _hide(Y, np.setdiff1d(rows, test), share, seed + fold)
-        found, thresholds, comparable = fits.fit(hidden)
+        found = fits.fit(hidden)
         here = place[test]
-        fold_of[here], scores[here] = fold, comparable[test]
-        accepted[here] = found[test] > thresholds
-        described.append((here, scale_of(found, hidden).describe(found[test])))
+        fold_of[here], scores[here] = fold, found.comparable[test]
+        accepted[here] = found.scores[test] > found.thresholds
+        if found.probabilities is not None:
+            own[here] = found.probabilities[test]
+        described.append((here, scale_of(found.scores, hidden).describe(found.scores[test])))
         n_learnt.append(int(labeled_rows(hidden).sum()))
         progress.advance()
     together = np.empty((len(rows), *described[0][1].shape[1:]))
     for here, values in described:
         together[here] = values
-    return HeldOutScores(rows, fold_of, Y[rows], scores, accepted, together, float(np.mean(n_learnt)))
+    return HeldOutScores(
+        rows=rows,
+        folds=fold_of,
+        labels=Y[rows],
+        scores=scores,
+        accepted=accepted,
+        described=together,
+        n_learnt=float(np.mean(n_learnt)),
+        own=None if np.isnan(own).any() else own,
+    )
 
 
 def _hide(Y: LabelMatrix, learnt: NDArray[np.intp], share: float, seed: int) -> LabelMatrix:
@@ -213,6 +249,7 @@ def cross_validate(
     Y: ArrayLike,
     *,
     n_splits: int = 5,
+    precision: float | None = None,
     n_draws: int = 400,
     level: float = 0.95,
     random_state: Any = 0,
@@ -230,6 +267,9 @@ def cross_validate(
         Labels with -1 for unknown.
     n_splits : int, default=5
         Folds of the labelled photos; see `LabeledKFold`.
+    precision : float, optional
+        Accept what is right with this precision by its probabilities, as `thresholds_for` has it, and nothing that is
+        less likely than not. Default: what is above the annotator's ``thresholds_``.
     n_draws : int, default=400
         Samples of photos behind the intervals.
     level : float, default=0.95
@@ -243,8 +283,9 @@ def cross_validate(
     -----
     Held-out photos are unlabelled photos of the training set, as those are that a person wants suggestions for.
     Scores of all folds are ranked together. The intervals hold what another sample of as many labelled photos would
-    change; what other folds or another seed of the annotator would change is not in them. The tags are the same in
-    every sample, and each tag's samples are moved to its own figure.
+    change; what other folds or another seed of the annotator would change is not in them. The interval of a tag is that
+    of a share of as many as it has examples. The interval of a mean over tags is of photos drawn again: the tags are
+    the same in every sample, each tag's samples are moved to its own figure, and vary at least as much as such a share.
 
     Examples
     --------
@@ -261,6 +302,10 @@ def cross_validate(
     X = X if sparse.issparse(X) else np.asarray(X)
     Y = check_labels(Y, n_rows=X.shape[0])
     check_draws(n_draws, level)
+    if precision is not None:
+        check_number("precision", precision)
+        if not 0.0 < precision < 1.0:
+            raise InvalidInputError(f"precision must lie between 0 and 1, got {precision!r}")
     seed = draw_seed(random_state)
     folds = deal_folds(X, Y, n_splits, seed)
     progress.start("cross-validating", len(folds))
@@ -268,20 +313,26 @@ def cross_validate(
         held_out = score_held_out(annotator, X, Y, folds, seed=seed, progress=progress)
     finally:
         progress.finish()
-    return _figures(held_out, n_draws, level, seed)
+    return _figures(held_out, precision, n_draws, level, seed)
 
 
-def _figures(held_out: HeldOutScores, n_draws: int, level: float, seed: int) -> CrossValidation:
-    labels, scores, accepted = held_out.labels, held_out.scores, held_out.accepted
-    figures = average_precision(labels, scores)
+def _figures(held_out: HeldOutScores, wanted: float | None, n_draws: int, level: float, seed: int) -> CrossValidation:
+    labels, scores = held_out.labels, held_out.scores
+    figures, n_positive = average_precision(labels, scores), (labels == 1).sum(axis=0)
     if np.isnan(figures).all():
         raise NothingToScoreError("no tag has a known positive; label photos that have the tags")
-    drawn = resampled_average_precision(labels, scores, draw_counts(len(labels), n_draws, seed))
-    drawn = centred(drawn, figures)
-    low, high = interval_around(figures, drawn, level)
-    right, wrong = accepted & (labels == 1), accepted & (labels == 0)
-    n_right, n_positive = right.sum(axis=0), (labels == 1).sum(axis=0)
-    n_accepted = n_right + wrong.sum(axis=0)
+    counts = draw_counts(len(labels), n_draws, seed)
+    drawn = centred(resampled_average_precision(labels, scores, counts), figures)
+    drawn = spread_of_few(drawn, figures, n_positive, seed)
+    low, high = share_interval(figures, n_positive, level)
+    probabilities = held_out.probabilities()
+    threshold, accepted = np.nan, held_out.accepted
+    if wanted is not None:
+        threshold = common_threshold(probabilities, labels != UNKNOWN, wanted)
+        accepted = probabilities > threshold
+    right, known = accepted & (labels == 1), accepted & (labels != UNKNOWN)
+    n_right, n_accepted = right.sum(axis=0), known.sum(axis=0)
+    precision = _precision(right.sum(axis=1), known.sum(axis=1), counts, level)
     every = _mean_figure(figures, drawn, level)
     repeated = _mean_figure(np.where(n_positive >= 2, figures, np.nan), drawn, level)
     return CrossValidation(
@@ -297,12 +348,31 @@ def _figures(held_out: HeldOutScores, n_draws: int, level: float, seed: int) -> 
         high=high,
         n_positive=n_positive,
         n_known=(labels != UNKNOWN).sum(axis=0),
-        precision=float(_ratio(n_right.sum(keepdims=True), n_accepted.sum(keepdims=True))[0]),
+        threshold=float(threshold),
+        n_accepted=int(n_accepted.sum()),
+        precision=precision[0],
+        precision_low=precision[1],
+        precision_high=precision[2],
         recall=float(_ratio(n_right.sum(keepdims=True), n_positive.sum(keepdims=True))[0]),
         tag_precision=_ratio(n_right, n_accepted),
         tag_recall=_ratio(n_right, n_positive),
-        reliability=_reliability(held_out),
+        reliability=_reliability(labels, probabilities),
     )
+
+
+def _precision(
+    n_right: NDArray[np.int64], n_accepted: NDArray[np.int64], counts: NDArray[np.int64], level: float
+) -> tuple[float, float, float]:
+    """Return the share of right ones among what was accepted for each photo, and its interval; NaN for 0/0."""
+    total = int(n_accepted.sum())
+    if not total:
+        return np.nan, np.nan, np.nan
+    share = float(n_right.sum() / total)
+    # Tags of one photo are right or wrong together, which samples of photos tell; few that are all right tell nothing.
+    of_photos = interval(_ratio(counts @ n_right, counts @ n_accepted), level)
+    of_share = share_interval(share, total, level)
+    low, high = (np.array([one, other]) for one, other in zip(of_photos, of_share, strict=True))
+    return share, min(share, float(np.nanmin(low))), max(share, float(np.nanmax(high)))
 
 
 def _mean_figure(figures: Floats, drawn: Floats, level: float) -> tuple[float, float, float]:
@@ -314,9 +384,9 @@ def _mean_figure(figures: Floats, drawn: Floats, level: float) -> tuple[float, f
     return mean, float(low), float(high)
 
 
-def _reliability(held_out: HeldOutScores) -> ReliabilityCurve | None:
+def _reliability(labels: LabelMatrix, probabilities: Floats) -> ReliabilityCurve | None:
     try:
-        return reliability_curve(held_out.labels, held_out.probabilities(), entries="likely", n_bins=10)
+        return reliability_curve(labels, probabilities, entries="likely", n_bins=10)
     except NothingToScoreError:
         return None
 

@@ -20,6 +20,7 @@ from tagloom.tuning._bootstrap import (
     interval_around,
     mean_over_tags,
     resampled_average_precision,
+    spread_of_few,
 )
 from tagloom.tuning._shared_fits import SharedFits
 from tagloom.tuning.evaluation import check_draws, deal_folds, draw_seed, score_held_out
@@ -184,7 +185,8 @@ def learning_curve(
             figures.append(mean_average_precision(found.labels, found.scores))
             own = average_precision(found.labels, found.scores)
             samples = resampled_average_precision(found.labels, found.scores, counts)
-            drawn.append(mean_over_tags(centred(samples, own), own))
+            varied = spread_of_few(centred(samples, own), own, (found.labels == 1).sum(axis=0), seed)
+            drawn.append(mean_over_tags(varied, own))
     finally:
         progress.finish()
     return _curve(np.array(sizes), np.array(figures), np.array(drawn).T, int(labeled_rows(Y).sum()), level, seed)

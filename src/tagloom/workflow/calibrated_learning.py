@@ -11,15 +11,10 @@ from scipy import sparse
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning import CalibratedAnnotator, estimate_completeness
+from tagloom.tuning._accepting import common_threshold
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.judged_tags import lower_to_looks, use_looks
-from tagloom.workflow.probability_map import (
-    ProbabilityMap,
-    ScoreScale,
-    common_threshold,
-    load_scale,
-    scale_arrays,
-)
+from tagloom.workflow.probability_map import ProbabilityMap, ScoreScale, load_scale, scale_arrays
 from tagloom.workflow.project_suggest import PROBABILITY, SCORE
 from tagloom.workflow.training_labels import TrainingLabels
 

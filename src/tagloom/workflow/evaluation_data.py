@@ -79,7 +79,7 @@ class Evaluation(Result):
     map, map_low, map_high : float
         Mean average precision over all tags that a photo has, and its interval.
     precision, recall : float or None
-        Right ones among suggestions above the thresholds, and found ones among the right, all tags together.
+        Right ones among suggestions above the threshold, and found ones among the right, all tags together.
     tags : tuple of TagFigures
         The best first, those without a figure last.
     reliability : tuple of Bin
@@ -101,6 +101,15 @@ class Evaluation(Result):
         found again. None in what an older version has kept.
     repeated_map, repeated_map_low, repeated_map_high : float or None, default=None
         Mean average precision over those tags, and its interval; None where there are none.
+    wanted_precision : float or None, default=None
+        Precision that the threshold is for; None where labels are too few for probabilities, so that each tag has a
+        threshold of its own, of scores.
+    threshold : float or None, default=None
+        Probability above which suggestions were accepted; None where there is none.
+    n_accepted : int or None, default=None
+        Held-out pairs of photo and tag above the threshold.
+    precision_low, precision_high : float or None, default=None
+        Interval of the precision.
     """
 
     method: str
@@ -126,6 +135,19 @@ class Evaluation(Result):
     repeated_map: float | None = None
     repeated_map_low: float | None = None
     repeated_map_high: float | None = None
+    wanted_precision: float | None = None
+    threshold: float | None = None
+    n_accepted: int | None = None
+    precision_low: float | None = None
+    precision_high: float | None = None
+
+    @property
+    def accepted(self) -> str:
+        """What suggestions were accepted, in words."""
+        if self.wanted_precision is None:
+            return "suggestions above the threshold of their tag"
+        limit = "" if self.threshold is None else f" ({self.threshold:.2f})"
+        return f"suggestions above the threshold for {self.wanted_precision:.0%}{limit}"
 
     def mean_figures(self) -> tuple[tuple[str, float, float, float], ...]:
         """Return the mean average precision as it is shown, the first line first: over what, figure, interval.
@@ -147,6 +169,7 @@ def make_evaluation(
     n_photos: int,
     found: CrossValidation,
     *,
+    wanted_precision: float | None = None,
     learnt: LearningCurve | None = None,
     groups: Sequence[GroupFigure] = (),
     n_more: int = 100,
@@ -165,6 +188,8 @@ def make_evaluation(
         Photos with features.
     found : CrossValidation
         Figures at the level `LEVEL`.
+    wanted_precision : float, optional
+        What its threshold is for.
     learnt : LearningCurve, optional
         With parts of the labels.
     groups : sequence of GroupFigure
@@ -212,6 +237,11 @@ def make_evaluation(
         repeated_map=_number(found.repeated_map),
         repeated_map_low=_number(found.repeated_map_low),
         repeated_map_high=_number(found.repeated_map_high),
+        wanted_precision=wanted_precision,
+        threshold=_number(found.threshold),
+        n_accepted=found.n_accepted,
+        precision_low=_number(found.precision_low),
+        precision_high=_number(found.precision_high),
     )
 
 
@@ -253,4 +283,4 @@ def _notes(n_tags: int, n_named: int, found: CrossValidation, forecast: Forecast
 
 def _number(value: float) -> float | None:
     """Return a number as JSON can hold it."""
-    return None if math.isnan(value) else float(value)
+    return float(value) if math.isfinite(value) else None

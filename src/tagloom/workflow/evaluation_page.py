@@ -44,8 +44,9 @@ def _summary(found: "Evaluation") -> str:
         for over, figure, low, high in found.mean_figures()
     ]
     rows += [
-        ("Right among suggestions above the thresholds", _share(found.precision)),
-        ("Found among the right ones", _share(found.recall)),
+        (found.accepted[:1].upper() + found.accepted[1:], "–" if found.n_accepted is None else f"{found.n_accepted:,}"),
+        ("Right among these", _share_between(found.precision, found.precision_low, found.precision_high)),
+        ("Found by them, of all tags that photos have", _share(found.recall)),
         ("Probabilities are off by, on average", _figure(found.calibration_error)),
     ]
     if found.forecast is not None:
@@ -150,6 +151,10 @@ def _joined(points: Sequence[tuple[float, float]]) -> str:
 
 def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
+
+
+def _share_between(value: float | None, low: float | None, high: float | None) -> str:
+    return _share(value) if low is None or high is None else f"{_share(value)} ({low:.0%} to {high:.0%})"
 
 
 def _share(value: float | None) -> str:

@@ -12,10 +12,7 @@ from tagloom.tuning._calibration_map import LARGEST_LOGIT, CalibrationMap
 from tagloom.tuning._held_out import ScoreScale, known_log_odds, scale_of
 from tagloom.tuning._isotonic import TagSteps
 
-__all__ = ["ProbabilityMap", "ScoreScale", "common_threshold", "load_scale", "refresh_scale", "scale_arrays"]
-
-#: Probability below which nothing is suggested.
-LEAST_SUGGESTED = 0.5
+__all__ = ["ProbabilityMap", "ScoreScale", "load_scale", "refresh_scale", "scale_arrays"]
 
 Floats = NDArray[np.float64]
 _SCALE = ("centre", "spread", "prior", "evidence", "n_reference")
@@ -150,31 +147,3 @@ def scale_arrays(scale: ScoreScale) -> dict[str, NDArray[Any]]:
 def load_scale(arrays: dict[str, NDArray[Any]]) -> ScoreScale:
     """Return what `scale_arrays` gave."""
     return ScoreScale(*(arrays[f"scale/{name}"] for name in _SCALE))
-
-
-def common_threshold(values: NDArray[np.floating[Any]], is_open: NDArray[np.bool_], precision: float) -> float:
-    """Return the probability above which suggestions are right with a wanted precision; +inf where there is none.
-
-    Parameters
-    ----------
-    values : array of shape (n, c)
-        Probabilities.
-    is_open : array of bool, shape (n, c)
-        Entries of which nothing was said.
-    precision : float
-        Wanted mean of the accepted probabilities. They are taken from the largest one down as long as their mean is at
-        least that, as in `tagloom.tuning.CalibratedAnnotator.thresholds_for`; but nothing is suggested that is less
-        likely than not, however sure the others are (or less likely than a smaller precision that is wanted).
-    """
-    ranked = -np.sort(-values[is_open].astype(np.float64))
-    # Equal ones are taken together or not at all.
-    is_last = np.ones(len(ranked), dtype=bool)
-    is_last[:-1] = ranked[1:] < ranked[:-1]
-    enough = np.cumsum(ranked) >= precision * np.arange(1, len(ranked) + 1)
-    least = min(LEAST_SUGGESTED, precision)
-    good = np.flatnonzero(enough & is_last & (ranked >= least))
-    if not len(good):
-        return np.inf
-    last = int(good[-1])
-    below = ranked[ranked < ranked[last]]
-    return max(0.5 * (ranked[last] + (below[0] if len(below) else 0.0)), np.nextafter(least, 0.0))

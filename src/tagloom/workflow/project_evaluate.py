@@ -13,6 +13,7 @@ from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.evaluation import cross_validate
 from tagloom.tuning.group_figures import GroupFigure, compare_groups
 from tagloom.tuning.label_curve import learning_curve
+from tagloom.workflow.calibrated_learning import too_few
 from tagloom.workflow.evaluation_data import LEVEL, Bin, CurvePoint, Evaluation, TagFigures, make_evaluation
 from tagloom.workflow.learners import Learner, as_extracted, get_learner, make_annotator, prepare
 from tagloom.workflow.project_features import FeatureRows, load_rows
@@ -73,16 +74,20 @@ def evaluate(
     with limit_libraries(settings.n_threads):
         X = learner.features(rows.X, rows.groups)
         annotator = make_annotator(learner, settings, rows.groups)
-        found = cross_validate(annotator, X, labels.Y, n_splits=folds, level=LEVEL, progress=progress)
+        # As in training: suggestions are those above a probability, where probabilities can be told.
+        wanted = None if too_few(labels) else settings.precision
+        options: dict[str, Any] = {"n_splits": folds, "level": LEVEL, "progress": progress}
+        found = cross_validate(annotator, X, labels.Y, precision=wanted, **options)
         learnt = None
         if curve and int(labeled_rows(labels.Y).sum()) >= _LEAST_FOR_CURVE:
-            learnt = learning_curve(annotator, X, labels.Y, n_splits=folds, level=LEVEL, progress=progress)
+            learnt = learning_curve(annotator, X, labels.Y, **options)
         brought = _groups(learner, settings, rows, X, labels, folds, progress) if groups else []
     result = make_evaluation(
         learner.name,
         labels.tags,
         len(rows.ids),
         found,
+        wanted_precision=wanted,
         learnt=learnt,
         groups=brought,
         n_more=n_more,

@@ -16,12 +16,12 @@ from tagloom.exceptions import StoreBusyError, StoreError
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph
 from tagloom.store.project import ProjectStore
+from tagloom.tuning._accepting import common_threshold
 from tagloom.workflow.auto_updates import take_up
 from tagloom.workflow.blended_numbers import log_odds
 from tagloom.workflow.calibrated_learning import too_few
 from tagloom.workflow.judged_tags import Solver, calibrate_new, use_looks
 from tagloom.workflow.looks import Looks
-from tagloom.workflow.probability_map import common_threshold
 from tagloom.workflow.project_features import load_rows
 from tagloom.workflow.project_results import Result
 from tagloom.workflow.project_suggest import PROBABILITY, SCORE
