@@ -10,6 +10,8 @@ KEYS = {
     "n_with_suggestions",
     "tags",
     "method",
+    "kind",
+    "why_scores",
     "failed",
     "unmatched",
     "comparison",

@@ -16,6 +16,7 @@ from tagloom.datasets import write_scenes
 from tagloom.exceptions import InvalidInputError, LabelsFileError, PhotosError, SettingsError, StoreBusyError
 from tagloom.images import pool
 from tagloom.store import FolderCache
+from tagloom.tuning import CalibratedAnnotator
 from tagloom.tuning.evaluation import cross_validate
 from tagloom.workflow.annotate import annotate
 from tagloom.workflow.learners import get_learner
@@ -77,14 +78,44 @@ def test_from_folder_and_labels_to_keywords(photos, tmp_path):
     assert (out / ".tagloom" / "logs" / "tagloom.log").exists()
 
 
-def test_the_report_tells_how_good_it_is_where_labels_suffice(photos, tmp_path):
-    names = sorted(path.name for path in photos.glob("*.jpg"))
+def _say(photos, n):
+    """Write a labels file that says the truth of the first photos; return what it says of them."""
     with open(photos / "truth.csv", newline="", encoding="utf-8") as handle:
-        truth = list(csv.DictReader(handle))
-    (photos / "labels.csv").write_text(
-        "file,tags\n" + "".join(f"{row['file']},{row['tags']}\n" for row in truth if row["file"] in names[:24]),
-        encoding="utf-8",
-    )
+        truth = sorted(csv.DictReader(handle), key=lambda row: row["file"])
+    lines = [f"{row['file']},{row['tags']}\n" for row in truth[:n]]
+    (photos / "labels.csv").write_text("file,tags\n" + "".join(lines), encoding="utf-8")
+    return {row["file"]: set(row["tags"].split(";")) for row in truth}
+
+
+@pytest.mark.parametrize("method", ["auto", "ridge", "smoothed-ridge"])
+def test_numbers_are_probabilities_where_labels_suffice(photos, tmp_path, method):
+    truth = _say(photos, 30)
+    settings = Settings(descriptors=("color", "edges"), n_workers=1, method=method)
+    result = annotate(photos, photos / "labels.csv", tmp_path / "out", settings)
+    assert (result.kind, result.why_scores) == ("probability", "")
+    X = get_learner(method).features(result.X, result.groups)
+    plain = get_learner(method).make(settings.n_neighbors, result.groups)
+    expected = plain if method == "auto" else CalibratedAnnotator(plain, random_state=0)
+    np.testing.assert_allclose(result.scores, expected.fit(X, result.Y).probabilities_, atol=1e-5)
+    has = np.array([[tag in truth[name.decode()] for tag in result.tags.names] for name in result.photos])
+    unknown = result.Y == -1
+    assert result.scores[unknown].sum() == pytest.approx(has[unknown].sum(), rel=0.3)
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "suggested, with its probability" in report
+    with np.load(tmp_path / "out" / "scores.npz", allow_pickle=False) as stored:
+        assert str(stored["kind"]) == "probability"
+
+
+def test_of_too_few_labels_numbers_are_scores_and_it_is_said_why(photos, tmp_path):
+    _say(photos, 10)
+    result = annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT)
+    assert result.kind == "score"
+    assert result.why_scores == "probabilities take 20 labelled photos, there are 10"
+    assert "suggested, with its score" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_report_tells_how_good_it_is_where_labels_suffice(photos, tmp_path):
+    _say(photos, 24)
     settings = Settings(descriptors=("color", "edges"), n_workers=1, method="ridge")
     result = annotate(photos, photos / "labels.csv", tmp_path / "out", settings, evaluate=True)
     found, learner = result.evaluation, get_learner("ridge")
@@ -92,6 +123,7 @@ def test_the_report_tells_how_good_it_is_where_labels_suffice(photos, tmp_path):
     expected = cross_validate(learner.make(settings.n_neighbors, result.groups), X, result.Y)
     assert (found.map, found.map_low, found.map_high) == (expected.map, expected.map_low, expected.map_high)
     assert (found.n_photos, found.n_labeled, found.method) == (60, 24, "ridge")
+    assert found.wanted_precision == settings.precision
     assert {one.tag for one in found.tags} == set(result.tags)
     assert f"{found.map:.3f} ({found.map_low:.3f}" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert result.why_not_evaluated == ""

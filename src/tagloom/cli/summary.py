@@ -8,6 +8,7 @@ from tagloom.metadata import name_to_text
 from tagloom.workflow.evaluate import Comparison
 from tagloom.workflow.extract import ExtractResult
 from tagloom.workflow.project_results import plain
+from tagloom.workflow.project_suggest import PROBABILITY
 from tagloom.workflow.results import AnnotateResult
 
 __all__ = ["print_comparison", "print_extraction", "print_summary", "show_result", "summary_as_dict"]
@@ -33,6 +34,8 @@ def summary_as_dict(result: AnnotateResult) -> dict[str, Any]:
         "n_with_suggestions": _n_with_suggestions(result),
         "tags": list(result.tags.names),
         "method": result.method,
+        "kind": result.kind,
+        "why_scores": result.why_scores,
         "failed": [
             {"photo": plain(record.path), "verdict": str(record.verdict), "detail": record.detail}
             for record in result.failed
@@ -63,10 +66,13 @@ def print_summary(result: AnnotateResult) -> None:
         ("photos with suggestions", f"{_n_with_suggestions(result)}"),
         ("files that could not be read", f"{len(result.failed)}"),
         ("method", result.method),
+        ("numbers", "probabilities" if result.kind == PROBABILITY else "scores"),
         ("reading and features", _duration(seconds["features"], counts.n_decoded)),
         ("learning", f"{seconds['learning']:.1f} s"),
     ]
     print_table("Summary", ("", ""), rows)
+    if result.why_scores:
+        print_line(f"The numbers are scores, which rank and no more: {result.why_scores}.")
     _print_problems(result)
     if result.comparison is not None:
         print_comparison(result.comparison)

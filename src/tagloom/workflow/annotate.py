@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +26,18 @@ from tagloom.store import FolderCache
 from tagloom.store.project import ProjectStore
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.annotation_report import write_annotation_report
+from tagloom.workflow.calibrated_learning import Numbers, learn, too_few
 from tagloom.workflow.evaluate import compare_with_truth, read_truth
 from tagloom.workflow.labels_evaluation import measure_labels
 from tagloom.workflow.learners import get_learner, make_annotator, prepare
 from tagloom.workflow.logs import configure_logging
 from tagloom.workflow.project_places import check_output_folder
+from tagloom.workflow.project_suggest import PROBABILITY, SCORE
 from tagloom.workflow.reading import list_photos, make_folder, open_engine
 from tagloom.workflow.results import AnnotateResult, top_suggestions
 from tagloom.workflow.settings import Settings
 from tagloom.workflow.targets import MadeFiles, check_results
+from tagloom.workflow.training_labels import TrainingLabels, labels_of
 
 __all__ = ["annotate"]
 
@@ -112,23 +116,24 @@ def annotate(
         progress.start(f"learning ({learner.name})", None)
         with limit_libraries(settings.n_threads):
             annotator = make_annotator(learner, settings, groups)
-            if isinstance(annotator, AutoAnnotator):  # absence is its own business
-                annotator.set_params(absent_means=settings.absent_means, progress=progress)
-            scores = annotator.fit(learner.features(X, groups), Y).transduction_
+            told = labels_of(Y, said.vocabulary.names)
+            numbers = _learn(annotator, learner.features(X, groups), told, settings, progress)
         progress.finish()
         clock.lap("learning")
         result = AnnotateResult(
             photos=[names[row] for row in rows],
             tags=said.vocabulary,
             Y=Y,
-            scores=scores,
+            scores=numbers.values,
             X=X,
             groups=groups,
             failed=[record for record in records if not record.ok] + problems,
             labels=said,
             counts=counts,
             method=learner.name,
-            topics=_topics(annotator, said.vocabulary.names),
+            kind=numbers.kind,
+            why_scores=numbers.why_scores,
+            topics=_topics(numbers.annotator, said.vocabulary.names),
         )
         if evaluate:
             with limit_libraries(settings.n_threads):
@@ -162,6 +167,16 @@ def _extract(
         groups, columns = groups.select(wanted)
         X = X[:, columns]
     return records, X, groups, engine.counts
+
+
+def _learn(annotator: Annotator, X: Any, labels: TrainingLabels, settings: Settings, progress: Progress) -> Numbers:
+    """Learn as a project does, but that `AutoAnnotator` is told what absence means and sees to it itself."""
+    if not isinstance(annotator, AutoAnnotator):
+        return learn(annotator, X, labels, precision=settings.precision)
+    annotator.set_params(absent_means=settings.absent_means, progress=progress).fit(X, labels.said)
+    why = too_few(labels)
+    values = np.asarray(annotator.transduction_ if why else annotator.probabilities_, dtype=np.float32)
+    return Numbers(annotator, values, SCORE if why else PROBABILITY, annotator.thresholds_, why)
 
 
 def _topics(annotator: Annotator, tags: Sequence[str]) -> list[TopicDescription]:
@@ -212,6 +227,7 @@ def _write_results(
             tags=np.array(result.tags.names),
             labels=result.Y,
             scores=result.scores.astype(np.float32),
+            kind=np.array(result.kind),
         )
     result.seconds = clock.laps
     result.files["report"] = out / REPORT_FILE

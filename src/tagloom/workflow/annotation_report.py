@@ -58,6 +58,7 @@ def write_annotation_report(
             notes=_notes(result),
             evaluation=[(f"MAP, {name}", f"{value:.3f}") for name, value in comparison.rows] if comparison else (),
             measured=result.evaluation,
+            kind=result.kind,
             topics=_placed(result.topics, order),
             max_photos=settings.report_photos,
         ),

@@ -6,6 +6,7 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.tuning.evaluation import cross_validate
 from tagloom.workflow.evaluation_data import LEVEL, make_evaluation
 from tagloom.workflow.learners import Learner, make_annotator
+from tagloom.workflow.project_suggest import PROBABILITY
 from tagloom.workflow.results import AnnotateResult
 from tagloom.workflow.settings import Settings
 
@@ -27,7 +28,7 @@ def measure_labels(
     learner : Learner
         What to measure.
     settings : Settings
-        ``n_neighbors``.
+        ``n_neighbors``, ``precision``.
     progress : Progress, optional
         Told about each fit.
     """
@@ -42,6 +43,9 @@ def measure_labels(
         return
     annotator = make_annotator(learner, settings, result.groups)
     X = learner.features(result.X, result.groups)
-    found = cross_validate(annotator, X, Y, level=LEVEL, progress=progress)
+    wanted = settings.precision if result.kind == PROBABILITY else None
+    found = cross_validate(annotator, X, Y, precision=wanted, level=LEVEL, progress=progress)
     seconds = time.perf_counter() - begin
-    result.evaluation = make_evaluation(learner.name, result.tags.names, len(Y), found, seconds=seconds)
+    result.evaluation = make_evaluation(
+        learner.name, result.tags.names, len(Y), found, wanted_precision=wanted, seconds=seconds
+    )

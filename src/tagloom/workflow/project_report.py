@@ -14,7 +14,7 @@ from tagloom._version import __version__
 from tagloom.store.models import Model
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_results import Result
-from tagloom.workflow.project_suggest import open_suggestions
+from tagloom.workflow.project_suggest import SCORE, OpenSuggestions, open_suggestions
 from tagloom.workflow.report import ReportData, ReportPhoto, UnreadablePhoto, write_report
 from tagloom.workflow.report_photos import add_thumbnails, make_photos, suggestions_first
 from tagloom.workflow.review_log import ProjectReader
@@ -76,7 +76,8 @@ def report(store: ProjectStore, settings: Settings, path: str | os.PathLike[str]
     check_report_target(path)
     index, model, last = load_photos(store), store.models.active(), last_evaluation(store)
     rows = index.by_path
-    photos = _photos(store, index, settings.n_keywords)
+    found = open_suggestions(store)
+    photos = _photos(store, index, found, settings.n_keywords)
     order = suggestions_first(photos)
     hashes = [index.hashes[row] for row in rows]
     with contextlib.closing(ProjectReader(store.folder)) as reader:
@@ -95,6 +96,7 @@ def report(store: ProjectStore, settings: Settings, path: str | os.PathLike[str]
         notes=() if has_evaluation else (note,),
         measured=None if last is None else last.evaluation,
         measured_note=note,
+        kind=SCORE if found is None else found.kind,
         max_photos=settings.report_photos,
     )
     return ReportResult(
@@ -109,10 +111,11 @@ def report(store: ProjectStore, settings: Settings, path: str | os.PathLike[str]
     )
 
 
-def _photos(store: ProjectStore, index: PhotoIndex, n_keywords: int) -> list[ReportPhoto]:
+def _photos(
+    store: ProjectStore, index: PhotoIndex, found: OpenSuggestions | None, n_keywords: int
+) -> list[ReportPhoto]:
     """Return all readable photos in the order of their paths."""
     ids, names = index.ids[index.by_path], [index.paths[row] for row in index.by_path]
-    found = open_suggestions(store)
     tag_ids = store.decisions.labels(ids)[1]
     columns = tag_ids if found is None else np.union1d(tag_ids, found.tag_ids)
     Y = store.decisions.labels(ids, columns)[2]

@@ -114,6 +114,8 @@ class ReportData:
         What cross-validation on a person's labels found (`tagloom.Project.evaluate`); no section without it.
     measured_note : str, default=""
         When that was, and what was decided since.
+    kind : {"score", "probability"}, default="score"
+        What the numbers of suggestions are.
     topics : sequence of TopicDescription, default=()
         What a topic model has learnt; the rows of its photos are places in ``photos``. No section without any.
     max_photos : int, default=2000
@@ -133,6 +135,7 @@ class ReportData:
     evaluation: Sequence[tuple[str, str]] = ()
     measured: "Evaluation | None" = None
     measured_note: str = ""
+    kind: str = "score"
     topics: "Sequence[TopicDescription]" = ()
     max_photos: int = 2000
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tagloom.workflow.evaluation_page import evaluation_fragment
+from tagloom.workflow.project_suggest import PROBABILITY
 from tagloom.workflow.report_data import ReportData, ReportPhoto, TagSummary, UnreadablePhoto
 from tagloom.workflow.report_text import display_text, escaped, image_source
 from tagloom.workflow.topics_page import topics_fragment
@@ -34,7 +35,7 @@ def render_page(data: ReportData, tags: Sequence[TagSummary]) -> str:
         The rows of the tag table.
     """
     shown = data.photos[: data.max_photos]
-    scale = _Scale.of(data.photos)
+    scale = _Scale(0.0, 1.0) if data.kind == PROBABILITY else _Scale.of(data.photos)
     style = _template("report.css").replace("{{bars}}", _bar_rules())
     script = _template("report.js")
     created = f", {escaped(data.created)}" if data.created else ""
@@ -52,6 +53,8 @@ def render_page(data: ReportData, tags: Sequence[TagSummary]) -> str:
         "notes": "\n".join(f'<p class="note">{escaped(note)}</p>' for note in data.notes),
         "evaluation": _evaluation(data.evaluation),
         "measured": "" if data.measured is None else evaluation_fragment(data.measured, data.measured_note),
+        "kind": escaped(data.kind),
+        "kind_title": escaped(data.kind.capitalize()),
         "n_tags": f"{len(tags):,}",
         "tag_rows": "\n".join(_tag_row(number, tag, scale) for number, tag in enumerate(tags)),
         "n_listed": f"{len(data.photos):,}",

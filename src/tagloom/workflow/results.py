@@ -36,7 +36,11 @@ class AnnotateResult:
     Y : label matrix
         What the labels file said.
     scores : ndarray of shape (n, c)
-        The learner's scores.
+        Probabilities where labels are enough to tell them, and otherwise the learner's scores.
+    kind : {"probability", "score"}
+        Which.
+    why_scores : str
+        Why they are not probabilities; empty otherwise.
     X, groups
         The features, as extracted.
     failed : list of PhotoRecord
@@ -73,6 +77,8 @@ class AnnotateResult:
     labels: "PhotoLabels"
     counts: "ExtractionCounts"
     method: str
+    kind: str = "score"
+    why_scores: str = ""
     topics: "list[TopicDescription]" = field(default_factory=list)
     comparison: "Comparison | None" = None
     why_not_compared: str = ""

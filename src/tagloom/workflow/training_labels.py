@@ -1,6 +1,7 @@
 """What a model learns from: the decisions of one moment, and which silence counts as a no."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from tagloom.store.log import ORIGINS
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.looks import Looks
 
-__all__ = ["TrainingLabels", "check_decided", "fill_silence", "read_labels"]
+__all__ = ["TrainingLabels", "check_decided", "fill_silence", "labels_of", "read_labels"]
 
 #: Share of the yeses from which on the noes tell that somebody judges a tag, as in a review, and forgets nothing.
 REFUSED_SHARE = 0.1
@@ -146,6 +147,34 @@ def read_labels(store: ProjectStore, photo_ids: NDArray[np.int64], looks: Looks 
     digests = _column_digests(photo_ids, Y)
     return TrainingLabels(
         said, Y, named, listed, reviewed, tag_ids, tags, digest, n_decisions, digests, photo_ids, looks
+    )
+
+
+def labels_of(said: LabelMatrix, tags: Sequence[str]) -> TrainingLabels:
+    """Return labels that were all listed, such as those of a file: nobody has judged a suggestion.
+
+    Parameters
+    ----------
+    said : label matrix of shape (n, c)
+        What is said of photos.
+    tags : sequence of str
+        The columns.
+    """
+    listed, rows = labeled_rows(said), np.arange(len(said))
+    Y, named = fill_silence(said, listed)
+    return TrainingLabels(
+        said=said,
+        Y=Y,
+        named=named,
+        listed=listed,
+        reviewed=np.zeros(len(tags), dtype=bool),
+        tag_ids=np.arange(len(tags)),
+        tags=list(tags),
+        digest="",
+        n_decisions=0,
+        column_digests=_column_digests(rows, Y),
+        photo_ids=rows,
+        looks=Looks(),
     )
 
 
