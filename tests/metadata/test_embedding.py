@@ -255,7 +255,9 @@ def test_what_was_brought_goes_out_of_both_blocks_and_what_others_wrote_stays(ex
     written = embed_one(changes, photo, exiftool, add=(CAT, SEA, Keyword.flat("lake")))
     assert (sorted(written.plan.own.flat), written.plan.own.paths) == (["Animals", "sea"], {CAT, SEA})
     assert Stated.from_text(written.entry.note) == written.plan.own
-    later = embed_one(changes, photo, exiftool, add=(Keyword.flat("ocean"),), own=written.plan.own)
+    later = embed_one(
+        changes, photo, exiftool, add=(Keyword.flat("ocean"),), own={written.entry.after: written.plan.own}
+    )
     assert later.problem == ""
     blocks = read_blocks(os.fsencode(photo))
     assert [each.text for each in read_iptc(blocks.iptc)] == ["Cat", "lake", "ocean"]
@@ -264,6 +266,25 @@ def test_what_was_brought_goes_out_of_both_blocks_and_what_others_wrote_stays(ex
     changes.undo(later.entry)
     changes.undo(written.entry)
     assert photo.read_bytes() == jpeg_with_iptc(b"Cat", b"lake")
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("keywords", [(b"Cat",), (b"Animals", b"Dog"), (b"Animals", b"Cat")])
+def test_a_no_to_a_keyword_that_is_not_there_takes_nothing_out_of_iptc(exiftool, changes, tmp_path, keywords):
+    photo = tmp_path / "a.jpg"
+    photo.write_bytes(jpeg_with_iptc(*keywords))
+    assert embed_one(changes, photo, exiftool, remove=(CAT,)).status == "unchanged"
+    assert photo.read_bytes() == jpeg_with_iptc(*keywords)
+
+
+@pytest.mark.medium
+def test_nothing_is_known_of_a_photo_that_another_program_has_changed(exiftool, changes, tmp_path):
+    photo = tmp_path / "a.jpg"
+    photo.write_bytes(jpeg_with_iptc(b"lake"))
+    written = embed_one(changes, photo, exiftool, add=(SEA,))
+    own = {written.entry.after: written.plan.own}
+    subprocess.run([exiftool, "-q", "-overwrite_original", "-XMP:Rating=3", photo], check=True)
+    assert embed_one(changes, photo, exiftool, own=own).status == "unchanged"
 
 
 @pytest.mark.medium

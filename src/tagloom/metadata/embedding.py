@@ -203,12 +203,15 @@ def _plan(original: bytes, change: KeywordChange) -> tuple[SidecarPlan, tuple[Ke
     """Return what becomes of the XMP packet, and the keywords for the IPTC block (None: there is none)."""
     blocks = _checked_blocks(original, change.photo)
     packet = blocks.xmp or None
-    plan = plan_sidecar(packet, change.add, change.remove, change.own)
+    brought = change.own_in(original)
+    plan = plan_sidecar(packet, change.add, change.remove, brought)
     if not blocks.iptc:
         return plan, None
     old = read_iptc(blocks.iptc)
     needed = _levels((*plan.added, *plan.kept))
-    gone = (_levels(change.remove) | {Keyword.flat(name) for name in change.own.flat}) - needed
+    # As in XMP: the levels of a keyword go along with it, and nothing goes because of one that is not there.
+    removed = {*plan.removed, *(keyword for keyword in change.remove if keyword in old)}
+    gone = (_levels(removed) | {Keyword.flat(name) for name in brought.flat}) - needed
     only_there = tuple(keyword for keyword in old if keyword in gone)
     if not plan.changes and not only_there:
         return plan, None
@@ -216,7 +219,7 @@ def _plan(original: bytes, change: KeywordChange) -> tuple[SidecarPlan, tuple[Ke
     own = {keyword for keyword in (*plan.kept, *old) if is_programs_own(keyword)}
     theirs = (set(old) - gone) & (own | _levels(own))  # of use to that program alone: it stays where it is
     add = {*change.add, *old} - gone - set(change.remove) - theirs
-    plan = replace(plan_sidecar(packet, add, change.remove, change.own), own=_without(plan.own, old, change.own))
+    plan = replace(plan_sidecar(packet, add, change.remove, brought), own=_without(plan.own, old, brought))
     levels = _levels({*plan.added, *plan.kept} - own) | theirs
     iptc = tuple(sorted(each for each in levels if len(each.name.encode()) <= LONGEST_IPTC_KEYWORD))
     return replace(plan, removed=tuple(sorted({*plan.removed, *only_there}))), iptc

@@ -16,7 +16,7 @@ from tagloom.metadata.xmp_fields import absorb, is_programs_own
 from tagloom.metadata.xmp_read import read_xmp
 from tagloom.metadata.xmp_tree import LARGEST_XMP
 
-__all__ = ["FoundKeywords", "find_sidecar", "new_sidecar", "read_photo_keywords"]
+__all__ = ["FoundKeywords", "find_sidecar", "new_sidecar", "read_photo_keywords", "sidecar_places"]
 
 Place = Literal["sidecar", "xmp", "iptc"]
 _EXTENSIONS = (b".xmp", b".XMP", b".Xmp")
@@ -58,11 +58,16 @@ def find_sidecar(photo: bytes) -> bytes | None:
         ``photo.jpg`` has the sidecar ``photo.jpg.xmp``, or else ``photo.xmp``; the extension may be ``.XMP``. The
         second may belong to other photos of that name as well, such as the raw file of a pair.
     """
+    return next((name for name in sidecar_places(photo) if os.path.lexists(name)), None)
+
+
+def sidecar_places(photo: bytes) -> list[bytes]:
+    """Return where the sidecar of a photo can be, the first choice first."""
     names = [photo + extension for extension in _EXTENSIONS]
     stem, has_extension = os.path.splitext(photo)
     if has_extension:
         names += [stem + extension for extension in _EXTENSIONS]
-    return next((name for name in names if name != photo and os.path.lexists(name)), None)
+    return [name for name in names if name != photo]
 
 
 def new_sidecar(photo: bytes) -> bytes:

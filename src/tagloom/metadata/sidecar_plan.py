@@ -147,13 +147,16 @@ def _brought(theirs: Stated, add: frozenset[Keyword]) -> Stated:
     """Return what comes with keywords and is in none of the fields without them."""
     there = _single(theirs)
     levels = {level for keyword in add for level in keyword.path}
-    return Stated(frozenset(level for level in levels if Keyword.flat(level) not in there), add - there)
+    # One that no field with levels can hold stands there as its levels, as far as the field can hold those.
+    apart = {Keyword.flat(level) for keyword in add if _is_only_flat(keyword) for level in keyword.path}
+    return Stated(frozenset(level for level in levels if Keyword.flat(level) not in there), (add | apart) - there)
 
 
 def _changed(stated: Stated, add: frozenset[Keyword], remove: frozenset[Keyword], own: Stated) -> Stated:
     """Return what the fields have to say afterwards."""
     # A keyword that no field with levels can hold was written as the flat names of its levels, and goes as these.
-    apart = {Keyword.flat(level) for keyword in remove if _is_only_flat(keyword) for level in keyword.path}
+    written = (keyword for keyword in remove if _is_only_flat(keyword) and stated.flat.issuperset(keyword.path))
+    apart = {Keyword.flat(level) for keyword in written for level in keyword.path}
     gone = (remove | apart) & _single(stated)
     paths = (stated.paths - gone - own.paths) | {keyword for keyword in add if not _is_only_flat(keyword)}
     needed = {level for keyword in [*paths, *add] for level in keyword.path}

@@ -2,8 +2,8 @@
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tagloom.core.keywords import Keyword
@@ -41,15 +41,20 @@ class KeywordChange:
         The sidecar's fingerprint when its keywords were last read (``FoundKeywords.fingerprint`` or
         ``WriteOutcome.fingerprint``; empty for no sidecar), to report that another program changed it since. None
         leaves that open.
-    own : Stated
-        What tagloom brought to the file before (``SidecarPlan.own``): what is not asked for any more goes.
+    own : mapping of str to Stated
+        What tagloom brought to the file (``SidecarPlan.own``), by the file's fingerprint after that: what is not asked
+        for any more goes. Of a file that is another one by now nothing is known to be tagloom's.
     """
 
     photo: bytes
     add: tuple[Keyword, ...] = ()
     remove: tuple[Keyword, ...] = ()
     seen: str | None = None
-    own: Stated = NOTHING
+    own: Mapping[str, Stated] = field(default_factory=dict)
+
+    def own_in(self, content: bytes | None) -> Stated:
+        """Return what tagloom brought to a file with this content; None: there is no file."""
+        return NOTHING if content is None or not self.own else self.own.get(fingerprint(content), NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +127,8 @@ class SidecarWriter:
         """
         path = find_sidecar(change.photo) or new_sidecar(change.photo)
         try:
-            plan = plan_sidecar(_read(path), change.add, change.remove, change.own)
+            content = _read(path)
+            plan = plan_sidecar(content, change.add, change.remove, change.own_in(content))
         except TagloomError as error:
             return WriteOutcome(change.photo, path, "failed", problem=line_of(error))
         return WriteOutcome(change.photo, path, "planned" if plan.changes else "unchanged", plan)

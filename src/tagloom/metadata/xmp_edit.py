@@ -172,9 +172,9 @@ class XmpEditor:
             prefix = of.prefix if of.prefix != home.prefix else f"{of.prefix}1"
             declared = f' xmlns:{prefix}="{of.namespace}"'
         tag = f"{prefix}:{of.name}" if prefix else of.name
-        bag, inner = home.tag("Bag"), _deeper(margin, step)
+        array, inner = home.tag(of.array), _deeper(margin, step)
         items = self._items(home, texts, _deeper(inner, step))
-        return f"{margin}<{tag}{declared}>{inner}<{bag}>{items}{inner}</{bag}>{margin}</{tag}>"
+        return f"{margin}<{tag}{declared}>{inner}<{array}>{items}{inner}</{array}>{margin}</{tag}>"
 
     def _fill(self, node: Node, content: str, margin: str) -> None:
         """Put content at the end of a node; the margin comes before its last tag where nothing stands there yet."""

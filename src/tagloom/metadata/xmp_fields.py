@@ -33,12 +33,15 @@ class XmpField:
         The usual prefix of its namespace.
     separator : str
         What stands between levels; empty for a field of flat keywords.
+    array : str, default="Bag"
+        The kind of list that programs expect there.
     """
 
     namespace: str
     name: str
     prefix: str
     separator: str
+    array: str = "Bag"
 
     def keyword(self, text: str) -> Keyword | None:
         """Return the keyword that an item of the field means, None for one that is blank.
@@ -71,7 +74,7 @@ class XmpField:
 
 SUBJECT = XmpField("http://purl.org/dc/elements/1.1/", "subject", "dc", "")
 HIERARCHICAL = XmpField("http://ns.adobe.com/lightroom/1.0/", "hierarchicalSubject", "lr", "|")
-TAGS_LIST = XmpField("http://www.digikam.org/ns/1.0/", "TagsList", "digiKam", "/")
+TAGS_LIST = XmpField("http://www.digikam.org/ns/1.0/", "TagsList", "digiKam", "/", "Seq")
 FIELDS = (SUBJECT, HIERARCHICAL, TAGS_LIST)
 _OWN_ROOT = "darktable"
 

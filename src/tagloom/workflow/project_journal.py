@@ -25,7 +25,7 @@ from tagloom.core.files import TEMPORARY_MARK
 from tagloom.images.source import fingerprint_file
 from tagloom.images.verdicts import Refused
 from tagloom.metadata.file_changes import FileChanges, Recovered, fingerprint_at
-from tagloom.metadata.photo_keywords import find_sidecar
+from tagloom.metadata.photo_keywords import find_sidecar, sidecar_places
 from tagloom.metadata.write_journal import JournalEntry, State, WriteJournal, fingerprint
 from tagloom.store.contents import ContentChange, KnownFile
 from tagloom.store.layout import WRITTEN
@@ -199,7 +199,7 @@ def as_entry(item: Write) -> JournalEntry:
 
 
 def place_now(store: ProjectStore, item: Write) -> bytes:
-    """Return where a written file is now: it may have moved along with its photo.
+    """Return where a written file is now: it may have moved along with its photo, and another one be in its place.
 
     Parameters
     ----------
@@ -208,13 +208,15 @@ def place_now(store: ProjectStore, item: Write) -> bytes:
     item : Write
         An entry of the journal.
     """
-    if os.path.lexists(item.path) or item.photo is None:
+    if item.photo is None:
         return item.path
     table = store.photos.table([item.photo])
-    roots = {root.id: root.path for root in store.roots.all()}
     if not len(table) or table.states[0] != "present":
         return item.path
+    roots = {root.id: root.path for root in store.roots.all()}
     now = os.path.join(roots[int(table.roots[0])], table.paths[0])
+    if os.path.lexists(item.path) and item.path in map(os.path.realpath, (now, *sidecar_places(now))):
+        return item.path
     moved = find_sidecar(now) if is_sidecar(item.path) else now
     # What it held before is right, too: an undo that was cut off had come as far as this file.
     return moved if moved is not None and fingerprint_at(moved) in (item.before, item.after) else item.path

@@ -22,17 +22,17 @@ from tagloom.metadata.embedding import KeywordEmbedder
 from tagloom.metadata.names import name_to_text
 from tagloom.metadata.sidecars import KeywordChange, SidecarWriter, WriteOutcome
 from tagloom.metadata.xmp_fields import is_programs_own
-from tagloom.metadata.xmp_read import NOTHING, Stated
+from tagloom.metadata.xmp_read import Stated
 from tagloom.store.project import ProjectStore
 from tagloom.store.writes import Write
 from tagloom.workflow.project_import import IMPORT_PHOTOS
-from tagloom.workflow.project_journal import ProjectChanges, ProjectJournal, is_sidecar, recover
+from tagloom.workflow.project_journal import ProjectChanges, ProjectJournal, recover
 from tagloom.workflow.project_keywords import photo_keywords
 from tagloom.workflow.project_names import PhotoName, find_photo_ids, is_raw
 from tagloom.workflow.project_places import online_root
 from tagloom.workflow.project_results import Result
 from tagloom.workflow.unwritten import SETTLED, covers_all
-from tagloom.workflow.written_suggestions import WRITE, suggestions_written
+from tagloom.workflow.written_suggestions import WRITE
 
 __all__ = ["FileWrite", "WriteResult", "write"]
 
@@ -113,7 +113,7 @@ class _Task:
     @property
     def is_decided(self) -> bool:
         """Whether a decision asks for anything, and not suggestions alone."""
-        stale = self.change.own.paths.difference(self.change.add)
+        stale = any(own.paths.difference(self.change.add) for own in self.change.own.values())
         return bool(stale or self.change.remove or not self.suggested.issuperset(self.change.add))
 
 
@@ -164,7 +164,7 @@ def write(
     ids = None if photos is None else find_photo_ids(store, photos, base=base)
     if dry_run:
         writer = _Writer(ProjectJournal(store), embed)
-        tasks = _tasks(store, root.path, ids, only, threshold, embed, progress)
+        tasks = _tasks(store, root.path, ids, only, threshold, progress)
         planned = list(_plan_each(tasks, writer, progress))
         return _result(planned, dry_run=True, accepted_only=only)
     with store.lock():
@@ -173,7 +173,7 @@ def write(
         journal.sweep()  # a copy that exiftool was at work on when a process was killed
         writer = _Writer(journal, embed)
         latest, covers = store.decisions.latest(), covers_all(store, ids)
-        tasks = _tasks(store, root.path, ids, only, threshold, embed, progress)
+        tasks = _tasks(store, root.path, ids, only, threshold, progress)
         model = store.models.active()
         options = {"embed": embed, "accepted_only": only, "threshold": threshold, "model": model and model.id}
         run = store.runs.start(
@@ -205,12 +205,11 @@ def _tasks(
     ids: ArrayLike | None,
     accepted_only: bool,
     threshold: float | None,
-    embed: bool,
     progress: Progress,
 ) -> list[_Task]:
     """Return what is asked for each photo that has something to write, raw files after their photos."""
     progress.start("collecting keywords")
-    ours, known = suggestions_written(store), _Known(store, embed)
+    known = _Known(store)
     raw = {jpeg: number for number, jpeg in store.photos.raw_pairs().tolist()}
     table = store.photos.table(sorted(raw.values()))
     raw_names = dict(zip(table.ids.tolist(), table.paths, strict=True))
@@ -219,43 +218,47 @@ def _tasks(
         files = [(number, said.photo)]
         if number in raw:
             files.append((raw[number], raw_names[raw[number]]))
-        several = [_task(*file, said, root, ours.get(number, set()), known) for file in files]
-        if any(task.change.add or task.change.remove or task.change.own != NOTHING for task in several):
+        several = [_task(*file, said, root, known) for file in files]
+        if any(task.change.add or task.change.remove or task.change.own for task in several):
             tasks += several
     progress.finish()
     return tasks
 
 
-def _task(number: int, name: bytes, said: PhotoKeywords, root: bytes, ours: set[str], known: "_Known") -> _Task:
+def _task(number: int, name: bytes, said: PhotoKeywords, root: bytes, known: "_Known") -> _Task:
     suggested = frozenset(keyword for keyword, _ in said.suggested)
     add = (*said.accepted, *(keyword for keyword, _ in said.suggested))
-    stale = (Keyword.parse(text) for text in sorted(ours))
     denied = (keyword for keyword in said.rejected if not is_programs_own(keyword))
-    remove = dict.fromkeys([*denied, *stale])
-    gone = tuple(keyword for keyword in remove if keyword not in add)
+    gone = tuple(keyword for keyword in denied if keyword not in add)
     path = os.path.join(root, name)
-    change = KeywordChange(path, add, gone, known.seen(number, path), known.own(number, name))
-    return _Task(number, name, change, suggested)
+    return _Task(number, name, KeywordChange(path, add, gone, known.seen(number, path), known.own(number)), suggested)
 
 
 class _Known:
     """What files were like when tagloom last read or wrote them, and what of their keywords came from tagloom."""
 
-    def __init__(self, store: ProjectStore, embed: bool) -> None:
-        self._embed = embed
+    def __init__(self, store: ProjectStore) -> None:
         runs = [run for run in store.runs.all(IMPORT_PHOTOS) if run.result is not None]
         self._read: dict[str, str] = (runs[0].result or {}).get("seen", {}) if runs else {}
         self._since = runs[0].started if runs else 0.0
         self._written: dict[bytes, list[Write]] = {}
-        self._notes: dict[tuple[int | None, bool], str] = {}
         for item in store.writes.entries():
             self._written.setdefault(item.path, []).append(item)
-            if item.state == "done":
-                self._notes[item.photo, is_sidecar(item.path)] = item.note
+        self._own: dict[int, dict[str, Stated]] = {}
+        for entries in self._written.values():
+            done = next((item for item in reversed(entries) if item.state == "done"), None)
+            if done is not None and done.photo is not None and done.note:
+                self._own.setdefault(done.photo, {})[done.after] = Stated.from_text(done.note)
+        for photo in self._own.keys() & _sharing(store) if self._own else ():
+            del self._own[photo]
 
-    def own(self, number: int, name: bytes) -> Stated:
-        """Return what came from tagloom of the keywords in the file that is written for a photo."""
-        return Stated.from_text(self._notes.get((number, not self._embed or is_raw(name)), ""))
+    def own(self, number: int) -> dict[str, Stated]:
+        """Return what came from tagloom of the keywords in files written for a photo, by the content of those files.
+
+        A file that another program has changed since is another one: what it says then that program says, too. Nothing
+        is told of photos that may share a sidecar, as what one of them does not say any more another one may.
+        """
+        return self._own.get(number, {})
 
     def seen(self, number: int, photo: bytes) -> str | None:
         """Return the fingerprint of a photo's sidecar, None where it was never looked at."""
@@ -274,6 +277,16 @@ class _Known:
                     break
                 seen = item.before or ""
         return seen
+
+
+def _sharing(store: ProjectStore) -> set[int]:
+    """Return the photos whose name but for its ending another one in the folder has, raw files beside photos aside."""
+    table = store.photos.table()
+    by_stem: dict[bytes, list[int]] = {}
+    for number, name in zip(table.ids.tolist(), table.paths, strict=True):
+        if not is_raw(name):
+            by_stem.setdefault(os.path.splitext(name)[0].lower(), []).append(number)
+    return {number for several in by_stem.values() if len(several) > 1 for number in several}
 
 
 class _Writer:
