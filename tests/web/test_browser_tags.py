@@ -151,6 +151,19 @@ def test_tab_goes_on_where_there_is_nothing_to_complete(visit, typed, key):
     expect(page.locator(BOX)).to_have_value("sky")  # what was left is not continued
 
 
+def test_who_is_in_a_box_before_the_tags_come_sees_them_then(visit):
+    page = visit.open()
+    waiting = []
+    page.route("**/api/project", waiting.append)
+    page.reload()
+    ready(page)
+    page.locator("[data-testid=filter-tag]").focus()
+    assert not page.locator(OPTION).count()
+    until(page, lambda: waiting, "the project is asked for")
+    waiting[0].continue_()
+    page.wait_for_selector(OPTION)
+
+
 def test_tab_passes_by_a_list_that_scrolls(visit):
     page = visit.open()
     page.locator("[data-testid=filter-tag]").focus()

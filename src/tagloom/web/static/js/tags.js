@@ -115,6 +115,7 @@ export class TagBox {
   }
 
   #open() {
+    if (!store.project.id) this.#openLater();
     const typed = this.input.value.trim();
     const found = matches(typed, store.listed).slice(0, MOST);
     const isKnown = found[0]?.rank < 0;
@@ -126,6 +127,12 @@ export class TagBox {
     this.list.replaceChildren(...this.#options.map((option, at) => this.#option(option, at, typed)));
     this.list.hidden = this.#options.length === 0;
     this.#point();
+  }
+
+  /** Photos may be shown before tags are known: who is here by then sees them when they come. */
+  #openLater() {
+    const open = () => document.activeElement === this.input && this.list.hidden && this.#open();
+    store.addEventListener("project", open, { once: true });
   }
 
   #option(option, at, typed) {
