@@ -263,11 +263,15 @@ def learning_case(n: int, n_labeled: int, c: int, n_steps: int, threads: int) ->
 
         found = []
 
+        is_heard = threading.Event()
+
         def learner() -> ProjectLearner:
+            is_heard.wait()  # or a quick machine has learned before anybody listens
             return ProjectLearner(scene.project)
 
         with scene.project, ReviewSession(scene.project, make_learner=learner, with_looks=False) as session:
             session.events.listen(arrive)
+            is_heard.set()
             if not news.acquire(timeout=600):
                 raise BenchmarkError("nothing was learned at the start")
             with measure() as elapsed:

@@ -167,6 +167,7 @@ def test_killed_at_twenty_random_moments_the_bytes_are_the_same(tmp_path):
         process = subprocess.Popen([*command, "--out", str(broken)], env=environment, start_new_session=True)
         try:
             process.wait(generator.uniform(0.1, min(lasts, 6.0)))
+            shutil.rmtree(broken)  # it came to its end: begin anew
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
