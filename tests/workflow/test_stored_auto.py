@@ -94,12 +94,12 @@ def test_tags_that_were_named_are_corrected_as_in_training(made_up):
     fitted, *_ = in_memory(made.project)
     arrays, info = made.project.store.models.load()
     _, X = added(made)
-    changed = info | {"completeness": 0.7, "forgettable": info["tag_ids"][1:2]}
+    changed = info | {"completeness": 0.42, "forgettable": info["tag_ids"][1:2]}
     found = numbers_of_new(fitted, X, arrays, changed)
     expected = fitted.predict_proba(X)
     np.testing.assert_allclose(found[:, [0, 2]], expected[:, [0, 2]], atol=1e-6)
     most = 1.0 - 0.05 * (1.0 - expected[:, 1])
-    np.testing.assert_allclose(found[:, 1], np.minimum(expected[:, 1] / 0.7, most), atol=1e-6)
+    np.testing.assert_allclose(found[:, 1], np.minimum(expected[:, 1] / (0.42 / 0.6), most), atol=1e-6)
 
 
 def test_tags_that_were_gone_through_follow_what_was_said_of_them(made_up):

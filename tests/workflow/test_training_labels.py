@@ -40,6 +40,44 @@ def test_one_tag_for_many_photos_tells_nothing_of_the_others():
     assert filled[:, 2].tolist() == [0] * 60 + [1] * 140
 
 
+def test_photos_whose_tags_are_listed_later_have_noes_too():
+    rng = np.random.default_rng(0)
+    Y = np.full((300, 5), -1, dtype=np.int8)
+    Y[:100] = rng.random((100, 5)) < 0.4
+    later = (rng.random((150, 5)) < 0.4).astype(np.int8)
+    Y[100:250] = np.where(later == 1, 1, -1)
+    filled, named = fill_silence(Y)
+    assert not named.any()
+    several = later.sum(axis=1) >= 2  # one tag may have been given for another reason
+    assert np.array_equal(filled[100:250][several], later[several])
+    assert np.array_equal(filled[100:250][~several], Y[100:250][~several])
+    assert np.array_equal(filled[:100], Y[:100])
+    assert (filled[250:] == -1).all()
+    # What was given to many at once is no list, and neither is one with a refusal among it.
+    spoken = np.where(np.arange(300) < 200, (Y == 1).sum(axis=1), 0)
+    Y[110, 0] = 0
+    filled, _ = fill_silence(Y, None, spoken)
+    assert np.array_equal(filled[200:250], Y[200:250])
+    assert np.array_equal(filled[110], Y[110])
+    # Where every photo has just one tag, one is a list.
+    single = np.eye(5, dtype=np.int8)[rng.integers(5, size=300)]
+    Y = np.where((np.arange(300) < 100)[:, None] | (single == 1), single, -1).astype(np.int8)
+    assert np.array_equal(fill_silence(Y)[0], single)
+
+
+def test_tags_given_photo_by_photo_are_told_from_those_given_to_many(made_up):
+    made = made_up(80, 4)
+    made.say(range(40))
+    decisions = made.project.store.decisions
+    for row in range(40, 44):
+        decisions.decide([int(made.ids[row])] * 2, made.tags[:2], [1, 1])
+    for tag in made.tags[:2]:
+        decisions.decide(made.ids[50:70], int(tag), np.ones(20, dtype=int))
+    labels = read_labels(made.project.store, made.ids[::-1])
+    assert (labels.Y[::-1][40:44] == [1, 1, 0, 0]).all()
+    assert (labels.Y[::-1][50:70] == [1, 1, -1, -1]).all()
+
+
 def test_rows_are_those_asked_for_in_their_order(made_up):
     made = made_up(20, 3)
     made.say([2, 5, 9])

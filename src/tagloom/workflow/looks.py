@@ -36,6 +36,13 @@ class Looks:
         pairs = [(photo, state) for photo, (state, is_suggested) in said if is_suggested]
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
+    def given(self) -> NDArray[np.int64]:
+        """Return the photos that a tag was given to by itself, each as often as it was given one; no suggestions."""
+        said = (pair for of_tag in self._of_tag.values() for pair in of_tag.items())
+        return np.array(
+            [photo for photo, (state, is_suggested) in said if state == 1 and not is_suggested], dtype=np.int64
+        )
+
     def photos(self, tag: int) -> NDArray[np.int64]:
         """Return the photos that were looked at for a tag."""
         return np.fromiter(self._of_tag.get(tag, {}), dtype=np.int64)

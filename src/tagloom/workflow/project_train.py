@@ -16,6 +16,7 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.threads import limit_libraries
 from tagloom.metrics import average_precision
 from tagloom.store.project import ProjectStore
+from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.search import INTERRUPTED, OVER
 from tagloom.workflow.learners import get_learner
 from tagloom.workflow.project_features import load_rows
@@ -193,13 +194,14 @@ def _counts(labels: TrainingLabels) -> dict[str, Any]:
 def _quality(trained: Trained, labels: TrainingLabels) -> dict[str, Any]:
     """Return the fields of a result that say what the numbers are and how good."""
     numbers = trained.numbers
-    is_probability = numbers.kind == PROBABILITY
+    is_probability, is_auto = numbers.kind == PROBABILITY, isinstance(numbers.annotator, AutoAnnotator)
     return {
         "kind": numbers.kind,
         "why_scores": numbers.why_scores,
         "completeness": numbers.completeness if labels.named.any() else None,
-        "fit_map": _map(labels.said, numbers.annotator.transduction_),
-        "held_out_map": _map(labels.said, numbers.values) if is_probability else None,
+        # Scores of `auto` are what is said without the photo's labels.
+        "fit_map": None if is_auto else _map(labels.Y, numbers.annotator.transduction_),
+        "held_out_map": _map(labels.Y, numbers.values) if is_probability else None,
         "n_above": int(((numbers.values > numbers.thresholds) & (labels.said == UNKNOWN)).sum()),
     }
 

@@ -20,6 +20,8 @@ REFUSED_SHARE = 0.1
 #: A tag of which something was said on a smaller share of the listed photos is named, not judged, unless it has so many
 #: noes at least, and as many as yeses: then silence on photos that were listed since need not tell.
 JUDGED_SHARE, ENOUGH_NOES = 0.5, 20
+#: Tags that somebody who lists those of a photo names at least.
+LISTED_TAGS = 2
 NOTHING_DECIDED = (
     "no readable photo has a tag decided yet, so that there is nothing to learn from; bring labels in with "
     "tagloom import FILE, or say some with tagloom label PHOTO --add TAG"
@@ -143,7 +145,14 @@ def read_labels(store: ProjectStore, photo_ids: NDArray[np.int64], looks: Looks 
     reviewed = np.isin(tag_ids, standing.tag_ids[is_suggested])
     if not listed.any():
         listed = labeled_rows(said)
-    Y, named = fill_silence(said, listed)
+    is_imported = (standing.origins == ORIGINS.index("imported")) & (standing.states == 1)
+    spoken = np.concatenate([standing.photo_ids[is_imported], looks.given()])
+    ids, counts = np.unique(spoken, return_counts=True)
+    n_spoken = np.zeros(len(photo_ids), dtype=np.int64)
+    at = np.searchsorted(photo_ids, ids, sorter=order)
+    has = photo_ids[order[np.minimum(at, len(order) - 1)]] == ids
+    n_spoken[order[at[has]]] = counts[has]
+    Y, named = fill_silence(said, listed, n_spoken)
     digests = _column_digests(photo_ids, Y)
     return TrainingLabels(
         said, Y, named, listed, reviewed, tag_ids, tags, digest, n_decisions, digests, photo_ids, looks
@@ -178,7 +187,9 @@ def labels_of(said: LabelMatrix, tags: Sequence[str]) -> TrainingLabels:
     )
 
 
-def fill_silence(Y: LabelMatrix, listed: NDArray[np.bool_] | None = None) -> tuple[LabelMatrix, NDArray[np.bool_]]:
+def fill_silence(
+    Y: LabelMatrix, listed: NDArray[np.bool_] | None = None, n_spoken: NDArray[np.int64] | None = None
+) -> tuple[LabelMatrix, NDArray[np.bool_]]:
     """Let silence count as a no for tags that were named rather than judged.
 
     Parameters
@@ -187,11 +198,14 @@ def fill_silence(Y: LabelMatrix, listed: NDArray[np.bool_] | None = None) -> tup
         What was said.
     listed : array of bool, shape (n,), optional
         Photos whose tags somebody has listed. Default: those with a known entry.
+    n_spoken : array of int, shape (n,), optional
+        How many tags were given to each photo by itself, and not to many at once. Default: all that it has.
 
     Returns
     -------
     Y : label matrix of shape (n, c)
-        For tags that some photo has and that were named rather than judged, 0 where it was -1 on a listed photo.
+        For tags that some photo has and that were named rather than judged, 0 where it was -1 on a listed photo; for
+        the other ones, 0 where it was -1 on a photo of which all tags were listed, and nothing refused.
     named : ndarray of bool, shape (c,)
         Which tags these are.
 
@@ -203,6 +217,10 @@ def fill_silence(Y: LabelMatrix, listed: NDArray[np.bool_] | None = None) -> tup
     among it for every ten yeses, or if it has plenty of noes. The latter stay enough when many photos are listed later,
     such as by one tag that is given to all photos of an event.
 
+    Where a person lists the tags of further photos and refuses none, these have yeses of judged tags and no noes, which
+    would make every such tag far too frequent: of a photo that was given several tags by itself silence tells, of all
+    tags. (One tag is a list where every photo that was judged as a whole has just one.)
+
     A photo of which only suggestions were judged says nothing of other tags: nobody has looked for those.
     """
     listed = labeled_rows(Y) if listed is None else listed
@@ -211,10 +229,22 @@ def fill_silence(Y: LabelMatrix, listed: NDArray[np.bool_] | None = None) -> tup
     judged = (n_yes + n_no >= JUDGED_SHARE * listed.sum()) & (n_no >= REFUSED_SHARE * n_yes)
     judged |= n_no >= np.maximum(ENOUGH_NOES, n_yes)
     judged |= n_yes + n_no == listed.sum()
-    named = ~judged & (Y == 1).any(axis=0)
-    if not named.any():
-        return Y, named
-    return np.where(listed[:, None] & named & ~known, 0, Y).astype(np.int8), named
+    has_yes = (Y == 1).any(axis=0)
+    named = ~judged & has_yes
+    told = (listed[:, None] & named) | (_all_listed(Y, listed, judged, n_spoken)[:, None] & judged & has_yes)
+    return np.where(told & ~known, 0, Y).astype(np.int8), named
+
+
+def _all_listed(
+    Y: LabelMatrix, listed: NDArray[np.bool_], judged: NDArray[np.bool_], n_spoken: NDArray[np.int64] | None
+) -> NDArray[np.bool_]:
+    """Return the listed photos of which all tags were said and none refused, as far as their number tells."""
+    whole = listed & (Y[:, judged] != UNKNOWN).all(axis=1)
+    yes = (Y == 1).sum(axis=1)
+    if not judged.any() or not whole.any():
+        return np.zeros(len(Y), dtype=bool)
+    least = 1 if (yes[whole] == 1).all() else LISTED_TAGS
+    return np.asarray(listed & ~(Y == 0).any(axis=1) & ((yes if n_spoken is None else n_spoken) >= least))
 
 
 def _column_digests(photo_ids: NDArray[np.int64], Y: LabelMatrix) -> list[str]:
