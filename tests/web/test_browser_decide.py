@@ -272,3 +272,72 @@ def test_accepting_all_above_decides_stacks_as_one(photos, browser):
         expect(page.locator("dialog h2")).to_contain_text(f"on {len(wanted)} photos?")
         press(page, "Enter")
         review.has({(photo, tag, 1) for photo in wanted})
+
+
+def _fresh(page, photo):
+    return page.evaluate("(id) => import('/static/js/state.js').then(({ store }) => store.isFresh(id))", photo)
+
+
+def _is_open(page, photo, tag):
+    """Tell whether the server takes a tag of a photo for undecided."""
+    script = """([photo, tag]) => import('/static/js/api.js')
+        .then((api) => api.ranking({ sort: "score", tag, state: "unreviewed" }))
+        .then(({ ids }) => ids.includes(photo))"""
+    return page.evaluate(script, [photo, tag])
+
+
+def test_a_selection_does_not_overturn_what_was_refused_elsewhere(review):
+    page = review.open("/")
+    numbers = open_suggestions(review.store)
+    rows = np.flatnonzero(numbers.above.any(axis=1))
+    photo = next(id for id in shown(page) if id in numbers.photo_ids[rows])
+    row = numbers.photo_ids.tolist().index(photo)
+    tag = int(numbers.tag_ids[np.where(numbers.above[row], numbers.values[row], -np.inf).argmax()])
+    press(page, "End")
+    until(page, lambda: photo not in shown(page), "the photo is out of sight")
+    until(page, lambda: _fresh(page, photo), "its cell is there")
+    review.store.decisions.decide([photo], [tag], [0])
+    until(page, lambda: not _fresh(page, photo), "the page hears of it")
+    press(page, "Control+a", "a")
+    expect(page.locator(TOAST, has_text="Accepted")).to_be_visible()
+    until(page, lambda: len(review.standing()) > len(rows), "the rest is accepted")
+    assert (photo, tag, 0) in review.standing()
+
+
+def test_a_new_tag_goes_to_the_photo_it_was_typed_for(review):
+    page = review.open("/")
+    first, second = shown(page)[:2]
+    cursor_on(page, first)
+    press(page, "Enter")
+    page.wait_for_selector("[data-testid=photo-view] img.large.ready")
+    held = []
+    page.route("**/api/tags", lambda route: held.append(route))
+    press(page, "t")
+    page.wait_for_selector("[data-testid=photo-view] [data-testid=tag-input]:focus")
+    page.keyboard.type("brand new")
+    press(page, "Enter", "Escape", "ArrowRight")
+    page.wait_for_url(re.compile(rf"/photo/{second}$"))
+    until(page, lambda: held, "the tag is asked for")
+    held[0].continue_()
+    until(page, lambda: "brand new" in [tag.text for tag in review.store.tags.all()], "the tag is made")
+    (tag,) = (tag.id for tag in review.store.tags.all() if tag.text == "brand new")
+    review.has({(first, tag, 1)})
+    assert (second, tag, 1) not in review.standing()
+
+
+def test_accepting_all_above_asks_again_what_is_open(review):
+    tag = _two_tags(review.project)[0]
+    page = review.open(f"/tag/{tag}")
+    page.wait_for_selector(f"{LENS} {CELL}:focus")
+    top = _ranked(review.project, tag)[:4]
+    cursor_on(page, top[0])
+    press(page, *["ArrowRight"] * 3)
+    cursor_on(page, top[3])
+    press(page, "A")
+    page.wait_for_selector("[data-testid=confirm]")
+    until(page, lambda: _fresh(page, top[1]), "its cell is there")
+    review.store.decisions.decide([top[1]], [tag], [0])
+    until(page, lambda: not _is_open(page, top[1], tag), "the server knows of it")
+    page.locator("[data-testid=confirm]").click()
+    review.has({(photo, tag, 1) for photo in (top[0], top[2], top[3])})
+    assert (top[1], tag, 0) in review.standing()

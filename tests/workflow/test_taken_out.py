@@ -8,9 +8,12 @@ import pytest
 from PIL import Image
 
 from tagloom.core.keywords import Keyword
+from tagloom.core.progress import NO_PROGRESS
+from tagloom.exceptions import TagloomError
 from tagloom.metadata.photo_keywords import read_photo_keywords
 from tagloom.metadata.sidecar_plan import plan_sidecar
 from tagloom.workflow.project import Project
+from tagloom.workflow.review_work import job_work
 
 FLAGS = {"n_workers": 1, "n_threads": 1}
 MINE = Keyword.flat("mine")
@@ -239,3 +242,14 @@ def test_a_no_to_a_keyword_that_was_never_there_takes_none_of_its_levels():
     assert not plan_sidecar(before, remove=[odd]).changes
     during = plan_sidecar(plan_sidecar(None, add=[MINE]).after, add=[odd])
     assert [keyword.text for keyword in plan_sidecar(during.after, remove=[odd]).kept] == ["mine"]
+
+
+def test_a_job_of_the_page_says_what_could_not_be_written(project, photos):
+    project.label(["p0.jpg", "p1.jpg"], add="sea")
+    (photos / "p1.jpg.xmp").write_bytes(b"no sidecar")
+    work = job_work(project, "write", {}, exports=None, who="")
+    with pytest.raises(TagloomError, match=r"^1 files written, 1 not: p1\.jpg: .+"):
+        work(NO_PROGRESS)
+    assert said(photos / "p0.jpg.xmp") == ["sea"]
+    (photos / "p1.jpg.xmp").unlink()
+    assert job_work(project, "write", {}, exports=None, who="")(NO_PROGRESS) == "1 files written"

@@ -198,10 +198,17 @@ def job_summary(kind: str, result: Mapping[str, Any]) -> str:
         "scan": lambda: f"{len(result['new'])} new photos, {len(result['missing'])} missing",
         "extract": lambda: f"{result['n_ready']} of {result['n_photos']} photos have features",
         "train": lambda: f"model {result['model']} learned from {result['n_labeled']} photos",
-        "write": lambda: f"{_n_written(result)} files written",
+        "write": lambda: f"{_n_written(result)} files written{_not_written(result)}",
         "export": lambda: f"{result['n_photos']} photos exported to {', '.join(result['files'])}",
     }
     return sentences[kind]()
+
+
+def _not_written(result: Mapping[str, Any]) -> str:
+    """Return how many files could not be written, and why the first of them; empty: all were."""
+    n = result["counts"].get("failed", 0)
+    first = next((item for item in result["files"] if item["status"] == "failed"), None)
+    return "" if not n or first is None else f", {n} not: {first['photo']}: {first['problem']}"
 
 
 def _n_written(result: Mapping[str, Any]) -> int:

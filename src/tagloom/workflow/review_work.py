@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.core.progress import Progress
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import InvalidInputError, TagloomError
 from tagloom.metadata.formats import available_exporters
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project import Project
@@ -60,7 +60,11 @@ def job_work(project: Project, kind: str, options: dict[str, Any], *, exports: P
 
     def work(progress: Progress) -> str:
         with ProjectStore(project.folder, make=False) as store:
-            return job_summary(kind, _do(store, settings, kind, options, target, who, progress).as_dict())
+            result = _do(store, settings, kind, options, target, who, progress).as_dict()
+            told = job_summary(kind, result)
+            if kind == "write" and result["counts"].get("failed"):  # what was written is kept, and counted
+                raise TagloomError(told)
+            return told
 
     return work
 

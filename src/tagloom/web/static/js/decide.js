@@ -48,13 +48,13 @@ let isReading = false;
 
 /**
  * Decide the best open suggestion of each photo, as one action; says so where there is none. What is suggested for
- * photos that have not been on the screen is read first.
+ * photos that have not been on the screen, or of which something was said elsewhere since, is read first.
  * @param {number[]} photos
  * @param {1 | 0} state
  * @returns {boolean | Promise<boolean>} whether there was anything to decide
  */
 export function decideBest(photos, state) {
-  if (photos.every((id) => store.cells.has(id))) return decideBestOf(photos, store.cells, state);
+  if (photos.every((id) => store.isFresh(id))) return decideBestOf(photos, store.cells, state);
   return isReading ? false : readAndDecideBest(photos, state);
 }
 

@@ -34,7 +34,8 @@ export function openAbove(grid) {
 }
 
 /**
- * Ask, then accept. What is open is read from the server first, so that nothing a person rejected is accepted by it.
+ * Ask, then accept. What is open is read from the server first, and again after the question, so that nothing a person
+ * rejected is accepted by it.
  * @param {import("./photo-list.js").PhotoList} list
  * @param {string} sort
  */
@@ -48,14 +49,24 @@ export async function acceptAbove(list, sort) {
   if (!above) return;
   if (grid.ids !== ids) return toast("The order has changed meanwhile: nothing was accepted.");
   if (!above.size) return toast("Nothing above here is open.");
-  if (await ask(tag, above)) decide(above.keys(), [tag], 1, "suggested");
+  if (!(await ask(tag, above))) return;
+  const open = await openPhotos(tag).catch(complain);
+  if (!open) return;
+  const still = [...above.keys()].filter((id) => open.has(id));
+  if (!still.length) return toast("Nothing above here is open any more.");
+  decide(still, [tag], 1, "suggested");
+}
+
+/** The open photos of a tag with their numbers, as the server knows them now. @returns {Promise<Map<number, number>>} */
+async function openPhotos(tag) {
+  await outbox.settled();
+  const order = await api.ranking({ sort: "score", tag, state: "unreviewed" });
+  return new Map(Array.from(order.ids, (id, at) => [id, order.values?.[at]]));
 }
 
 /** The open photos down to the cursor with their numbers, the others of their stacks after them. */
 async function openOnServer({ ids, values, active, context: { tag, stacks } }) {
-  await outbox.settled();
-  const order = await api.ranking({ sort: "score", tag, state: "unreviewed" });
-  const open = new Map(Array.from(order.ids, (id, at) => [id, order.values?.[at]]));
+  const open = await openPhotos(tag);
   const above = new Map();
   for (let index = 0; index <= active; index += 1) {
     if (open.has(ids[index]) && Number.isFinite(values[index])) above.set(ids[index], values[index]);

@@ -41,7 +41,8 @@ export class PhotoPage {
       placeholder: "Add a tag (t)",
       create: true,
       keep: true,
-      pick: (tag) => this.#say(tag, 1, "human"),
+      target: () => ({ id: this.id, photos: this.photos }),
+      pick: (tag, { id, photos }) => (id === this.id && this.detail ? this.#say(tag, 1, "human") : decide(photos, [tag], 1)),
     });
     this.element = h(
       "section",

@@ -156,20 +156,28 @@ class Store extends EventTarget {
     });
   }
 
+  /** Whether a photo's cell is there and nothing is known to have changed since. @param {number} id */
+  isFresh(id) {
+    return this.cells.has(id) && !this.#stale.has(id) && !this.#asked.has(id);
+  }
+
   /**
-   * Cells of many photos: those that have not come are read now.
+   * Cells of many photos: those that have not come, or may have changed since, are read now.
    * @param {number[]} ids
    * @returns {Promise<Map<number, Cell>>} all of them; where one cannot be read, the error is thrown
    */
   async cellsOf(ids) {
     const found = new Map();
     const missing = [];
-    for (const id of ids) this.cells.has(id) ? found.set(id, this.cells.get(id)) : missing.push(id);
+    for (const id of ids) this.isFresh(id) ? found.set(id, this.cells.get(id)) : missing.push(id);
     for (let start = 0; start < missing.length; start += CELLS_PER_REQUEST) {
       const part = missing.slice(start, start + CELLS_PER_REQUEST);
       const { cells, version } = await api.get(`/api/cells?ids=${part.join(",")}`);
       this.#put(cells, version);
-      for (const cell of cells) found.set(cell.id, this.cells.get(cell.id));
+      for (const cell of cells) {
+        this.#stale.delete(cell.id);
+        found.set(cell.id, this.cells.get(cell.id));
+      }
       this.emit("cells", part);
     }
     return found;

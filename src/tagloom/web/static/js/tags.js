@@ -60,9 +60,9 @@ export class TagBox {
   #isChosen = false;
 
   /**
-   * @param {{label: string, pick: (tag: number) => void, create?: boolean, up?: boolean, flow?: boolean, testid?:
-   *   string, keep?: boolean, quiet?: boolean, placeholder?: string}} options `quiet` opens the list only once
-   *   something is typed
+   * @param {{label: string, pick: (tag: number, target?: any) => void, target?: () => any, create?: boolean, up?:
+   *   boolean, flow?: boolean, testid?: string, keep?: boolean, quiet?: boolean, placeholder?: string}} options `quiet`
+   *   opens the list only once something is typed; `target` says what the tag is for at the moment it is chosen
    */
   constructor(options) {
     this.options = options;
@@ -201,8 +201,9 @@ export class TagBox {
     this.input.value = "";
     this.#close();
     if (!this.options.keep) this.input.blur();
+    const target = this.options.target?.(); // who types a new tag may have moved on when the server knows it
     try {
-      this.options.pick(option.make ? await ensureTag(option.make) : option.tag.id);
+      this.options.pick(option.make ? await ensureTag(option.make) : option.tag.id, target);
     } catch (error) {
       complain(error);
     }

@@ -45,7 +45,8 @@ export class TeachQueue {
       create: true,
       up: true,
       keep: true,
-      pick: (tag) => decide([this.#id()], [tag], 1),
+      target: () => this.#id(),
+      pick: (tag, photo) => decide([photo], [tag], 1),
     });
     this.yes = button("Yes", () => this.#answer(1), { kind: "primary", icon: "check", key: "a" });
     this.no = button("No", () => this.#answer(0), { icon: "cross", key: "r" });
