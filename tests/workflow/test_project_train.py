@@ -64,7 +64,7 @@ def test_tags_that_were_only_named_are_recorded_as_such(made_up):
     assert info["silence_is_no"] == made.tags.tolist()
     assert info["completeness"] == found.completeness
     values = made.project.store.suggestions.load().scores
-    # Without the correction the expected number would fall short by all that was forgotten.
+    # At most what was forgotten is missed.
     untouched = np.arange(200, 500)
     assert values[untouched].sum() > 0.75 * made.truth[untouched].sum()
     # From yeses alone a regression would give every photo the same number.

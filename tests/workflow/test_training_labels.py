@@ -76,6 +76,11 @@ def test_tags_given_photo_by_photo_are_told_from_those_given_to_many(made_up):
     labels = read_labels(made.project.store, made.ids[::-1])
     assert (labels.Y[::-1][40:44] == [1, 1, 0, 0]).all()
     assert (labels.Y[::-1][50:70] == [1, 1, -1, -1]).all()
+    # Of two tags of which one is taken back, one stands: that is no list.
+    decisions.decide([int(made.ids[75])], [int(made.tags[0])], [1])
+    made.project.undo()
+    decisions.decide([int(made.ids[75])], [int(made.tags[1])], [1])
+    assert read_labels(made.project.store, made.ids).Y[75].tolist() == [-1, 1, -1, -1]
 
 
 def test_rows_are_those_asked_for_in_their_order(made_up):

@@ -274,6 +274,17 @@ class FolderCache:
                     found[name.hex()] = image
         return found
 
+    def lack_thumbnails(self, hashes: Sequence[str]) -> bool:
+        """Tell whether any of these hashes has no stored thumbnail; none is read for it."""
+        n_found = 0
+        for chunk in _chunks(hashes):
+            marks = ",".join("?" * len(chunk))
+            sql = f"SELECT count(*) FROM thumbnails WHERE content_hash IN ({marks})"  # noqa: S608
+            with translate_errors(self.folder / "thumbnails.sqlite"):
+                ((n,),) = self._thumbnails.execute(sql, tuple(bytes.fromhex(item) for item in chunk))
+                n_found += n
+        return n_found < len(set(hashes))
+
     # the folder itself -----------------------------------------------------------------------------------------
 
     def _sweep(self) -> None:

@@ -10,7 +10,7 @@ A tag that the model has never seen is another one whose probabilities are made 
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,9 +178,10 @@ def calibrate_new(
         truth = sample[listed, place].astype(np.float64)
         means, deviations = FOLDS_PRIOR.means, FOLDS_PRIOR.deviations
         fitted, _ = fit_pooled(described[:, place], truth, means, deviations, PRIOR_LEAST)
-        none = np.zeros(len(told))
-        own = ProbabilityMap(fitted, none, none, none, TagSteps({})).probabilities(scores, scale)
-        values[:, column] = own[:, place]
+        one, none = slice(place, place + 1), np.zeros(1)
+        of_tag = ScoreScale(*(getattr(scale, name.name)[one] for name in fields(scale)))
+        found = ProbabilityMap(fitted, none, none, none, TagSteps({})).probabilities(scores[:, one], of_tag)
+        values[:, column] = found[:, 0]
 
 
 def _scale(scores: NDArray[np.float32], Y: LabelMatrix, sample: LabelMatrix) -> ScoreScale:

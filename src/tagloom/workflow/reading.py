@@ -134,7 +134,7 @@ def _lack_thumbnails(cache: FolderCache, root: Path, names: Sequence[bytes]) -> 
         if any(name not in known or not _is_as_known(os.path.join(folder, name), known[name]) for name in part):
             return True
         hashes = {record.content_hash for record in known.values()}
-        if hashes - set(cache.thumbnails(sorted(hashes))):
+        if cache.lack_thumbnails(sorted(hashes)):
             return True
     return False
 

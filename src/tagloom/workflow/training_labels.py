@@ -152,6 +152,7 @@ def read_labels(store: ProjectStore, photo_ids: NDArray[np.int64], looks: Looks 
     at = np.searchsorted(photo_ids, ids, sorter=order)
     has = photo_ids[order[np.minimum(at, len(order) - 1)]] == ids
     n_spoken[order[at[has]]] = counts[has]
+    n_spoken = np.minimum(n_spoken, (said == 1).sum(axis=1))  # of what was undone nothing stands
     Y, named = fill_silence(said, listed, n_spoken)
     digests = _column_digests(photo_ids, Y)
     return TrainingLabels(
