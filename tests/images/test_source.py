@@ -96,13 +96,15 @@ def test_a_file_that_keeps_changing_is_told_and_one_that_changed_once_is_read(tm
 
 
 def test_platforms_without_posix_flags(tmp_path, monkeypatch):
-    for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY"):
-        monkeypatch.delattr(os, name)
     file = tmp_path / "a.jpg"
     file.write_bytes(b"content")
-    assert read_file(os.fsencode(file), longest=LONGEST).data == b"content"
     os.mkfifo(tmp_path / "pipe.jpg")
-    assert verdict_on(tmp_path / "pipe.jpg") == "not_regular"
+    # Only here: Python itself needs them from 3.13 on when the folder is removed.
+    with monkeypatch.context() as patch:
+        for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY"):
+            patch.delattr(os, name)
+        assert read_file(os.fsencode(file), longest=LONGEST).data == b"content"
+        assert verdict_on(tmp_path / "pipe.jpg") == "not_regular"
 
 
 def test_no_permission(tmp_path, unprivileged_uid):
