@@ -26,12 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.errors import DataMissingError
-from benchmarks.quality.sets import find_set
+from benchmarks.projects import Collection, Flags, bare_project, made_up, public_set
 from benchmarks.results import seed_of
 from benchmarks.speed.harness import Local, case, compare, missing_case, out_parser, record
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
-from tagloom.features import get_descriptor
 from tagloom.workflow import judged_tags, training
 from tagloom.workflow.learners import make_annotator
 from tagloom.workflow.project import Project
@@ -41,8 +38,6 @@ from tagloom.workflow.training_labels import TrainingLabels
 TITLE = "Answers in the lens"
 #: Draws, photos, labelled ones, tags gone through in each, and answers for each of them.
 SIZES = {"full": (6, 1200, 150, 8, 30), "quick": (1, 120, 40, 2, 6)}
-DESCRIPTORS = ("deep", "color", "edges")
-QUICK_DESCRIPTORS = ("color", "edges")
 #: Share of the photos with a tag that have it in the narrower sense.
 NARROW = 0.35
 #: Suggestions that a tag has in the beginning to be gone through.
@@ -52,18 +47,7 @@ EARLY = 5
 #: The rule of before: how many of the latest looks count, and how many the model's own word is worth.
 LATEST, OWN_WORD = 10, 2.0
 
-Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Collection:
-    """Photos with all their tags."""
-
-    X: NDArray[np.float32]
-    groups: FeatureGroups
-    truth: Flags
-    descriptors: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -102,42 +86,10 @@ class Step:
     next_right: float
 
 
-def corel5k() -> Collection:
-    """Return the training photos of Corel5K with the default groups."""
-    data = find_set("corel5k").load(0)
-    assert data.groups is not None
-    assert data.test_rows is not None
-    names = tuple(group for name in DESCRIPTORS for group in get_descriptor(name).outputs)
-    groups, columns = data.groups.select(names)
-    rows = ~data.test_rows
-    return Collection(data.X[np.ix_(rows, columns)], groups, data.Y[rows] == 1, DESCRIPTORS)
-
-
-def made_up(n: int, n_tags: int = 6) -> Collection:
-    """Make photos whose features tell of the same hidden numbers as their tags."""
-    generator = np.random.default_rng(0)
-    hidden = generator.normal(size=(n, n_tags))
-    outputs = {group: size for name in QUICK_DESCRIPTORS for group, size in get_descriptor(name).outputs.items()}
-    groups = FeatureGroups(list(outputs), list(outputs.values()))
-    X = np.logaddexp(0.0, hidden @ generator.normal(size=(n_tags, groups.n_columns)))
-    return Collection(X.astype(np.float32), groups, hidden > 0.8, QUICK_DESCRIPTORS)
-
-
 def make_project(root: Path, photos: Collection, n_labeled: int, threads: int) -> tuple[Project, Any, Any]:
     """Return a trained project of the photos, the first ones labelled; with ids of photos and tags."""
-    flags = {"descriptors": ",".join(photos.descriptors), "n_threads": threads}
-    project = Project.init(root, flags=flags)
-    store, n = project.store, len(photos.X)
-    names, hashes = [b"%06d.jpg" % at for at in range(n)], [f"{at + 1:064x}" for at in range(n)]
-    stamp = FileStamp(0, 0, 0)
-    records = [PhotoRecord(*pair, stamp, 4000, 3000) for pair in _named(names, hashes)]
-    with store.lock(), store.cache() as cache:
-        cache.record(records)
-        for name in photos.descriptors:
-            descriptor = get_descriptor(name)
-            _, columns = photos.groups.select(tuple(descriptor.outputs))
-            cache.put(descriptor.key, hashes, photos.X[:, columns])
-    ids = np.asarray(store.photos.reconcile(names).new)
+    project, ids = bare_project(root, photos, threads)
+    store = project.store
     tags = np.asarray(store.tags.add([f"tag {column}" for column in range(photos.truth.shape[1])]))
     pairs = np.repeat(ids[:n_labeled], len(tags)), np.tile(tags, n_labeled)
     store.decisions.decide(*pairs, photos.truth[:n_labeled].ravel().astype(np.int8))
@@ -145,10 +97,6 @@ def make_project(root: Path, photos: Collection, n_labeled: int, threads: int) -
     with patch.object(training, "make_annotator", lambda *given: make_annotator(*given).set_params(also=())):
         project.train()
     return project, ids, tags
-
-
-def _named(names: Sequence[bytes], hashes: Sequence[str]) -> list[tuple[bytes, Verdict, str, str]]:
-    return [(name, Verdict.OK, "", content) for name, content in zip(names, hashes, strict=True)]
 
 
 class Person:
@@ -306,7 +254,7 @@ def main(argv: list[str] | None = None) -> None:
     told = f"{n} photos, {n_labeled} of them labelled, {n_answers} answers for each of {n_tags} tags, {n_draws} draws"
     shares = {told: 1.0, f"{told}; every other tag means less than its labels say": NARROW}
     try:
-        photos = made_up(n) if arguments.quick else corel5k()
+        photos = made_up(n) if arguments.quick else public_set("corel5k")
         cases = [looks_case(title, photos, size, arguments.threads, share) for title, share in shares.items()]
     except DataMissingError as error:
         cases = [missing_case(title, str(error)) for title in shares]

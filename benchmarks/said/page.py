@@ -1,0 +1,113 @@
+"""The page of what a project says, from the recorded cells alone."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.quality.analysis import Interval, Table, bootstrap, bootstrap_ratio, figure_of
+from benchmarks.quality.text import lines_of, number, title_of
+from benchmarks.results import CellResult, digest, read_cells
+from benchmarks.said.cells import CONDITION, DRAWS, EVALUATED, HERE, SETS
+from benchmarks.said.situations import LEARNT, TOLD, Situation
+
+HEADER = ["tags came by", "suggested", "said to be right", "right", "calibration error", "tags expected of true", "MAP"]
+
+
+def page(folder: Path = HERE) -> str:
+    """Return the page."""
+    cells = [cell for cell in read_cells(folder / "results.json") if cell.data in SETS]
+    table = Table(cells)
+    lines = [
+        "# What a project says",
+        "",
+        "Every number that a person is shown, beside the truth. Made by `python -m benchmarks.said report` from",
+        "`benchmarks/said/results.json`; edit nothing here.",
+        "",
+        "A project of real photos comes by its tags in different ways, with the verbs that a person has (`import`,",
+        "`label`, `train`, `update`, judging suggestions), at the default settings: suggestions above the threshold",
+        "are to be right in nine of ten cases. Nobody tells it the tags of the other photos; they are what its numbers",
+        "are compared with.",
+        "",
+        f"Means of {DRAWS} draws of photos, with 95 % intervals over draws. *Suggested* are pairs of photo and tag",
+        "above the threshold; *said to be right* is their mean probability, *right* how many are true, all draws",
+        "together. The calibration error is that of entries with p ≥ 0.05 in 15 bins. *Tags expected of true* is the",
+        "sum of all probabilities of photos that nothing was said of, over the number of tags that they have. Choices",
+        "for tagloom were made on Corel5K's training photos, how silence is taken among them; MSRC v2 took no part.",
+        "",
+    ]
+    for name, sizes in SETS.items():
+        counts = asdict(sizes)
+        about = f"{sizes.photos:,} photos".replace(",", "\N{NO-BREAK SPACE}")
+        lines += [f"## {title_of(name)}, {about}", "", *_situations(table, name, TOLD, counts)]
+        lines += [*_evaluated(table, name)]
+        lines += [
+            f"After a training with {sizes.listed} photos, {sizes.more} more are listed:",
+            "",
+            *_situations(table, name, LEARNT, counts),
+        ]
+    lines += _environments(cells)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _situations(table: Table, name: str, situations: dict[str, Situation], counts: dict[str, int]) -> list[str]:
+    rows = []
+    for key, situation in situations.items():
+        figures = _figures(table, name, key)
+        if figures is not None:
+            rows.append([situation.title.format(**counts), *figures])
+    return lines_of(HEADER, rows) if rows else ["Not run yet.", ""]
+
+
+def _figures(table: Table, name: str, situation: str) -> list[str] | None:
+    above, right, expected, tags_expected, tags_true = (
+        list(table.values(name, CONDITION, situation, figure).values())
+        for figure in ("above", "right", "expected", "tags_expected", "tags_true")
+    )
+    if not above:
+        return None
+    return [
+        f"{bootstrap(above).value:.0f}",
+        f"{sum(expected) / sum(above):.3f}" if sum(above) else "–",
+        number(bootstrap_ratio(right, above)) if sum(above) else "–",
+        number(figure_of(table, name, CONDITION, situation, "error")),
+        number(bootstrap_ratio(tags_expected, tags_true), 2),
+        number(figure_of(table, name, CONDITION, situation, "map")),
+    ]
+
+
+def _evaluated(table: Table, name: str) -> list[str]:
+    """Return what `evaluate` says of the same suggestions."""
+    values = {
+        figure: table.values(name, CONDITION, EVALUATED, figure)
+        for figure in ("above", "right", "told/accepted", "told/precision", "told/low", "told/high")
+    }
+    draws = [draw for draw in values["told/low"] if values["above"][draw]]
+    if not draws:
+        return []
+    true = {draw: values["right"][draw] / values["above"][draw] for draw in draws}
+    held = sum(values["told/low"][draw] <= true[draw] <= values["told/high"][draw] for draw in draws)
+    told = [values["told/precision"][draw] for draw in draws]
+    n_told = [values["told/accepted"][draw] for draw in draws]
+    return [
+        f"`evaluate` in the first of these situations, of suggestions above the threshold on labelled photos: "
+        f"{_mean(told)} right by cross-validation (mean of {len(draws)} draws, {_range(n_told)} suggestions in each); "
+        f"its 95 % interval held the true share of the suggestions for other photos in {held} of {len(draws)}.",
+        "",
+    ]
+
+
+def _mean(values: Sequence[float]) -> str:
+    found: Interval = bootstrap(values)
+    return f"{found.value:.3f}"
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{min(values):.0f} to {max(values):.0f}"
+
+
+def _environments(cells: Sequence[CellResult]) -> list[str]:
+    found = {digest(cell.environment): cell.environment for cell in cells}
+    lines = ["## Where it was run", ""]
+    for where in sorted(found.values(), key=lambda item: sorted((key, str(value)) for key, value in item.items())):
+        lines.append("- " + ", ".join(f"{key} {value}" for key, value in sorted(where.items())))
+    return lines

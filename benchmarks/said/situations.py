@@ -1,0 +1,247 @@
+"""The ways in which a collection comes by its tags, each played through with the verbs that a person has."""
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.projects import Collection, Flags, Ids, bare_project, photo_name
+from tagloom.core.labels import AbsentMeans
+from tagloom.workflow import auto_updates
+from tagloom.workflow.project_suggest import OpenSuggestions, open_suggestions
+from tagloom.workflow.project_update import Updater
+
+Rows = NDArray[np.intp]
+#: Share of the tags that are named where some are forgotten; one tag of so many is new where some are.
+NAMED, NEW_OF = 0.5, 3
+#: Rounds of judging, after each of which the model learns.
+ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large a collection is.
+
+    Parameters
+    ----------
+    photos : int
+        Drawn from the set.
+    listed, many : int
+        Photos whose tags are listed; and where they are many.
+    more : int
+        Photos that come by their tags later.
+    judged : int
+        Suggestions that a person judges.
+    """
+
+    photos: int
+    listed: int
+    many: int
+    more: int
+    judged: int
+
+
+class Work:
+    """A project of photos, and somebody who knows all their tags.
+
+    Parameters
+    ----------
+    folder : Path
+        Empty.
+    photos : Collection
+        The photos, in any order.
+    sizes : Sizes
+        How many of them are told of.
+    seed : int
+        Of what is forgotten.
+    threads : int
+        Of training.
+    """
+
+    def __init__(self, folder: Path, photos: Collection, sizes: Sizes, seed: int, threads: int) -> None:
+        self.sizes, self.truth = sizes, photos.truth
+        self.generator = np.random.default_rng(seed)
+        self._folder = folder
+        (folder / "photos").mkdir()
+        self.project, self._ids = bare_project(folder / "photos", photos, threads)
+
+    @property
+    def listed(self) -> Rows:
+        """The photos that are told of first."""
+        return np.arange(self.sizes.listed)
+
+    @property
+    def later(self) -> Rows:
+        """Those that are told of afterwards."""
+        return np.arange(self.sizes.listed, self.sizes.listed + self.sizes.more)
+
+    def list_tags(self, rows: Rows, *, absent_means: AbsentMeans = "no", told: Flags | None = None) -> None:
+        """Import a file with the tags of photos, all or those that are told."""
+        has = self.truth if told is None else self.truth & told
+        path = self._folder / f"labels-{rows[0]}-{absent_means}.csv"
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(["file", "tags"])
+            writer.writerows([photo_name(row), ";".join(map(tag_name, np.flatnonzero(has[row])))] for row in rows)
+        self.project.import_keywords(path, absent_means=absent_means)
+
+    def give_tags(self, rows: Rows, columns: Rows | None = None) -> None:
+        """Give photos their tags, one photo after the other, and refuse none."""
+        for row in rows.tolist():
+            wanted = np.flatnonzero(self.truth[row]) if columns is None else columns[self.truth[row, columns]]
+            if len(wanted):
+                self.project.label(photo_name(row), add=[tag_name(column) for column in wanted])
+
+    def judge(self, n: int) -> None:
+        """Accept or refuse the likeliest suggestions of the whole project; the model learns after every tenth."""
+        with Updater(self.project.store, self.project.settings) as updater:
+            for _ in range(ROUNDS):
+                found = self.suggestions()
+                values = np.where(found.open, found.values, -1.0)
+                best = np.argsort(-values, axis=None, kind="stable")[: n // ROUNDS]
+                rows, columns = np.unravel_index(best, values.shape)
+                means = self.truth_of(found)[rows, columns].astype(np.int8)
+                for photo, tag, state in zip(found.photo_ids[rows], found.tag_ids[columns], means, strict=True):
+                    self.project.store.decisions.decide([photo], [tag], [state], origin="suggested")
+                updater.update()
+                updater.save()
+
+    def suggestions(self) -> OpenSuggestions:
+        """Return what the project says now."""
+        found = open_suggestions(self.project.store)
+        assert found is not None
+        return found
+
+    def truth_of(self, found: OpenSuggestions) -> Flags:
+        """Return the truth of the photos and tags that something is said of."""
+        columns = [int(text.rpartition(" ")[2]) for text in found.tags]
+        return np.asarray(self.truth[np.ix_(_places(self._ids, found.photo_ids), columns)])
+
+
+def tag_name(column: int) -> str:
+    """Return the text of a tag."""
+    return f"tag {column:04d}"
+
+
+def _places(ids: Ids, wanted: Ids) -> Rows:
+    order = np.argsort(ids)
+    return np.asarray(order[np.searchsorted(ids, wanted, sorter=order)])
+
+
+def listed(work: Work) -> None:
+    """List all tags of some photos."""
+    work.list_tags(work.listed)
+    work.project.train()
+
+
+def listed_many(work: Work) -> None:
+    """List all tags of many photos."""
+    work.list_tags(np.arange(work.sizes.many))
+    work.project.train()
+
+
+def named(work: Work) -> None:
+    """Name all tags of some photos; what is not named may have been forgotten, but was not."""
+    work.list_tags(work.listed, absent_means="unknown")
+    work.project.train()
+
+
+def named_many(work: Work) -> None:
+    """Name all tags of many photos."""
+    work.list_tags(np.arange(work.sizes.many), absent_means="unknown")
+    work.project.train()
+
+
+def half_named(work: Work) -> None:
+    """Name half of the tags of many photos, any of them."""
+    told = work.generator.random(work.truth.shape) < NAMED
+    work.list_tags(np.arange(work.sizes.many), absent_means="unknown", told=told)
+    work.project.train()
+
+
+def listed_then_given(work: Work) -> None:
+    """List all tags of some photos; then give more photos theirs, one by one, and refuse none."""
+    work.list_tags(work.listed)
+    work.give_tags(work.later)
+    work.project.train()
+
+
+def new_tags(work: Work) -> None:
+    """List most tags of some photos; then give every third tag, new, to those of them that have it."""
+    columns = np.arange(work.truth.shape[1])
+    fresh = columns[columns % NEW_OF == 0]
+    work.list_tags(work.listed, told=np.broadcast_to(columns % NEW_OF != 0, work.truth.shape))
+    work.give_tags(work.listed, fresh)
+    work.project.train()
+
+
+def judged(work: Work) -> None:
+    """List all tags of some photos; then judge suggestions, the likeliest first, and learn as the page does."""
+    listed(work)
+    work.judge(work.sizes.judged)
+
+
+def before(work: Work) -> None:
+    """List all tags of some photos, and train; more photos are listed, and nothing is learnt from them."""
+    listed(work)
+    work.list_tags(work.later)
+
+
+def updated(work: Work) -> None:
+    """Do the same, then update by the method itself."""
+    before(work)
+    work.project.update()
+
+
+def mixed(work: Work) -> None:
+    """Do the same, then update by mixing the model's numbers with a ridge, as in larger collections."""
+    before(work)
+    with patch.object(auto_updates, "MOST_WORK", 0.0):
+        work.project.update()
+
+
+def trained_again(work: Work) -> None:
+    """Do the same, then train."""
+    before(work)
+    work.project.train()
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A way to come by tags.
+
+    Parameters
+    ----------
+    title : str
+        For the page; a format string over `Sizes`.
+    play : function
+        Does it, in a project of which nothing is said.
+    """
+
+    title: str
+    play: Callable[[Work], None]
+
+
+#: How tags were told.
+TOLD = {
+    "listed": Situation("{listed} photos listed with all their tags", listed),
+    "listed-many": Situation("{many} photos listed", listed_many),
+    "named": Situation("{listed} photos named completely, absence meaning unknown", named),
+    "named-many": Situation("{many} photos named completely", named_many),
+    "half-named": Situation("{many} photos, half of their tags named", half_named),
+    "given": Situation("{listed} listed, then {more} given their tags one by one, none refused", listed_then_given),
+    "new-tags": Situation("{listed} listed, every third tag new and given to them later", new_tags),
+    "judged": Situation("{listed} listed, then the {judged} likeliest suggestions judged", judged),
+}
+#: What is learnt from more photos after a training.
+LEARNT = {
+    "before": Situation("as trained before", before),
+    "mixed": Situation("update, mixed with a ridge", mixed),
+    "updated": Situation("update by `auto` itself", updated),
+    "trained": Situation("trained again", trained_again),
+}
+SITUATIONS = TOLD | LEARNT
