@@ -93,7 +93,7 @@ def _name(entry: dict[str, Any]) -> str:
         told.append("one run without warm-up")
     if "share" in entry:
         done, of = entry["share"]
-        told.append(f"{done} of {of} tags, times multiplied by {of / done:.3g}")
+        told.append(f"{done} of {of} parts, times multiplied by {of / done:.3g}")
     return f"{entry['name']} ({'; '.join(told)})" if told else str(entry["name"])
 
 

@@ -73,7 +73,7 @@ def test_times_of_a_share_of_the_work_are_multiplied_and_labelled(tmp_path, monk
     (entry,) = compare([part])
     assert (entry["cpu"], entry["wall"], entry["cpu_runs"]) == (54.0, 81.0, [2.0] * 5)
     record("one", "One", [case("c", {}, [entry])], tmp_path / "one.json")
-    assert "| part (3 of 81 tags, times multiplied by 27) | 54 | 81 |" in speed_page(tmp_path)
+    assert "| part (3 of 81 parts, times multiplied by 27) | 54 | 81 |" in speed_page(tmp_path)
 
 
 @pytest.fixture
