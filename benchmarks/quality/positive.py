@@ -1,4 +1,8 @@
-"""Positive-only labels: half of the true tags of labelled photos are hidden, and an absent tag is a no or unknown."""
+"""Positive-only labels: half of the true tags of labelled photos are hidden, and an absent tag is a no or unknown.
+
+A photo that has lost all its tags is like one that nobody has labelled, where absence means unknown. Where it means no,
+it is either left out too ("no") or counts as a photo without any tag ("listed").
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +17,7 @@ from tagloom.metrics import brier_skill, calibration_error, mean_average_precisi
 
 HIDDEN = 0.5
 #: Method and what an absent tag means.
-METHODS = ("smoothed_ridge-no", "smoothed_ridge-unknown", "auto-no", "auto-unknown")
+METHODS = ("smoothed_ridge-no", "smoothed_ridge-unknown", "auto-no", "auto-listed", "auto-unknown")
 
 
 def fractions(item: QualitySet) -> tuple[float, ...]:
@@ -29,10 +33,16 @@ def named_labels(problem: Problem, draw: int) -> NDArray[np.int8]:
     return np.where((Y == 1) & kept, 1, UNKNOWN).astype(np.int8)
 
 
+def listed_labels(problem: Problem, draw: int) -> NDArray[np.int8]:
+    """Return labels of the photos seen: every labelled photo is listed, with what is still named as its only tags."""
+    Y = labels_of(problem)
+    return np.where(Y == UNKNOWN, UNKNOWN, named_labels(problem, draw) == 1).astype(np.int8)
+
+
 def figures(problem: Problem, method: str, draw: int) -> dict[str, float]:
     """Return MAP and what the probabilities are worth, on unlabelled photos against the whole truth."""
     name, _, meaning = method.partition("-")
-    Y = named_labels(problem, draw)
+    Y = listed_labels(problem, draw) if meaning == "listed" else named_labels(problem, draw)
     outcome = _auto(problem, Y, meaning) if name == "auto" else _ridge(problem, Y, meaning)
     rows = np.searchsorted(problem.draw.seen, problem.draw.unlabeled)
     truth = problem.truth[problem.draw.unlabeled]
@@ -64,6 +74,8 @@ def _ridge(problem: Problem, Y: NDArray[np.int8], meaning: str) -> Outcome:
 def _auto(problem: Problem, Y: NDArray[np.int8], meaning: str) -> Outcome:
     from tagloom.tuning import weak_negatives
 
+    if meaning == "listed":
+        return ours.auto(problem, Y)
     if meaning == "no":
         return ours.auto(problem, weak_negatives(Y))
     return ours.auto(problem, Y, absent_means="unknown")

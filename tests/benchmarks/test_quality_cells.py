@@ -98,6 +98,10 @@ def test_half_of_the_true_tags_are_hidden_and_nothing_is_denied(folder):
     assert (problem.Y[named[rows] == 1] == 1).all()
     assert 0.3 < (named == 1).sum() / (problem.Y == 1).sum() < 0.7
     assert (np.delete(named, rows, axis=0) == -1).all()
+    listed = positive.listed_labels(problem, 0)
+    assert (listed[rows] == (named[rows] == 1)).all()
+    assert (~(named[rows] == 1).any(axis=1)).any()  # a photo that lost all its tags is one without tags here
+    assert (np.delete(listed, rows, axis=0) == -1).all()
 
 
 @pytest.mark.medium
@@ -126,7 +130,7 @@ def test_strategies_start_alike_and_never_ask_for_photos_kept_for_scoring(folder
 def test_an_empty_page_says_what_is_not_run(tmp_path):
     text = page(tmp_path)
     assert text.count("Not run yet.") == 8
-    assert text.count("| not run |") == 9
+    assert text.count("| not run |") == 10
 
 
 def test_the_page_shows_what_was_run(folder):

@@ -168,6 +168,13 @@ def test_verdict_of_accepted_tags_leaves_out_places_where_hindsight_accepts_few(
     assert _about(cells, "95 %") == SO_FAR + FAILS
 
 
+def test_both_ways_to_take_absence_for_a_no_are_judged():
+    figures = {"auto-unknown": 0.3, "auto-listed": 0.2, "auto-no": 0.31}
+    cells = [_cell(name, 0, {"unlabeled/map": value, "brier_skill": value}) for name, value in figures.items()]
+    assert _about(cells, "every labelled photo", "positive") == SO_FAR + HOLDS
+    assert _about(cells, "left out", "positive") == SO_FAR + FAILS
+
+
 def test_only_the_default_strategy_is_judged(monkeypatch):
     slow, fast = {"map/0010": 0.1, "map/0100": 0.2}, {"map/0010": 0.2, "map/0100": 0.3}
     cells = [
