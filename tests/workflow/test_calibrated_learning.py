@@ -41,12 +41,12 @@ def test_an_annotator_with_probabilities_of_its_own_is_fitted_once(counts):
 @pytest.mark.medium
 def test_auto_is_told_which_labels_are_a_sample_and_corrected_for_what_was_not_named():
     rng = np.random.default_rng(0)
-    truth = (rng.random((400, 6)) < 0.3).astype(np.int8)
-    X = (truth @ rng.normal(size=(6, 8)) + 0.7 * rng.normal(size=(400, 8))).astype(np.float32)
-    listed = np.arange(400) < 150
+    truth = (rng.random((800, 6)) < 0.3).astype(np.int8)
+    X = (truth @ rng.normal(size=(6, 8)) + 0.7 * rng.normal(size=(800, 8))).astype(np.float32)
+    listed = np.arange(800) < 400
     said = np.full(truth.shape, -1, dtype=np.int8)
-    said[:150] = np.where((truth[:150] == 1) & (rng.random((150, 6)) < 0.6), 1, -1)
-    judged = 150 + np.flatnonzero(truth[150:, 0] == 1)[:30]
+    said[:400] = np.where((truth[:400] == 1) & (rng.random((400, 6)) < 0.6), 1, -1)
+    judged = 400 + np.flatnonzero(truth[400:, 0] == 1)[:30]
     said[judged, 0] = 1
     labels = labels_of(said, listed=listed, reviewed=[True] + [False] * 5)
     annotator = AutoAnnotator(random_state=0, n_threads=1)
@@ -59,7 +59,7 @@ def test_auto_is_told_which_labels_are_a_sample_and_corrected_for_what_was_not_n
     correct_named(expected, said, labels.forgettable, listed, found.completeness)
     np.testing.assert_allclose(found.values[:, 1:], expected[:, 1:], rtol=1e-5)
     # As many are expected as would be named: forgetting and doubt look alike here.
-    hidden = np.setdiff1d(np.arange(150, 400), judged)
+    hidden = np.setdiff1d(np.arange(400, 800), judged)
     assert found.values[hidden, 1:].sum() == pytest.approx(0.6 * truth[hidden, 1:].sum(), rel=0.25)
 
 
@@ -120,3 +120,23 @@ def test_claims_hold_where_everything_was_named_and_tags_are_hard_to_tell():
     assert above.sum() > 50
     assert truth[above].mean() > 0.75
     assert found.values[hidden].sum() == pytest.approx(truth[hidden].sum(), rel=0.15)
+
+
+def test_claims_hold_where_few_were_named_completely():
+    """Of few named tags the head of a ranking reaches far down: doubt there is no sign of forgetting."""
+    right = n_above = 0
+    expected = true = 0.0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        truth = (rng.random((900, 30)) < 0.1).astype(np.int8)
+        X = (truth @ rng.normal(size=(30, 40)) + 2.4 * rng.normal(size=(900, 40))).astype(np.float32)
+        said = np.full(truth.shape, -1, dtype=np.int8)
+        said[:60] = np.where(truth[:60] == 1, 1, -1)
+        found = learn(RegularizedLeastSquares(), X, labels_of(said), precision=0.8)
+        values, hidden = found.values[60:], truth[60:]
+        above = values > found.thresholds
+        right, n_above = right + int(hidden[above].sum()), n_above + int(above.sum())
+        expected, true = expected + float(values.sum()), true + float(hidden.sum())
+    assert n_above > 50
+    assert right > 0.75 * n_above
+    assert expected == pytest.approx(true, rel=0.15)

@@ -13,6 +13,7 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning import CalibratedAnnotator, estimate_completeness
 from tagloom.tuning._accepting import common_threshold
 from tagloom.tuning.auto import AutoAnnotator
+from tagloom.tuning.positive_unlabeled import HEAD
 from tagloom.workflow.judged_tags import lower_to_looks, use_looks
 from tagloom.workflow.probability_map import ProbabilityMap, ScoreScale, load_scale, scale_arrays
 from tagloom.workflow.project_suggest import PROBABILITY, SCORE
@@ -31,9 +32,10 @@ __all__ = [
 
 #: Labelled photos, and pairs of photo and tag that are a yes, from which on probabilities can be told.
 MIN_PHOTOS, MIN_YES = 20, 20
-#: Named tags that it takes to estimate which share of the true ones is named, and the share that is found where all are
-#: named and models are in doubt (0.6 to 0.99 with 150 to 400 photos of Corel5K).
-MIN_NAMED, DOUBTED = 100, 0.6
+#: Named tags that it takes to estimate which share of the true ones is named: the head of the ranking, on which that is
+#: measured, has to be short beside them, or it reaches down to where every model is in doubt. And the share that is
+#: found where all are named and models are in doubt (0.6 to 0.99 with 150 to 400 photos of Corel5K).
+MIN_NAMED, DOUBTED = 3 * HEAD, 0.6
 #: Share of the doubt of being named that is left in any case of having the tag.
 LEAST_DOUBT = 0.05
 
