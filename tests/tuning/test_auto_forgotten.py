@@ -8,10 +8,10 @@ import pytest
 from tagloom.core.groups import FeatureGroups
 from tagloom.metrics import mean_average_precision
 from tagloom.tuning._left_out_scores import prior_shifts, smoothed_priors
-from tagloom.tuning._soft_labels import forgotten_per_named, soft_priors, soften
+from tagloom.tuning._soft_labels import counted_completeness, forgotten_per_named, soft_priors, soften
 from tagloom.tuning._stack_model import StackModel
 from tagloom.tuning.auto import AutoAnnotator
-from tagloom.tuning.positive_unlabeled import weak_negatives
+from tagloom.tuning.positive_unlabeled import estimate_completeness, weak_negatives
 from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING
 
 
@@ -243,7 +243,28 @@ def test_probabilities_are_never_corrected_by_more_than_a_bound():
     named = Y == 1
     beside = named.sum(axis=1, keepdims=True) - named > 0
     n_beside = (named & beside).sum()
-    expected = named.sum() / (n_beside / 0.6 + named.sum() - n_beside)
+    bound = named.sum() / (n_beside / 0.6 + named.sum() - n_beside)
+    expected = bound ** np.sqrt(named.sum() / 100)  # fewer than 100 are named
+    assert 20 < named.sum() < 100
     assert annotator.completeness_ == pytest.approx(expected)
     odds = np.exp(annotator.transduction_[60:]) * annotator.completeness_
     np.testing.assert_allclose(annotator.probabilities_[60:], np.minimum(odds / (1.0 + odds) / expected, 1.0))
+
+
+@pytest.mark.parametrize("n_photos", [0, 10, 40, 200])
+def test_an_estimate_from_few_named_tags_counts_for_less(n_photos):
+    rng = np.random.default_rng(0)
+    truth = rng.random((n_photos, 6)) < 0.5
+    Y = np.where(truth & (rng.random(truth.shape) < 0.7), 1, -1).astype(np.int8)
+    named = np.where(truth, 0.69, 0.01)
+    counted = counted_completeness(Y, named)
+    n_named = int((Y == 1).sum())
+    if n_named >= 100:
+        assert counted == estimate_completeness(Y, named, least=0.6)
+        assert counted == pytest.approx(0.7, abs=0.1)
+    elif n_named:
+        estimate = estimate_completeness(Y, named, least=0.6)
+        assert np.log(counted) == pytest.approx(np.sqrt(n_named / 100) * np.log(estimate))
+        assert estimate < counted < 1.0
+    else:
+        assert counted == 1.0

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning._left_out_scores import PRIOR_COUNT, prior_shifts, smoothed_priors
 from tagloom.tuning._stack_model import StackModel
-from tagloom.tuning.positive_unlabeled import absent_entries, estimate_completeness, weak_negatives
+from tagloom.tuning.positive_unlabeled import HEAD, absent_entries, estimate_completeness, weak_negatives
 
-__all__ = ["LEAST_COMPLETENESS", "change_targets", "forgotten_per_named", "soft_priors", "soften"]
+__all__ = ["change_targets", "counted_completeness", "forgotten_per_named", "soft_priors", "soften"]
 
 Floats = NDArray[np.float64]
 #: Targets of shape (n, c): within 0 and 1, -1 where nothing is learnt from.
@@ -42,6 +42,29 @@ def forgotten_per_named(Y: LabelMatrix, left_out: Floats) -> float:
         return 0.0
     completeness = estimate_completeness(Y, left_out, least=LEAST_COMPLETENESS)
     return (1.0 - completeness) / completeness
+
+
+def counted_completeness(Y: LabelMatrix, probabilities: Floats) -> float:
+    """Return the share of true tags that are named, as far as so many named ones can tell it.
+
+    Parameters
+    ----------
+    Y : label matrix of shape (m, c)
+        1 where named, 0 where denied, -1 elsewhere.
+    probabilities : array of shape (m, c)
+        Of being named, by a model that has not seen the entry.
+
+    Notes
+    -----
+    The estimate is made on the `HEAD` likeliest entries. Where fewer are named, that head cannot be full of named ones,
+    and the probabilities that would be divided by the share are themselves surer than they should be. So its logarithm
+    counts by the root of how many are named, over that number.
+    """
+    n_named = int((Y == 1).sum())
+    if not n_named:
+        return 1.0
+    estimate = estimate_completeness(Y, probabilities, least=LEAST_COMPLETENESS)
+    return float(estimate ** np.sqrt(min(1.0, n_named / HEAD)))
 
 
 def soften(

@@ -27,10 +27,10 @@ from tagloom.tuning._level_scale import LevelScale, TagRates, heaps, sharpened
 from tagloom.tuning._pattern_left_out import pattern_left_out
 from tagloom.tuning._photo_views import PhotoViews, default_views
 from tagloom.tuning._refinement import Refinement, refine
-from tagloom.tuning._soft_labels import LEAST_COMPLETENESS, soft_priors, soften
+from tagloom.tuning._soft_labels import counted_completeness, soft_priors, soften
 from tagloom.tuning._stack_model import StackModel
 from tagloom.tuning._tag_choice import choose_per_tag
-from tagloom.tuning.positive_unlabeled import absent_entries, estimate_completeness, forgotten_share, weak_negatives
+from tagloom.tuning.positive_unlabeled import absent_entries, forgotten_share, weak_negatives
 from tagloom.tuning.search import OVER, Search
 
 __all__ = ["AutoAnnotator"]
@@ -99,7 +99,8 @@ class AutoAnnotator(Accepting):
     choice_ : dict
         The members with their weights, and figures of the combination; plain numbers and words.
     completeness_ : float
-        Share of true tags that are named, never taken for less than 0.6; 1 where absence means no.
+        Share of true tags that are named, never taken for less than 0.6, and for more the fewer than 100 are named; 1
+        where absence means no.
     map_ : CalibrationMap
         From scores to probabilities.
     seen_ : ndarray of bool, shape (n,)
@@ -354,9 +355,8 @@ class AutoAnnotator(Accepting):
         named = expit(logits)
         self.completeness_ = 1.0
         seen = self.seen_[:, None]
-        if self.absent_means == "unknown" and (Y[~self.seen_] == 1).any():
-            named_ones = np.where(seen, UNKNOWN, Y)
-            self.completeness_ = estimate_completeness(named_ones, named, least=LEAST_COMPLETENESS)
+        if self.absent_means == "unknown":
+            self.completeness_ = counted_completeness(np.where(seen, UNKNOWN, Y).astype(np.int8), named)
         self.transduction_ = logits - np.log(self.completeness_)
         unseen = fit_thresholds(self.transduction_, np.where(seen, UNKNOWN, labels))
         self.thresholds_ = np.where(np.isinf(unseen), fit_thresholds(self.transduction_, labels), unseen)
