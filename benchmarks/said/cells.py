@@ -21,10 +21,10 @@ HERE = Path(__file__).resolve().parent
 #: Raised when what a cell computes changes.
 VERSION = 1
 DRAWS = 20
-SETS = {"corel5k": Sizes(1500, 150, 400, 100, 300), "msrc_v2": Sizes(591, 60, 160, 40, 120)}
+SETS = {"corel5k": Sizes(1500, 50, 150, 400, 100, 300), "msrc_v2": Sizes(591, 30, 60, 160, 40, 120)}
 #: For tests: made up, never on the page.
 TOY = "toy"
-TOY_SIZES = Sizes(300, 80, 120, 40, 40)
+TOY_SIZES = Sizes(300, 40, 80, 120, 40, 40)
 #: Of this situation the product is also asked how good it is.
 EVALUATED = "listed"
 

@@ -89,7 +89,7 @@ def _evaluated(table: Table, name: str) -> list[str]:
     told = [values["told/precision"][draw] for draw in draws]
     n_told = [values["told/accepted"][draw] for draw in draws]
     return [
-        f"`evaluate` in the first of these situations, of suggestions above the threshold on labelled photos: "
+        f"`evaluate` with {SETS[name].listed} photos listed, of suggestions above the threshold on labelled photos: "
         f"{_mean(told)} right by cross-validation (mean of {len(draws)} draws, {_range(n_told)} suggestions in each); "
         f"its 95 % interval held the true share of the suggestions for other photos in {held} of {len(draws)}.",
         "",

@@ -30,8 +30,8 @@ class Sizes:
     ----------
     photos : int
         Drawn from the set.
-    listed, many : int
-        Photos whose tags are listed; and where they are many.
+    few, listed, many : int
+        Photos whose tags are listed: few, as usual, and many.
     more : int
         Photos that come by their tags later.
     judged : int
@@ -39,6 +39,7 @@ class Sizes:
     """
 
     photos: int
+    few: int
     listed: int
     many: int
     more: int
@@ -138,28 +139,22 @@ def listed(work: Work) -> None:
     work.project.train()
 
 
+def listed_few(work: Work) -> None:
+    """List all tags of few photos."""
+    work.list_tags(np.arange(work.sizes.few))
+    work.project.train()
+
+
 def listed_many(work: Work) -> None:
     """List all tags of many photos."""
     work.list_tags(np.arange(work.sizes.many))
     work.project.train()
 
 
-def named(work: Work) -> None:
-    """Name all tags of some photos; what is not named may have been forgotten, but was not."""
-    work.list_tags(work.listed, absent_means="unknown")
-    work.project.train()
-
-
-def named_many(work: Work) -> None:
-    """Name all tags of many photos."""
-    work.list_tags(np.arange(work.sizes.many), absent_means="unknown")
-    work.project.train()
-
-
-def half_named(work: Work) -> None:
-    """Name half of the tags of many photos, any of them."""
-    told = work.generator.random(work.truth.shape) < NAMED
-    work.list_tags(np.arange(work.sizes.many), absent_means="unknown", told=told)
+def named(work: Work, n: int, share: float = 1.0) -> None:
+    """Name a share of the tags of photos, any of them; what is not named may have been forgotten, or not."""
+    told = work.generator.random(work.truth.shape) < share
+    work.list_tags(np.arange(n), absent_means="unknown", told=told)
     work.project.train()
 
 
@@ -228,11 +223,20 @@ class Situation:
 
 #: How tags were told.
 TOLD = {
-    "listed": Situation("{listed} photos listed with all their tags", listed),
+    "listed-few": Situation("{few} photos listed with all their tags", listed_few),
+    "listed": Situation("{listed} photos listed", listed),
     "listed-many": Situation("{many} photos listed", listed_many),
-    "named": Situation("{listed} photos named completely, absence meaning unknown", named),
-    "named-many": Situation("{many} photos named completely", named_many),
-    "half-named": Situation("{many} photos, half of their tags named", half_named),
+    "named-few": Situation(
+        "{few} photos named completely, absence meaning unknown", lambda work: named(work, work.sizes.few)
+    ),
+    "named": Situation("{listed} photos named completely", lambda work: named(work, work.sizes.listed)),
+    "named-many": Situation("{many} photos named completely", lambda work: named(work, work.sizes.many)),
+    "half-named": Situation(
+        "{listed} photos, half of their tags named", lambda work: named(work, work.sizes.listed, NAMED)
+    ),
+    "half-named-many": Situation(
+        "{many} photos, half of their tags named", lambda work: named(work, work.sizes.many, NAMED)
+    ),
     "given": Situation("{listed} listed, then {more} given their tags one by one, none refused", listed_then_given),
     "new-tags": Situation("{listed} listed, every third tag new and given to them later", new_tags),
     "judged": Situation("{listed} listed, then the {judged} likeliest suggestions judged", judged),

@@ -105,7 +105,7 @@ def test_every_situation_ends_with_probabilities_and_a_page(tmp_path, monkeypatc
     cells.store_of(tmp_path).commit(results, [])
     text = page.page(tmp_path)
     assert "Not run yet" not in text
-    assert f"{N.listed} photos listed with all their tags" in text
+    assert f"{N.few} photos listed with all their tags" in text
 
 
 def test_without_results_the_page_says_so(tmp_path):
