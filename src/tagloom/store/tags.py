@@ -128,8 +128,9 @@ class Tags:
     def merge(self, tag: int, into: int, *, who: str = "") -> int:
         """Make one tag another one: what was said of it is said of the other, and its name leads there.
 
-        Where both tags have a state on a photo, what a person said beats what was imported, and then yes beats no.
-        Returns the batch.
+        A yes to either is a yes: a no to one tag is no no to another one, had by itself or by an implication. Only a
+        person's no to the tag that stays is kept against an import, which never overturns what a person said. A no
+        stays where nothing else is known. Returns the batch.
         """
         with self._database.write() as connection:
             old, new = _live(connection, tag), _live(connection, into)
@@ -254,12 +255,18 @@ def _merged_records(connection: apsw.Connection, tag: int, into: int) -> Records
         "LEFT JOIN standing b ON b.photo = a.photo AND b.tag = ? WHERE a.tag = ? ORDER BY a.photo",
         (IMPORTED, into, tag),
     )
-    won = [(photo, into, state, origin) for photo, state, origin, *other in rows if _wins(state, origin, *other)]
+    sql = f"SELECT photo FROM standing WHERE state = 1 AND tag IN (SELECT child FROM ({CLOSURE}) WHERE parent = ?)"  # noqa: S608
+    implied = {photo for (photo,) in fetch(connection, sql, (into,))}
+    won = [
+        (photo, into, state, origin)
+        for photo, state, origin, other, other_origin in rows
+        if _wins(state, origin, other, other_origin) and (state, other, photo in implied) != (0, -1, True)
+    ]
     left = [(photo, tag, -1, origin) for photo, _, origin, _, _ in rows]
     return Records(*zip(*won, *left, strict=True))
 
 
 def _wins(state: int, origin: int, other: int, other_origin: int) -> bool:
-    """Tell whether a state of a merged tag beats that of the tag it becomes: a person first, then yes."""
+    """Tell whether a state of a merged tag takes the place of that of the tag it becomes; -1 and imported: none."""
     by_person, other_by_person = origin != IMPORTED, other_origin != IMPORTED
-    return other == -1 or (by_person and not other_by_person) or (by_person == other_by_person and state > other)
+    return (state, by_person) > (other, other_by_person) and by_person >= other_by_person
