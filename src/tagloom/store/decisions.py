@@ -1,6 +1,6 @@
 """What was decided about photos and tags: an append-only log with undo, and the state that follows from it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -191,9 +191,21 @@ class Decisions:
         """Return how many pairs of photo and tag have another state than they had when `count` was ``number``."""
         return changed_since(self._database, number)
 
-    def actions_since(self, batch: int) -> int:
-        """Return how many actions since a batch changed what keywords photos have; one undone since is none."""
-        return actions_since(self._database, batch)
+    def actions_since(
+        self, batch: int, photo_ids: Iterable[int] | None = None, *, without: Iterable[int] = ()
+    ) -> set[int]:
+        """Return which actions since a batch changed what keywords photos have; one undone since is none.
+
+        Parameters
+        ----------
+        batch : int
+            The number of the latest batch at that moment.
+        photo_ids : iterable of int, optional
+            Only what concerns these photos; default: all.
+        without : iterable of int
+            Photos that do not count.
+        """
+        return actions_since(self._database, batch, photo_ids, without)
 
     def photos_since(self, batch: int) -> set[int] | None:
         """Return the photos of which something was decided after a batch; None if tags changed, too."""

@@ -46,6 +46,8 @@ class Status(Result):
         Tags of photos that are decided otherwise than when it was trained or updated.
     n_unwritten : int
         Actions (labelling, imports, changes of tags) since all keywords were written.
+    n_unwritten_missing : int
+        Those of them that concern missing photos alone, so that they cannot be written now.
     n_pending_writes : int
         Files that a write had begun on when it was cut off.
     next_step, command : str
@@ -68,6 +70,7 @@ class Status(Result):
     method: str
     n_new_decisions: int
     n_unwritten: int
+    n_unwritten_missing: int
     n_pending_writes: int
     next_step: str
     command: str
@@ -88,9 +91,10 @@ def status(store: ProjectStore) -> Status:
     model = store.models.active()
     n_new = _n_new(store, model)
     n_pending = len(store.writes.pending())
-    n_unwritten = unwritten_actions(store)
+    unwritten = unwritten_actions(store)
+    n_writable = unwritten.n - unwritten.n_missing
     n_raw_alone = store.settings.get(RAW_ALONE, 0)
-    step, command = _next_step(root.online, root.scanned, counts, model, n_new, n_unwritten, n_pending, n_raw_alone)
+    step, command = _next_step(root.online, root.scanned, counts, model, n_new, n_writable, n_pending, n_raw_alone)
     return Status(
         folder=str(store.folder),
         root=os.fsdecode(root.path),
@@ -107,7 +111,8 @@ def status(store: ProjectStore) -> Status:
         model=None if model is None else model.id,
         method="" if model is None else str(model.settings.get("method", "")),
         n_new_decisions=n_new,
-        n_unwritten=n_unwritten,
+        n_unwritten=unwritten.n,
+        n_unwritten_missing=unwritten.n_missing,
         n_pending_writes=n_pending,
         next_step=step,
         command=command,
@@ -165,7 +170,7 @@ def _next_step(
     counts: PhotoCounts,
     model: "Model | None",
     n_new: int,
-    n_unwritten: int,
+    n_writable: int,
     n_pending: int,
     n_raw_alone: int,
 ) -> tuple[str, str]:
@@ -191,7 +196,7 @@ def _next_step(
             f"{_counted(n_new, 'decision is', 'decisions are')} new since the last training: learn from them.",
             "train",
         ),
-        (n_unwritten > 0, "See what would be written to the sidecars, then write it.", "write --dry-run"),
+        (n_writable > 0, "See what would be written to the sidecars, then write it.", "write --dry-run"),
     )
     for is_due, sentence, command in steps:
         if is_due:
