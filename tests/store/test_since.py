@@ -119,6 +119,22 @@ def test_actions_that_concern_some_photos(store):
     assert since(0, [4]) == since(0, []) == set()
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_photos_that_had_a_label_at_a_moment(store, seed):
+    rng = random.Random(seed)
+    moments = []
+    for _ in range(30):
+        moments.append((store.decisions.count(), {photo for photo, _ in _states(store)}))
+        action = rng.choice(["decide"] * 3 + ["undo", "redo"])
+        if action == "decide":
+            photos = [rng.randint(1, 6) for _ in range(2)]
+            store.decisions.decide(photos, [rng.randint(1, 3) for _ in photos], [rng.randint(-1, 1) for _ in photos])
+        else:
+            getattr(store.decisions, action)()
+    for number, before in moments:
+        assert store.decisions.labeled_at(number) == before
+
+
 def test_photos_decided_since(store):
     first = store.decisions.decide([1, 2], [1, 1], [1, 1])
     store.decisions.decide([3], [1], [1])

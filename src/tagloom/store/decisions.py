@@ -10,7 +10,7 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.store.database import fetch
 from tagloom.store.log import ORIGINS, UNDONE, Records, append
 from tagloom.store.session import Database, json_ids, whole_numbers
-from tagloom.store.since import actions_since, changed_since, photos_since, write_undone_since
+from tagloom.store.since import actions_since, changed_since, labeled_at, photos_since, write_undone_since
 from tagloom.store.tags import live_tags
 from tagloom.store.undo import find_redoable, find_undoable, take_back
 
@@ -190,6 +190,10 @@ class Decisions:
     def changed_since(self, number: int) -> int:
         """Return how many pairs of photo and tag have another state than they had when `count` was ``number``."""
         return changed_since(self._database, number)
+
+    def labeled_at(self, number: int) -> set[int]:
+        """Return the photos of which something was said when `count` was ``number``."""
+        return labeled_at(self._database, number)
 
     def actions_since(
         self, batch: int, photo_ids: Iterable[int] | None = None, *, without: Iterable[int] = ()

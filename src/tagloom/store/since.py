@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from tagloom.store.session import Database, json_ids
 
-__all__ = ["actions_since", "changed_since", "photos_since", "write_undone_since"]
+__all__ = ["actions_since", "changed_since", "labeled_at", "photos_since", "write_undone_since"]
 
 # The last record of a pair tells the state after it, also if an undo added it.
 _CHANGED = """
@@ -70,6 +70,16 @@ _ACTIONS = """
 def changed_since(database: Database, number: int) -> int:
     """Return how many pairs of photo and tag have another state than after the first ``number`` decisions."""
     return int(database.value(_CHANGED, (number,)))
+
+
+def labeled_at(database: Database, number: int) -> set[int]:
+    """Return the photos of which something was said after the first ``number`` decisions."""
+    # Of a group SQLite takes the other columns from the row with the largest id.
+    sql = (
+        "SELECT DISTINCT photo FROM (SELECT photo, state, max(id) FROM decisions WHERE id <= ? GROUP BY photo, tag) "
+        "WHERE state <> -1"
+    )
+    return {photo for (photo,) in database.read(sql, (number,))}
 
 
 def actions_since(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tagloom.store.integrity import Finding
     from tagloom.store.models import Model
 
-__all__ = ["Status", "check", "status"]
+__all__ = ["Status", "check", "n_learnt", "status"]
 
 _N_NAMED = 3
 
@@ -151,13 +151,14 @@ def check(store: ProjectStore, *, checksums: bool = False) -> "list[Finding]":
 
 def _n_new(store: ProjectStore, model: "Model | None") -> int:
     """Return how many states are others than those that the model, or an update since, learnt from."""
-    if model is None:
-        return 0
+    return 0 if model is None else store.decisions.changed_since(n_learnt(store, model))
+
+
+def n_learnt(store: ProjectStore, model: "Model") -> int:
+    """Return how many decisions there were when the model, or an update since, learnt from them."""
     learnt: dict[str, int] = store.settings.get(LEARNT, {})
     n_known = int(model.settings.get("n_decisions", 0))
-    if learnt.get("model") == model.id:
-        n_known = max(n_known, learnt["n_decisions"])
-    return store.decisions.changed_since(n_known)
+    return max(n_known, learnt["n_decisions"]) if learnt.get("model") == model.id else n_known
 
 
 def _counted(number: int, one: str, several: str) -> str:
