@@ -204,3 +204,21 @@ def test_a_merge_takes_implications_along(store):
 def test_counts(store):
     store.decisions.decide([1, 2, 3], 1, [1, 1, 0])
     assert [(tag.text, tag.n_yes, tag.n_no) for tag in store.tags.all()][:2] == [("a", 2, 1), ("b", 0, 0)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_are_those_of_the_labels_that_are_learnt_from_and_exported(store, seed):
+    rng = np.random.default_rng(seed)
+    for child, parent in ((1, 2), (2, 3), (4, 3))[: seed + 1]:
+        store.tags.imply(child, parent)
+    photos, tags = (axis.ravel() for axis in np.meshgrid(np.arange(1, 13), np.arange(1, 5)))
+    store.decisions.decide(photos, tags, rng.choice([1, 0, -1], len(photos), p=[0.2, 0.2, 0.6]))
+    _, ids, Y = store.decisions.labels()
+    counts = {tag.id: (tag.n_yes, tag.n_no) for tag in store.tags.all()}
+    assert counts == {tag: (int((Y[:, k] == 1).sum()), int((Y[:, k] == 0).sum())) for k, tag in enumerate(ids.tolist())}
+
+
+def test_a_photo_counts_for_what_its_tag_implies(store):
+    store.decisions.decide([1, 2], 1, 1)
+    store.tags.imply(1, 3)
+    assert {tag.text: tag.n_yes for tag in store.tags.in_use()} == {"a": 2, "c": 2}

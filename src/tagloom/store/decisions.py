@@ -183,6 +183,10 @@ class Decisions:
         """Return how many decisions the log holds, those of undo and redo included."""
         return int(self._database.value("SELECT ifnull(max(id), 0) FROM decisions"))
 
+    def n_standing(self, state: int) -> int:
+        """Return how many pairs of photo and tag have a state that was said outright: 1 yes, 0 no."""
+        return int(self._database.value("SELECT count(*) FROM standing WHERE state = ?", (state,)))
+
     def latest(self) -> int:
         """Return the number of the latest batch; 0 where there is none."""
         return int(self._database.value("SELECT ifnull(max(id), 0) FROM batches"))

@@ -1,6 +1,7 @@
 """The tags of a project: names, aliases, merges, and which tag implies which."""
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,10 +29,31 @@ CLOSURE = (
     "SELECT child, parent FROM above ORDER BY child, parent"
 )
 
+# Of each tag how many photos have it and have it not: said outright, and by the implications where nothing was said. A
+# yes that follows beats a no that follows; the rule of `tagloom.store.standing`.
+_COUNTS = f"""
+    WITH above AS MATERIALIZED ({CLOSURE}),
+    yes AS MATERIALIZED (
+        SELECT DISTINCT photo, parent AS tag FROM standing s JOIN above ON child = s.tag WHERE state = 1
+        AND NOT EXISTS (SELECT 1 FROM standing t WHERE t.photo = s.photo AND t.tag = parent)
+    ),
+    no AS (
+        SELECT DISTINCT photo, child AS tag FROM standing s JOIN above ON parent = s.tag WHERE state = 0
+        AND NOT EXISTS (SELECT 1 FROM standing t WHERE t.photo = s.photo AND t.tag = child)
+        AND (photo, child) NOT IN (SELECT photo, tag FROM yes)
+    )
+    SELECT tag, state, count(*) FROM standing GROUP BY tag, state
+    UNION ALL SELECT tag, 1, count(*) FROM yes GROUP BY tag
+    UNION ALL SELECT tag, 0, count(*) FROM no GROUP BY tag
+"""  # noqa: S608
+
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag: id, text (see `tagloom.core.keywords.Keyword`), other names, photos that have it and that have it not."""
+    """A tag: id, text (see `tagloom.core.keywords.Keyword`), other names, photos that have it and that have it not.
+
+    Photos are counted by what was said and what follows from it by implications, as they are learnt from and exported.
+    """
 
     id: int
     text: str
@@ -77,12 +99,11 @@ class Tags:
         for tag, text, merged in rows:
             if merged is not None:
                 aliases.setdefault(final[tag], []).append(text)
-        counts = {
-            (tag, state): n
-            for tag, state, n in self._database.read("SELECT tag, state, count(*) FROM standing GROUP BY tag, state")
-        }
+        counts: Counter[tuple[int, int]] = Counter()
+        for tag, state, n in self._database.read(_COUNTS):
+            counts[tag, state] += n
         return [
-            Tag(tag, text, tuple(sorted(aliases.get(tag, ()))), counts.get((tag, 1), 0), counts.get((tag, 0), 0))
+            Tag(tag, text, tuple(sorted(aliases.get(tag, ()))), counts[tag, 1], counts[tag, 0])
             for tag, text, merged in rows
             if merged is None
         ]

@@ -35,7 +35,7 @@ class Status(Result):
         Photos that are there, gone and out of reach; of those not gone, the ones with at least one tag decided; and of
         those there, the ones that cannot be read. A raw file beside a photo is a part of it.
     n_tags, n_yes, n_no : int
-        Tags, and what was decided about photos.
+        Tags, and what was decided about photos, without what follows from it by implications.
     scanned : float
         When the photos were last scanned, in seconds since 1970; 0 for never.
     model : int or None
@@ -105,8 +105,8 @@ def status(store: ProjectStore) -> Status:
         n_labeled=counts.labeled,
         n_unreadable=counts.unreadable,
         n_tags=len(tags),
-        n_yes=sum(tag.n_yes for tag in tags),
-        n_no=sum(tag.n_no for tag in tags),
+        n_yes=store.decisions.n_standing(1),
+        n_no=store.decisions.n_standing(0),
         scanned=root.scanned,
         model=None if model is None else model.id,
         method="" if model is None else str(model.settings.get("method", "")),

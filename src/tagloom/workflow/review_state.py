@@ -183,13 +183,13 @@ class ReviewState:
 
     @property
     def n_yes(self) -> Ids:
-        """Return for each tag how many photos have it."""
-        return self._once("n_yes", lambda: np.count_nonzero(self._said == 1, axis=1))
+        """Return for each tag how many photos have it, by implications too."""
+        return self._once("n_yes", lambda: np.count_nonzero(self.labels == 1, axis=1))
 
     @property
     def n_no(self) -> Ids:
-        """Return for each tag how many photos have it not."""
-        return self._once("n_no", lambda: np.count_nonzero(self._said == 0, axis=1))
+        """Return for each tag how many photos have it not, by implications too."""
+        return self._once("n_no", lambda: np.count_nonzero(self.labels == 0, axis=1))
 
     @property
     def n_suggested(self) -> Ids:
