@@ -54,3 +54,13 @@ def test_one_photo_is_one(tagloom, photos, monkeypatch):
     for command in (["init", "."], ["scan", "-q"], ["label", "scene_00000.jpg", "--add", "sea"]):
         assert tagloom(*command).code == 0
     assert "1 photo has tags: learn from them." in tagloom("status").out
+
+
+def test_what_waits_for_a_missing_photo_is_told(tagloom, project):
+    tagloom("label", "scene_00000.jpg", "--add", "fresh")
+    (project / "scene_00000.jpg").rename(project.parent / "away.jpg")
+    tagloom("scan", "-q")
+    tagloom("write", "-q")
+    found = tagloom("status", "--json").json
+    assert found["n_unwritten"] == found["n_unwritten_missing"] >= 1
+    assert f"{found['n_unwritten']} ({found['n_unwritten']} of missing photos)" in tagloom("status").out

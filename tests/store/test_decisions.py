@@ -47,7 +47,7 @@ class Model:
                 continue
             other, other_origin = states.get((photo, into), (-1, "imported"))
             person, other_person = origin != "imported", other_origin != "imported"
-            if other == -1 or (person, state) > (other_person, other):
+            if (state, person) > (other, other_person) and person >= other_person:
                 rows.append((photo, into, state, origin))
             rows.append((photo, tag, -1, origin))
         self.add("tags", rows, (tag, into))

@@ -2,10 +2,17 @@ import numpy as np
 import pytest
 
 from tagloom.exceptions import InvalidInputError
+from tagloom.store.log import ORIGINS
 
 
 def _texts(store):
     return {tag.text: tag.aliases for tag in store.tags.all()}
+
+
+def _said(store):
+    said = store.decisions.current()
+    columns = (said.photo_ids.tolist(), said.tag_ids.tolist(), said.states.tolist(), said.origins.tolist())
+    return {(photo, tag): (state, ORIGINS[origin]) for photo, tag, state, origin in zip(*columns, strict=True)}
 
 
 def test_names_are_one_spelling(store):
@@ -61,9 +68,9 @@ def test_merge_says_of_the_other_what_was_said_of_one(store):
     store.decisions.decide([3, 4], 2, [0, 1], origin="imported")
     store.tags.merge(1, 2)
     said = store.decisions.current()
-    assert dict(zip(said.photo_ids.tolist(), said.states.tolist(), strict=True)) == {1: 1, 2: 1, 3: 1, 4: 0, 5: 1}
+    assert dict(zip(said.photo_ids.tolist(), said.states.tolist(), strict=True)) == {1: 1, 2: 1, 3: 1, 4: 1, 5: 1}
     assert set(said.tag_ids.tolist()) == {2}
-    assert said.origins.tolist() == [0, 0, 0, 0, 0]
+    assert said.origins.tolist() == [0, 0, 0, 1, 0]
     assert _texts(store) == {"b": ("a",), "c": (), "d": ()}
     assert store.tags.find(["a"]).tolist() == [2]
     store.decisions.decide(9, 1, 1)
@@ -76,6 +83,51 @@ def test_merge_says_of_the_other_what_was_said_of_one(store):
     assert dict(zip(said.photo_ids.tolist(), said.states.tolist(), strict=True)) == {1: 1, 2: 0, 3: 1, 4: 0}
     assert _texts(store) == {"a": (), "b": (), "c": (), "d": ()}
     assert store.check() == []
+
+
+SAID = [(state, origin) for state in (1, 0) for origin in ("human", "imported", "suggested")]
+
+
+def _expected(first, second):
+    """Return what the merged tag is to be where the tag that goes is ``first`` and the one that stays ``second``."""
+    if second is None:
+        return first
+    persons = [item for item in (second, first) if item[1] != "imported"]
+    if second[0] != first[0]:
+        overturned = first[0] == 1 and (first in persons or second not in persons)
+        return first if overturned else second
+    return persons[0] if persons else second
+
+
+@pytest.mark.parametrize("second", [None, *SAID])
+@pytest.mark.parametrize("first", SAID)
+def test_a_no_to_a_merged_tag_is_no_no_to_the_other(store, first, second):
+    store.decisions.decide(1, 1, first[0], origin=first[1])
+    if second is not None:
+        store.decisions.decide(1, 2, second[0], origin=second[1])
+    before = _said(store)
+    store.tags.merge(1, 2)
+    found = _said(store)
+    assert found == {(1, 2): _expected(first, second)}
+    store.decisions.undo()
+    assert _said(store) == before
+    store.decisions.redo()
+    assert _said(store) == found
+    store.decisions.decide(1, 1, 0)  # a statement about the merged tag, by either name
+    assert _said(store) == {(1, 2): (0, "human")}
+    assert store.check() == []
+
+
+def test_a_no_to_a_merged_tag_is_no_no_to_what_the_photo_has_by_an_implication(store):
+    store.tags.imply(3, 2)
+    store.decisions.decide([1, 2], 1, 0)
+    store.decisions.decide(1, 3, 1)
+    before = _said(store)
+    store.tags.merge(1, 2)
+    _, _, Y = store.decisions.labels([1, 2], [2])
+    assert Y.ravel().tolist() == [1, 0]
+    store.decisions.undo()
+    assert _said(store) == before
 
 
 def test_what_a_merge_stands_in_the_way_of(store):
@@ -152,3 +204,21 @@ def test_a_merge_takes_implications_along(store):
 def test_counts(store):
     store.decisions.decide([1, 2, 3], 1, [1, 1, 0])
     assert [(tag.text, tag.n_yes, tag.n_no) for tag in store.tags.all()][:2] == [("a", 2, 1), ("b", 0, 0)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_are_those_of_the_labels_that_are_learnt_from_and_exported(store, seed):
+    rng = np.random.default_rng(seed)
+    for child, parent in ((1, 2), (2, 3), (4, 3))[: seed + 1]:
+        store.tags.imply(child, parent)
+    photos, tags = (axis.ravel() for axis in np.meshgrid(np.arange(1, 13), np.arange(1, 5)))
+    store.decisions.decide(photos, tags, rng.choice([1, 0, -1], len(photos), p=[0.2, 0.2, 0.6]))
+    _, ids, Y = store.decisions.labels()
+    counts = {tag.id: (tag.n_yes, tag.n_no) for tag in store.tags.all()}
+    assert counts == {tag: (int((Y[:, k] == 1).sum()), int((Y[:, k] == 0).sum())) for k, tag in enumerate(ids.tolist())}
+
+
+def test_a_photo_counts_for_what_its_tag_implies(store):
+    store.decisions.decide([1, 2], 1, 1)
+    store.tags.imply(1, 3)
+    assert {tag.text: tag.n_yes for tag in store.tags.in_use()} == {"a": 2, "c": 2}

@@ -284,3 +284,42 @@ def test_an_annotator_that_is_not_fitted_is_told(annotator):
         explain_score(annotator, X, Y, 0, 0)
     with pytest.raises(InvalidInputError, match="groups must be a FeatureGroups or None, got dict"):
         explain_score(annotator, X, Y, 0, 0, groups={"a": X.shape[1]})
+
+
+def _fitted_without(made, X, Y, row):
+    """Return the annotator fitted without a photo's labels, at the penalty of the first tag that was chosen before."""
+    hidden = Y.copy()
+    hidden[row] = -1
+    again = clone(made)
+    if isinstance(made, RegularizedLeastSquares):
+        again.set_params(regularization=float(np.ravel(made.regularization_)[0]), per_tag=False)
+    return again.fit(X, hidden)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_without_a_photos_labels_it_is_a_fit_that_never_had_them(name):
+    X, Y = make_problem()
+    made = clone(EXACT[name]).fit(X, Y)
+    explainer = ScoreExplainer(made, X, Y, groups=GROUPS)
+    for row in np.flatnonzero(Y[:, 0] != -1)[:3].tolist():
+        expected = _fitted_without(made, X, Y, row).transduction_[row, 0]
+        found = explainer.without(row).explain(row, 0)
+        assert found.score == pytest.approx(expected, abs=1e-6)
+        assert row not in found.neighbors.names
+        assert found.neighbors.is_exact
+        assert found.groups.is_exact == explainer.explain(row, 0).groups.is_exact
+        for part in found.parts:
+            assert total(part) + part.rest == pytest.approx(found.score, abs=1e-9)
+        assert explainer.explain(row, 0).score == pytest.approx(made.transduction_[row, 0], abs=1e-6)
+    assert explainer.without(len(X) - 1) is explainer
+
+
+def test_scores_that_cannot_be_had_without_a_photo():
+    X, Y = make_problem()
+    row = int(np.flatnonzero(Y[:, 0] != -1)[1])
+    given = ScoreExplainer(None, X, Y, scores=X[:, :3])
+    found = given.without(row).explain(row, 0)
+    assert found.score == given.explain(row, 0).score
+    assert row in given.explain(row, 0).neighbors.names
+    assert row not in found.neighbors.names
+    assert ScoreExplainer(NOVA(strength=0.1).fit(X, Y), X, Y).without(row) is None

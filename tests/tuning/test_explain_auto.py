@@ -391,3 +391,30 @@ def test_an_annotator_has_to_be_fitted():
     X, Y = make_problem()
     with pytest.raises(InvalidInputError, match="fit it first"):
         explain_score(AutoAnnotator(GROUPS), X, Y, 0, 0)
+
+
+def test_without_its_own_labels_it_is_what_the_probability_was_made_of(chosen):
+    X, Y, annotator = chosen
+    explainer = ScoreExplainer(annotator, X, Y, groups=GROUPS)
+    levels = smoothed_priors(Y)
+    for row, tag in np.argwhere(Y[:N_LABELLED] != -1)[::9].tolist():
+        hidden = Y.copy()
+        hidden[row] = -1
+        found = explainer.without(row).explain(row, tag)
+        # The frequency is the one without the photo, too.
+        expected = annotator._left_out[row, tag] - levels[tag] + smoothed_priors(hidden)[tag]
+        assert found.score == pytest.approx(expected, abs=1e-5)
+        assert row not in found.neighbors.names
+        assert found.neighbors.is_exact
+        assert found.neighbors.base + found.neighbors.amounts.sum() == pytest.approx(found.score, abs=1e-9)
+        assert explainer.explain(row, tag).score != pytest.approx(expected, abs=1e-3)
+    assert explainer.without(N_LABELLED) is explainer
+
+
+def test_photos_whose_labels_are_in_their_probabilities_cannot_be_explained_without():
+    X, Y = make_problem(open_entries=False)
+    annotator = fit(Y, X, max_search_rows=40)
+    explainer = ScoreExplainer(annotator, X, Y)
+    assert annotator.seen_.sum() == N_LABELLED - 40
+    for row in range(N_LABELLED):
+        assert (explainer.without(row) is None) == annotator.seen_[row]

@@ -30,7 +30,7 @@ def test_figures_are_told():
     page = Page(evaluation_fragment(make_evaluation()))
     for text in ("0.500 (0.400 to 0.600)", "75%", "–", "+0.050 (-0.010 to +0.100)", "colour & light", "+0.100", EVIL):
         assert text in page.texts
-    assert "100 more labels would bring about" in page.texts
+    assert "100 more labelled photos would bring about" in page.texts
     assert not {"script", "style", "img", "b"} & {tag for tag, _ in page.elements}
     assert not any("style" in attributes for _, attributes in page.elements)
 
@@ -77,7 +77,7 @@ def test_the_curve_is_drawn_to_scale():
 def test_what_was_not_measured_is_left_out():
     text = evaluation_fragment(make_evaluation(curve=(), forecast=None, groups=(), notes=()))
     assert "svg" not in text
-    assert "more labels" not in text
+    assert "would bring about" not in text
     assert "Feature group" not in text
 
 

@@ -104,6 +104,60 @@ def test_other_methods_say_how_well_they_are_explained(photos, method):
             assert any("log-odds" in note for note in found.notes)
 
 
+def open_labelled(project, tag):
+    """Return the photos of which something was said about a tag, by id."""
+    number = project.store.tags.find([tag])
+    found = project.store.decisions.current(tag_ids=number)
+    return found.photo_ids.tolist()
+
+
+@pytest.mark.parametrize("method", ["auto", "smoothed-ridge", "ridge", "harmonic", "neighbors", "sfss"])
+def test_of_a_labelled_photo_score_and_probability_are_without_its_label(photos, method):
+    with Project.open(photos, flags=LIGHT) as project:
+        project.train(method)
+        for photo in open_labelled(project, "sky")[:3]:
+            found = project.explain(photo, "sky", n=0)
+            assert found.kind == "probability"
+            assert found.knows_own_label is False
+            assert photo not in {one.photo_id for one in found.photos}
+            assert not any("knows" in note for note in found.notes)
+            check_sums(found)
+            if method == "sfss":
+                assert found.score == pytest.approx(np.log(found.value / (1 - found.value)), rel=1e-5)
+        unsaid = project.explain(open_unlabelled(project)[0], "sky")
+        assert (unsaid.decided, unsaid.knows_own_label) == (None, False)
+
+
+@pytest.mark.parametrize("method", ["harmonic", "neighbors"])
+def test_the_score_of_a_labelled_photo_is_that_of_a_training_without_its_labels(photos, method):
+    with Project.open(photos, flags=LIGHT) as project:
+        project.train(method)
+        photo = open_labelled(project, "sky")[0]
+        found = project.explain(photo, "sky")
+        said = [tag.text for tag in project.tags()]
+        project.label(photo, clear=said)
+        project.train(method)
+        assert project.explain(photo, "sky").score == pytest.approx(found.score, abs=1e-6)
+
+
+def test_a_score_that_knows_the_label_beside_a_probability_that_does_not_says_so(photos):
+    with Project.open(photos, flags=LIGHT) as project:
+        project.train("nova")
+        found = project.explain(open_labelled(project, "sky")[0], "sky")
+        assert (found.kind, found.knows_own_label) == ("probability", True)
+        assert any("The score knows what was said of this photo" in note for note in found.notes)
+        assert not project.explain(open_unlabelled(project)[0], "sky").notes[0].startswith("The score knows")
+
+
+def test_scores_are_explained_as_they_are_suggested(made_up):
+    made = made_up(60, 2)
+    made.say(range(12))
+    made.project.train("ridge")
+    found = made.project.explain(int(made.ids[0]), "tag 0")
+    assert (found.kind, found.knows_own_label) == ("score", True)
+    assert found.score == pytest.approx(found.value, abs=1e-5)
+
+
 def test_what_explanations_share_is_kept_until_something_changes(photos):
     with Project.open(photos, flags=LIGHT) as project:
         with pytest.raises(StoreError, match="tagloom train"):

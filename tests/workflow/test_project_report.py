@@ -49,6 +49,23 @@ def test_photos_tags_and_suggestions_are_those_of_the_project(trained, page):
     assert "ridge" in shown.text
 
 
+def _learned_from(shown):
+    return int(re.search(r"learned from ([\d,]+) labelled photo", shown.text).group(1).replace(",", ""))
+
+
+def test_it_says_how_many_photos_the_model_has_learnt_from(trained, page):
+    assert _learned_from(page(trained)[0]) == 24
+    trained.say(range(24, 30))
+    shown, result = page(trained)
+    assert (_learned_from(shown), result.n_labeled) == (24, 30)
+    trained.project.update()
+    assert _learned_from(page(trained)[0]) == 30
+    trained.project.undo()
+    trained.project.undo()
+    shown, result = page(trained)
+    assert (_learned_from(shown), result.n_labeled) == (30, 0)
+
+
 def test_the_last_evaluation_is_on_it_and_says_when_it_is_old(trained, page):
     before, result = page(trained)
     assert "Measured on your labels" not in before.text

@@ -607,14 +607,86 @@ def test_a_file_that_fails_for_a_suggestion_does_not_hold_up_the_count(project, 
     assert project.status().n_unwritten == 1
 
 
+def _away(project, photos, *names):
+    """Take photos out of the folder, and return a function that brings them back."""
+    elsewhere = photos.parent / "elsewhere"
+    elsewhere.mkdir(exist_ok=True)
+    for name in names:
+        shutil.move(photos / name, elsewhere / name)
+    project.scan()
+
+    def back():
+        for name in names:
+            shutil.move(elsewhere / name, photos / name)
+        project.scan()
+
+    return back
+
+
+def _waiting(project):
+    """Return actions that are not written, those of missing photos alone, and files that a write would change."""
+    now = project.status()
+    return now.n_unwritten, now.n_unwritten_missing, _n_planned(project)
+
+
+def test_what_is_not_written_as_the_photo_is_missing_stays_counted(project, photos):
+    project.write()
+    project.label(["04.jpg", "05.jpg"], add="umbrella")
+    project.label("06.jpg", add="rain")
+    back = _away(project, photos, "04.jpg", "06.jpg")
+    assert _waiting(project) == (2, 1, 1)
+    project.write()
+    assert _waiting(project) == (2, 2, 0)
+    project.train()
+    assert project.status().command == "tagloom suggest"  # nothing can be written now
+    # Further writes count for themselves, and those that are away stay where they were.
+    project.label("05.jpg", add="storm")
+    project.write()
+    assert _waiting(project) == (2, 2, 0)
+    back()
+    assert _waiting(project) == (2, 0, 2)
+    project.write(photos="06.jpg")
+    project.label("05.jpg", add="hail")
+    project.write(photos="05.jpg")
+    assert _waiting(project) == (1, 0, 1)
+    project.undo()
+    assert _waiting(project) == (2, 0, 2)
+    project.write()
+    assert _waiting(project) == (0, 0, 0)
+    assert _keywords(photos / "06.jpg") == ["blue", "rain"]
+
+
+def test_photos_that_go_after_a_write_leave_nothing_to_write(project, photos):
+    project.write()
+    back = _away(project, photos, "04.jpg", "05.jpg")
+    project.label("06.jpg", add="rain")
+    project.write()
+    assert _waiting(project) == (0, 0, 0)
+    back()
+    assert _waiting(project) == (0, 0, 0)
+
+
+def test_a_tag_renamed_while_a_photo_is_missing_is_not_written_to_it(project, photos):
+    project.write()
+    back = _away(project, photos, "05.jpg", "04.jpg")
+    project.rename_tag("red", "crimson")
+    project.write()
+    assert _waiting(project) == (1, 1, 0)
+    back()
+    assert _waiting(project) == (1, 0, 1)
+    project.write()
+    assert _waiting(project) == (0, 0, 0)
+    assert _keywords(photos / "05.jpg") == ["crimson"]
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_status_agrees_with_a_dry_run_whatever_was_done(project, photos, seed):
     rng = random.Random(seed)
     names = ["01.jpg", "02.jpg", "13.jpg"]
     project.write()
-    n_waiting = 0
+    n_waiting, back = 0, None
     for _ in range(40):
-        action = rng.choice(["label"] * 4 + ["undo", "redo", "rename", "merge", "write"])
+        action = rng.choice(["label"] * 4 + ["undo", "redo", "rename", "merge", "write", "write", "away"])
         tags = [tag.text for tag in project.tags()]
         try:
             if action == "label":
@@ -623,13 +695,16 @@ def test_status_agrees_with_a_dry_run_whatever_was_done(project, photos, seed):
                 project.rename_tag(rng.choice(tags), rng.choice(["x", "A|y", "A|x", "red", "other"]))
             elif action == "merge":
                 project.merge_tags(rng.choice(tags), rng.choice(tags))
+            elif action == "away":
+                back = _away(project, photos, rng.choice(names)) if back is None else back()
             else:
                 getattr(project, action)()
         except InvalidInputError:
             continue
         is_waiting = _n_planned(project) > 0
         n_waiting += is_waiting
-        assert (project.status().n_unwritten > 0) == is_waiting, action
+        now = project.status()
+        assert (now.n_unwritten > now.n_unwritten_missing) == is_waiting, action
     assert n_waiting > 5
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tagloom.datasets import write_scenes
 from tagloom.exceptions import InvalidInputError, StoreBusyError
+from tagloom.tuning.wrong_labels import find_wrong_labels
 from tagloom.workflow.project import Project
 from tagloom.workflow.project_suggest import open_suggestions
 from tagloom.workflow.review import NothingToUndoError, ReviewSession
@@ -82,6 +83,9 @@ def literal_photos(project, number, wanted):
     found = open_suggestions(project.store)
     column = found.tag_ids.tolist().index(number)
     _, _, Y = project.store.decisions.labels(found.photo_ids, [number])
+    said = project.store.decisions.labels(found.photo_ids, found.tag_ids)[2]
+    wrong = find_wrong_labels(found.values, said) if found.kind == "probability" else None
+    doubted = set() if wrong is None else set(wrong.rows[wrong.columns == column].tolist())
     chosen = []
     for row, photo in enumerate(found.photo_ids.tolist()):
         above = found.values[row, column] > found.limits[column]
@@ -92,7 +96,7 @@ def literal_photos(project, number, wanted):
             "rejected": label == 0,
             "unreviewed": label == -1,
             "suggested": label == -1 and above,
-            "conflicts": (label == 1 and not above) or (label == 0 and above),
+            "conflicts": row in doubted,
         }[wanted]
         if holds:
             chosen.append(photo)

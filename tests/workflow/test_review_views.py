@@ -72,3 +72,15 @@ def test_a_tag_of_photos_that_are_gone_is_listed(project):
         assert photo not in session.photos.ids
         (found,) = (item for item in session.overview()["tags"] if item["text"] == "only there")
     assert (found["listed"], found["n_yes"]) == (True, 0)
+
+
+def test_counts_are_those_of_the_list_of_tags_implications_included(project):
+    one, other = (item.id for item in project.tags()[:2])
+    project.store.tags.imply(one, other)
+    project.store.decisions.decide(project.store.photos.table().ids, one, 1)
+    project.store.decisions.decide(project.store.photos.table().ids, other, -1)
+    stored = {item.id: (item.n_yes, item.n_no) for item in project.tags()}
+    assert stored[other] == stored[one] == (4, 0)
+    with ReviewSession(project, with_looks=False) as session:
+        shown = {item["id"]: (item["n_yes"], item["n_no"]) for item in session.overview()["tags"] if item["listed"]}
+    assert shown == stored

@@ -5,7 +5,7 @@ import pytest
 
 from tagloom.tuning import _refinement
 from tagloom.tuning._tag_mixing import TagMixing, label_correlations
-from tagloom.tuning.explain import explain_score
+from tagloom.tuning.explain import ScoreExplainer
 from tagloom.workflow import auto_updates, explained_scores, stored_auto, training
 from tagloom.workflow.learners import get_learner, make_annotator
 from tagloom.workflow.project_features import load_rows
@@ -227,10 +227,11 @@ def test_nothing_is_kept_of_other_methods(made_up):
     assert stored_auto.whole_parts(get_learner("harmonic").make(5, None)) == ({}, {})
 
 
-def explained_in_memory(project, row, column):
-    """Return what an annotator fitted in memory says for its score."""
+def explained_in_memory(project, row, column, *, own_label=False):
+    """Return what an annotator fitted in memory says for its score, by default without what was said of the photo."""
     fitted, rows, labels = in_memory(project)
-    return explain_score(fitted, rows.X, labels.Y, row, column, groups=rows.groups), labels
+    explainer = ScoreExplainer(fitted, rows.X, labels.Y, groups=rows.groups)
+    return (explainer if own_label else explainer.without(row)).explain(row, column), labels
 
 
 def check_explanation(found, expected, ids):
@@ -254,7 +255,7 @@ def test_explanations_are_those_of_the_model_itself(made_up, n_said, kind):
     made.say(range(n_said))
     made.project.train()
     for row, column in ((100, 1), (3, 2)):
-        expected, labels = explained_in_memory(made.project, row, column)
+        expected, labels = explained_in_memory(made.project, row, column, own_label=kind == "score")
         found = made.project.explain(int(made.ids[row]), f"tag {column}", n=0)
         check_explanation(found, expected, labels.photo_ids)
         assert found.photos_exact
@@ -271,11 +272,13 @@ def test_tags_that_listen_to_each_other_are_explained_by_tags(made_up, monkeypat
     made = made_up(120, 4)
     made.say(range(40))
     made.project.train()
-    expected, labels = explained_in_memory(made.project, 100, 1)
-    found = made.project.explain(int(made.ids[100]), "tag 1", n=0)
-    check_explanation(found, expected, labels.photo_ids)
-    amounts = {f"tag {place}": amount for place, amount in enumerate(expected.tags.amounts)}
-    assert {one.name: one.amount for one in found.tags} == pytest.approx(amounts, abs=1e-9)
+    for row in (100, 3):  # one of which nothing was said, and one that is labelled
+        expected, labels = explained_in_memory(made.project, row, 1)
+        found = made.project.explain(int(made.ids[row]), "tag 1", n=0)
+        check_explanation(found, expected, labels.photo_ids)
+        assert found.photos_exact
+        amounts = {f"tag {place}": amount for place, amount in enumerate(expected.tags.amounts)}
+        assert {one.name: one.amount for one in found.tags} == pytest.approx(amounts, abs=1e-9)
 
 
 def test_tags_that_listen_and_are_known_on_photos_of_their_own_are_explained_by_stand_ins(made_up, monkeypatch):

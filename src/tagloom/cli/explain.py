@@ -61,7 +61,9 @@ def _print(result: "ExplainResult", quiet: bool) -> None:
 
     said = {True: "yes", False: "no", None: "nothing"}
     print_line(f"{name_to_text(result.photo)}: {result.tag}, score {result.score:.3f} ({_number(result)})")
-    print_line(f"said of this photo: {said[result.decided]}; model {result.model} ({result.method})")
+    own = "; the score knows it" if result.knows_own_label else "; score and probability are without it"
+    own = "" if result.decided is None else own
+    print_line(f"said of this photo: {said[result.decided]}{own}; model {result.model} ({result.method})")
     near = [(name_to_text(item.photo), said[item.has_tag], f"{item.amount:+.4f}") for item in result.photos]
     near += _rows_of_rest(
         ("if every label were the tag's frequency", result.photos_base),

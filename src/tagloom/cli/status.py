@@ -21,6 +21,7 @@ def status(
     if as_json:
         print_json(now.as_dict())
         return
+    away = f" ({now.n_unwritten_missing} of missing photos)" if now.n_unwritten_missing else ""
     model = "none" if now.model is None else f"{now.model} ({now.method})"
     rows = [
         ("photos", f"{now.n_present}"),
@@ -33,7 +34,7 @@ def status(
         ("yes, no", f"{now.n_yes}, {now.n_no}"),
         ("model", model),
         ("decisions since", f"{now.n_new_decisions}"),
-        ("actions not written to sidecars", f"{now.n_unwritten}"),
+        ("actions not written to sidecars", f"{now.n_unwritten}{away}"),
     ]
     print_table(f"{now.root}{'' if now.online else ' (offline)'}", ("", ""), rows)
     if not quiet:

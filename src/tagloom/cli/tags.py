@@ -45,6 +45,8 @@ def list_tags(
 ) -> None:
     """List all tags: how many photos have them and have them not, other names, and what they imply.
 
+    Photos are counted with what follows by implications, as they are learnt from and exported.
+
     Example: tagloom tags list
     """
     from tagloom.cli.console import counted, cut, print_json, print_line, print_table

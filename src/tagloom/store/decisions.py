@@ -1,6 +1,6 @@
 """What was decided about photos and tags: an append-only log with undo, and the state that follows from it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -10,7 +10,7 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.store.database import fetch
 from tagloom.store.log import ORIGINS, UNDONE, Records, append
 from tagloom.store.session import Database, json_ids, whole_numbers
-from tagloom.store.since import actions_since, changed_since, photos_since, write_undone_since
+from tagloom.store.since import actions_since, changed_since, labeled_at, photos_since, write_undone_since
 from tagloom.store.tags import live_tags
 from tagloom.store.undo import find_redoable, find_undoable, take_back
 
@@ -183,6 +183,10 @@ class Decisions:
         """Return how many decisions the log holds, those of undo and redo included."""
         return int(self._database.value("SELECT ifnull(max(id), 0) FROM decisions"))
 
+    def n_standing(self, state: int) -> int:
+        """Return how many pairs of photo and tag have a state that was said outright: 1 yes, 0 no."""
+        return int(self._database.value("SELECT count(*) FROM standing WHERE state = ?", (state,)))
+
     def latest(self) -> int:
         """Return the number of the latest batch; 0 where there is none."""
         return int(self._database.value("SELECT ifnull(max(id), 0) FROM batches"))
@@ -191,9 +195,25 @@ class Decisions:
         """Return how many pairs of photo and tag have another state than they had when `count` was ``number``."""
         return changed_since(self._database, number)
 
-    def actions_since(self, batch: int) -> int:
-        """Return how many actions since a batch changed what keywords photos have; one undone since is none."""
-        return actions_since(self._database, batch)
+    def labeled_at(self, number: int) -> set[int]:
+        """Return the photos of which something was said when `count` was ``number``."""
+        return labeled_at(self._database, number)
+
+    def actions_since(
+        self, batch: int, photo_ids: Iterable[int] | None = None, *, without: Iterable[int] = ()
+    ) -> set[int]:
+        """Return which actions since a batch changed what keywords photos have; one undone since is none.
+
+        Parameters
+        ----------
+        batch : int
+            The number of the latest batch at that moment.
+        photo_ids : iterable of int, optional
+            Only what concerns these photos; default: all.
+        without : iterable of int
+            Photos that do not count.
+        """
+        return actions_since(self._database, batch, photo_ids, without)
 
     def photos_since(self, batch: int) -> set[int] | None:
         """Return the photos of which something was decided after a batch; None if tags changed, too."""

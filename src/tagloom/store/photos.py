@@ -168,6 +168,11 @@ class Photos:
         )
         return [path for (path,) in rows if not is_raw(path)]
 
+    def missing_ids(self) -> set[int]:
+        """Return the ids of photos, and of raw files, that were not there at the last scan."""
+        sql = "SELECT p.id FROM photos p JOIN roots r ON r.id = p.root WHERE p.present = 0 AND r.online"
+        return {number for (number,) in self._database.read(sql)}
+
     def existing(self, ids: Iterable[int]) -> set[int]:
         """Return which of these ids are those of photos, present or not."""
         sql = "SELECT id FROM photos WHERE id IN (SELECT value FROM json_each(?))"

@@ -1,8 +1,10 @@
 """What has changed since a moment: states of photos and tags, and actions that files with keywords do not show yet."""
 
-from tagloom.store.session import Database
+from collections.abc import Iterable
 
-__all__ = ["actions_since", "changed_since", "photos_since", "write_undone_since"]
+from tagloom.store.session import Database, json_ids
+
+__all__ = ["actions_since", "changed_since", "labeled_at", "photos_since", "write_undone_since"]
 
 # The last record of a pair tells the state after it, also if an undo added it.
 _CHANGED = """
@@ -15,11 +17,19 @@ _CHANGED = """
 """
 
 # Actions that were not in force at a moment and are now, or the other way round, and show in keywords: a pair of theirs
-# is a yes now and was none, or was one and is none; the tag of a photo has another name; a tag implies another one.
+# is a yes now and was none, or was one and is none; the tag of a photo has another name, or implies another one.
 # That a photo has no tag, or another name leads to it, is in no file. Nor is a yes of which nothing is said any more,
 # unless tagloom wrote to the photo: only what it wrote itself it takes out.
 _ACTIONS = """
-    WITH since AS MATERIALIZED (SELECT * FROM batches WHERE id > ?1),
+    WITH RECURSIVE asked(photo) AS MATERIALIZED (
+        SELECT id FROM photos WHERE (?2 IS NULL OR id IN (SELECT value FROM json_each(?2)))
+        AND id NOT IN (SELECT value FROM json_each(?3))
+    ),
+    had(tag) AS (
+        SELECT DISTINCT tag FROM standing WHERE state = 1 AND photo IN (SELECT photo FROM asked)
+        UNION SELECT parent FROM implications JOIN had ON child = tag
+    ),
+    since AS MATERIALIZED (SELECT * FROM batches WHERE id > ?1),
     turned AS MATERIALIZED (  -- with the batch that holds what changed of it last
         SELECT b.id, iif(b.id > ?1, b.first, now.first) AS first, iif(b.id > ?1, b.n, now.n) AS n
         FROM batches b
@@ -39,22 +49,19 @@ _ACTIONS = """
         ), 0) AND (
             s.state = 1 OR s.state = 0 AND s.origin <> 1
             OR photo IN (SELECT photo FROM written WHERE state = 'done' AND note <> '')
-        )
+        ) AND photo IN (SELECT photo FROM asked)
     ),
     renamed AS MATERIALIZED (
         SELECT tag FROM (
             SELECT c.tag, iif(e.kind = 'undo', c.after, c.before) AS text, min(e.id)
             FROM since e JOIN tag_changes c ON c.batch = ifnull(e.refers, e.id) AND c.kind = 'text' GROUP BY c.tag
         ) old JOIN tags ON tags.id = old.tag
-        WHERE tags.text <> old.text AND (
-            EXISTS (SELECT 1 FROM standing WHERE tag = old.tag AND state = 1)
-            OR EXISTS (SELECT 1 FROM implications WHERE parent = old.tag)
-        )
+        WHERE tags.text <> old.text
     )
-    SELECT count(*) FROM turned WHERE EXISTS (
+    SELECT id FROM turned WHERE EXISTS (
         SELECT 1 FROM decisions JOIN changed USING (photo, tag) WHERE decisions.id BETWEEN first AND first + n - 1
     ) OR EXISTS (
-        SELECT 1 FROM tag_changes WHERE batch = turned.id
+        SELECT 1 FROM tag_changes WHERE batch = turned.id AND tag IN (SELECT tag FROM had)
         AND (kind = 'implies' OR (kind = 'text' AND tag IN (SELECT tag FROM renamed)))
     )
 """
@@ -65,9 +72,22 @@ def changed_since(database: Database, number: int) -> int:
     return int(database.value(_CHANGED, (number,)))
 
 
-def actions_since(database: Database, batch: int) -> int:
-    """Return how many actions (decisions, changes of tags) changed since a batch what keywords photos have."""
-    return int(database.value(_ACTIONS, (batch,)))
+def labeled_at(database: Database, number: int) -> set[int]:
+    """Return the photos of which something was said after the first ``number`` decisions."""
+    # Of a group SQLite takes the other columns from the row with the largest id.
+    sql = (
+        "SELECT DISTINCT photo FROM (SELECT photo, state, max(id) FROM decisions WHERE id <= ? GROUP BY photo, tag) "
+        "WHERE state <> -1"
+    )
+    return {photo for (photo,) in database.read(sql, (number,))}
+
+
+def actions_since(
+    database: Database, batch: int, photo_ids: Iterable[int] | None = None, without: Iterable[int] = ()
+) -> set[int]:
+    """Return which actions (decisions, changes of tags) changed since a batch what keywords photos have."""
+    asked = None if photo_ids is None else json_ids(photo_ids)
+    return {number for (number,) in database.read(_ACTIONS, (batch, asked, json_ids(without)))}
 
 
 def photos_since(database: Database, batch: int) -> set[int] | None:

@@ -1,6 +1,7 @@
 """The tags of a project: names, aliases, merges, and which tag implies which."""
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,10 +29,31 @@ CLOSURE = (
     "SELECT child, parent FROM above ORDER BY child, parent"
 )
 
+# Of each tag how many photos have it and have it not: said outright, and by the implications where nothing was said. A
+# yes that follows beats a no that follows; the rule of `tagloom.store.standing`.
+_COUNTS = f"""
+    WITH above AS MATERIALIZED ({CLOSURE}),
+    yes AS MATERIALIZED (
+        SELECT DISTINCT photo, parent AS tag FROM standing s JOIN above ON child = s.tag WHERE state = 1
+        AND NOT EXISTS (SELECT 1 FROM standing t WHERE t.photo = s.photo AND t.tag = parent)
+    ),
+    no AS (
+        SELECT DISTINCT photo, child AS tag FROM standing s JOIN above ON parent = s.tag WHERE state = 0
+        AND NOT EXISTS (SELECT 1 FROM standing t WHERE t.photo = s.photo AND t.tag = child)
+        AND (photo, child) NOT IN (SELECT photo, tag FROM yes)
+    )
+    SELECT tag, state, count(*) FROM standing GROUP BY tag, state
+    UNION ALL SELECT tag, 1, count(*) FROM yes GROUP BY tag
+    UNION ALL SELECT tag, 0, count(*) FROM no GROUP BY tag
+"""  # noqa: S608
+
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag: id, text (see `tagloom.core.keywords.Keyword`), other names, photos that have it and that have it not."""
+    """A tag: id, text (see `tagloom.core.keywords.Keyword`), other names, photos that have it and that have it not.
+
+    Photos are counted by what was said and what follows from it by implications, as they are learnt from and exported.
+    """
 
     id: int
     text: str
@@ -77,12 +99,11 @@ class Tags:
         for tag, text, merged in rows:
             if merged is not None:
                 aliases.setdefault(final[tag], []).append(text)
-        counts = {
-            (tag, state): n
-            for tag, state, n in self._database.read("SELECT tag, state, count(*) FROM standing GROUP BY tag, state")
-        }
+        counts: Counter[tuple[int, int]] = Counter()
+        for tag, state, n in self._database.read(_COUNTS):
+            counts[tag, state] += n
         return [
-            Tag(tag, text, tuple(sorted(aliases.get(tag, ()))), counts.get((tag, 1), 0), counts.get((tag, 0), 0))
+            Tag(tag, text, tuple(sorted(aliases.get(tag, ()))), counts[tag, 1], counts[tag, 0])
             for tag, text, merged in rows
             if merged is None
         ]
@@ -128,8 +149,9 @@ class Tags:
     def merge(self, tag: int, into: int, *, who: str = "") -> int:
         """Make one tag another one: what was said of it is said of the other, and its name leads there.
 
-        Where both tags have a state on a photo, what a person said beats what was imported, and then yes beats no.
-        Returns the batch.
+        A yes to either is a yes: a no to one tag is no no to another one, had by itself or by an implication. Only a
+        person's no to the tag that stays is kept against an import, which never overturns what a person said. A no
+        stays where nothing else is known. Returns the batch.
         """
         with self._database.write() as connection:
             old, new = _live(connection, tag), _live(connection, into)
@@ -254,12 +276,18 @@ def _merged_records(connection: apsw.Connection, tag: int, into: int) -> Records
         "LEFT JOIN standing b ON b.photo = a.photo AND b.tag = ? WHERE a.tag = ? ORDER BY a.photo",
         (IMPORTED, into, tag),
     )
-    won = [(photo, into, state, origin) for photo, state, origin, *other in rows if _wins(state, origin, *other)]
+    sql = f"SELECT photo FROM standing WHERE state = 1 AND tag IN (SELECT child FROM ({CLOSURE}) WHERE parent = ?)"  # noqa: S608
+    implied = {photo for (photo,) in fetch(connection, sql, (into,))}
+    won = [
+        (photo, into, state, origin)
+        for photo, state, origin, other, other_origin in rows
+        if _wins(state, origin, other, other_origin) and (state, other, photo in implied) != (0, -1, True)
+    ]
     left = [(photo, tag, -1, origin) for photo, _, origin, _, _ in rows]
     return Records(*zip(*won, *left, strict=True))
 
 
 def _wins(state: int, origin: int, other: int, other_origin: int) -> bool:
-    """Tell whether a state of a merged tag beats that of the tag it becomes: a person first, then yes."""
+    """Tell whether a state of a merged tag takes the place of that of the tag it becomes; -1 and imported: none."""
     by_person, other_by_person = origin != IMPORTED, other_origin != IMPORTED
-    return other == -1 or (by_person and not other_by_person) or (by_person == other_by_person and state > other)
+    return (state, by_person) > (other, other_by_person) and by_person >= other_by_person

@@ -99,7 +99,14 @@ class Accepting(Annotator):
         return _cuts(np.where(open_entries, self.probabilities_, np.nan), accepted)
 
     def expected_counts(self) -> Floats:
-        """Return how many of the training photos have each tag: the known ones and the sum of probabilities."""
+        """Return how many of the training photos have each tag: the known ones and the sum of probabilities.
+
+        Notes
+        -----
+        Too high for rare tags: a tag is known at all only because a labelled photo has it, and tags as rare that no
+        labelled photo has are not in the sum. Those with many examples make up for some of it, being rather too low.
+        `docs/calibration.md` has figures.
+        """
         check_is_fitted(self)
         expected = np.where(self._labels == UNKNOWN, self.probabilities_, self._labels)
         return np.asarray(expected.sum(axis=0), dtype=np.float64)

@@ -4,6 +4,7 @@ With π the frequencies and what was chosen being fixed, ``score_t = π_t + Σ_u
 ``D_u = Σ_k f_ku A_k K_k (K_k + λ_k I)⁻¹ (Y_u - π_u)`` over the photos that are learnt from and on which tag u is known.
 """
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -45,14 +46,22 @@ class AutoWeights(LabelWeights):
         model, mixing = annotator._model, annotator._refinement.mixing
         self.mixing: Floats | None = mixing.matrix if mixing is not None and mixing.strength else None
         self._stack = ExactStack(model)
-        self._priors = smoothed_priors(Y)
-        self._learnt = Y[model.rows]
-        self._patterns, self._pattern_of = known_patterns(self._learnt)
         factors = [np.broadcast_to(np.asarray(one.factor, dtype=np.float64), Y.shape[1]) for one in model.members]
         #: Of members and tags.
         self._factors = np.array(factors).reshape(len(factors), Y.shape[1])
+        self._take(Y)
+
+    def _take(self, Y: LabelMatrix) -> None:
+        self.Y, self._priors, self._learnt = Y, smoothed_priors(Y), Y[self._stack.rows]
+        self._patterns, self._pattern_of = known_patterns(self._learnt)
         # Tags that listen to each other need those of all patterns for one photo.
         self._slopes = Latest(max(KEPT, self._patterns.shape[1]))
+
+    def without(self, Y: LabelMatrix) -> "AutoWeights":
+        """Return the weights where some labels are not there; members, kernels and what tags share stay."""
+        found = copy.copy(self)
+        found._take(Y)
+        return found
 
     def of(self, row: int, tag: int) -> tuple[Floats, float]:
         """Return weights and offset of ``π + D``: the score where tags do not listen to each other."""

@@ -5,6 +5,7 @@ tag is known, y 1 or 0. The weights of one photo come from one solution of the a
 the right-hand side, all systems being symmetric; the labels are never looked at.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
@@ -92,6 +93,10 @@ class LabelWeights(ABC):
         """Return the photos on which the tag is known."""
         return np.flatnonzero(self.Y[:, tag] != UNKNOWN)
 
+    def without(self, Y: LabelMatrix) -> "LabelWeights":
+        """Return the weights where some labels are not there, unknown in Y; all else being as it was chosen."""
+        return type(self)(copy.copy(self.annotator).fit(self.X, Y), self.X, Y)
+
 
 class RidgeWeights(LabelWeights):
     """Weights of `RegularizedLeastSquares`, smoothed or not, at the penalty that was chosen."""
@@ -116,11 +121,7 @@ class RidgeWeights(LabelWeights):
 
     def of(self, row: int, tag: int) -> tuple[Floats, float]:
         """Return ``a = share/l + (X̃X̃ᵀ + λI)⁻¹X̃(z - share·x̄)``, X̃ the centred known rows, and 0."""
-        rows = self.known(tag)
-        strengths = np.broadcast_to(np.asarray(self.annotator.regularization_), (self.Y.shape[1],))
-        strength = float(strengths[tag])
-        key = (rows.tobytes(), strength)
-        centred, mean, factor = self._factors.get(key, lambda: _factorise(self.X[rows], strength))
+        rows, (centred, mean, factor) = self.known(tag), self._factors_of(tag)
         view = self.view(row)
         direction = view.features - view.share * mean
         if len(rows) <= centred.shape[1]:
@@ -128,6 +129,35 @@ class RidgeWeights(LabelWeights):
         else:
             slopes = centred @ cho_solve(factor, direction)
         return view.share / len(rows) + slopes, 0.0
+
+    def without(self, Y: LabelMatrix) -> "RidgeWeights":
+        """Return the weights where some labels are not there; coefficients are solved for anew at the same penalty."""
+        found = copy.copy(self)
+        found.Y, found._factors, found.annotator = Y, Latest(), copy.copy(self.annotator)
+        lines = [found._line(tag) for tag in range(Y.shape[1])]
+        found.annotator.coef_ = np.column_stack([coef for coef, _ in lines])
+        found.annotator.intercept_ = np.array([intercept for _, intercept in lines])
+        return found
+
+    def _line(self, tag: int) -> tuple[Floats, float]:
+        """Return slopes and intercept of a tag."""
+        rows = self.known(tag)
+        if len(rows) == 0:
+            return np.zeros(self.X.shape[1]), 0.0
+        centred, mean, factor = self._factors_of(tag)
+        level = float(self.Y[rows, tag].mean())
+        targets = self.Y[rows, tag] - level
+        is_dual = len(rows) <= centred.shape[1]
+        coef = centred.T @ cho_solve(factor, targets) if is_dual else cho_solve(factor, centred.T @ targets)
+        return coef, level - float(mean @ coef)
+
+    def _factors_of(self, tag: int) -> tuple[Floats, Floats, Any]:
+        rows = self.known(tag)
+        strength = float(np.broadcast_to(np.asarray(self.annotator.regularization_), (self.Y.shape[1],))[tag])
+        found: tuple[Floats, Floats, Any] = self._factors.get(
+            (rows.tobytes(), strength), lambda: _factorise(self.X[rows], strength)
+        )
+        return found
 
     def _smoothing_system(self) -> Any:
         if self._smoother is None:

@@ -1,5 +1,6 @@
 """Why an annotator gives a photo a score: by labelled photos, by feature groups, by other tags."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tagloom.methods.boosted import BoostedAnnotator
 from tagloom.tuning._auto_weights import AutoWeights, find_auto_weights
 from tagloom.tuning._explanations import Decomposition, Explanation, NeighborDecomposition, sum_labels, sum_up
 from tagloom.tuning._label_weights import LabelWeights, Latest, RidgeWeights, RowView, find_label_weights
+from tagloom.tuning._left_out_scores import smoothed_priors
 from tagloom.tuning._mixtures import mix_groups, mix_neighbors
 from tagloom.tuning._surrogates import RidgeStandIn, SharedRidge, labels_shown, local_line
 from tagloom.tuning.auto import AutoAnnotator
@@ -96,6 +98,7 @@ class ScoreExplainer:
         self._scores = None if given is None else _checked_scores(given, self.Y)
         self._mean = self.X.mean(axis=0, dtype=np.float64)
         self._stand_ins, self._columns, self._shared = Latest(), Latest(), Latest(N_SHARED)
+        self._others = Latest(N_SHARED)
         self._inner: ScoreExplainer | None = None
         self._weights: LabelWeights | None = None
         if isinstance(annotator, BoostedAnnotator):
@@ -152,6 +155,52 @@ class ScoreExplainer:
             neighbors, tags = self._by_mixed_tags(self._weights, row, tag, score)
             return Explanation(row, tag, score, neighbors, groups, tags)
         return Explanation(row, tag, score, self._by_neighbors(row, tag, score), groups, None)
+
+    def without(self, row: int) -> "ScoreExplainer | None":
+        """Return what explains the score of a photo as it is without what was said of that photo.
+
+        Penalties and whatever else was chosen stay. Of an `AutoAnnotator` it is the score that a labelled photo's
+        probability is made of. Scores given without an annotator are taken for such as they are: only what stands in
+        for them is learnt without the photo. None where the score cannot be had without it.
+
+        Parameters
+        ----------
+        row : int
+            The photo's row in X.
+        """
+        row = _index(row, len(self.X), "row")
+        if (self.Y[row] == UNKNOWN).all():
+            return self
+        return self._others.get(row, lambda: self._make_without(row))
+
+    def _make_without(self, row: int) -> "ScoreExplainer | None":
+        Y = self.Y.copy()
+        Y[row] = UNKNOWN
+        model: Any = self.annotator
+        is_known = self._weights is not None or model is None
+        if isinstance(self._weights, AutoWeights):  # where candidates were not compared, the label is in all numbers
+            is_known = not np.array_equal(model._left_out[row], model._scores[row])
+        if not is_known or (Y == UNKNOWN).all():
+            return None
+        found = copy.copy(self)
+        found.Y, found._others = Y, Latest()
+        found._stand_ins, found._columns, found._shared = Latest(), Latest(), Latest(N_SHARED)
+        if self._weights is not None:
+            found._weights = self._weights.without(Y)
+            found.annotator = found._weights.annotator
+            found._scores = self._scores_without(found._weights, row)
+        return found
+
+    def _scores_without(self, weights: LabelWeights, row: int) -> Floats | None:
+        """Return scores of all photos without one photo's labels, as far as a line through them needs those."""
+        if isinstance(weights, RidgeWeights):
+            return None
+        if not isinstance(weights, AutoWeights):
+            return _checked_scores(weights.annotator.transduction_, self.Y)
+        scores = weights.annotator._left_out.astype(np.float64)
+        # What is kept is a deviation from the frequency without the photo, added to the frequency with it.
+        scores[row] += smoothed_priors(weights.Y) - smoothed_priors(self.Y)
+        return scores
 
     def _by_neighbors(self, row: int, tag: int, score: float) -> NeighborDecomposition:
         rows = np.flatnonzero(self.Y[:, tag] != UNKNOWN)

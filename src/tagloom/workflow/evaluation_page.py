@@ -53,7 +53,7 @@ def _summary(found: "Evaluation") -> str:
         more = found.forecast
         rows.append(
             (
-                f"{more.n_more:,} more labels would bring about",
+                f"{more.n_more:,} more labelled photo{'' if more.n_more == 1 else 's'} would bring about",
                 f"{more.gain:+.3f} ({more.low:+.3f} to {more.high:+.3f})",
             )
         )

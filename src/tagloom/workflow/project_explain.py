@@ -12,11 +12,12 @@ from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.store.models import StoredSuggestions
 from tagloom.store.project import ProjectStore
-from tagloom.tuning.explain import Decomposition, Explanation
+from tagloom.tuning.explain import Decomposition, Explanation, ScoreExplainer
 from tagloom.workflow.explained_scores import ExplainedScores, StoredNumbers, explained_auto, explained_numbers
 from tagloom.workflow.project_features import load_rows
 from tagloom.workflow.project_names import PhotoName, find_photo_ids, find_tag_ids
 from tagloom.workflow.project_results import Result
+from tagloom.workflow.project_suggest import PROBABILITY
 from tagloom.workflow.settings import Settings
 from tagloom.workflow.stored_auto import is_whole, solved_since
 from tagloom.workflow.training_labels import read_labels
@@ -88,6 +89,9 @@ class ExplainResult(Result):
         What that number is.
     decided : bool or None
         What was said of the photo itself; None: nothing.
+    knows_own_label : bool
+        Whether that is in the score. It is not where the number is a probability, which is without it too, and the
+        score can be had so; elsewhere a note says so.
     photos : tuple of PhotoAmount
         The labelled photos that matter most, the largest amount first.
     photos_base, photos_other, photos_rest : float
@@ -120,6 +124,7 @@ class ExplainResult(Result):
     value: float | None
     kind: str
     decided: bool | None
+    knows_own_label: bool
     photos: tuple[PhotoAmount, ...]
     photos_base: float
     photos_other: float
@@ -217,8 +222,19 @@ class ProjectExplainer:
         with limit_libraries(self._settings.n_threads):
             scores = self._scores_of(photo_id, tag_id)
             places = np.flatnonzero(scores.photo_ids == photo_id), np.flatnonzero(scores.tag_ids == tag_id)
-            found = scores.explainer.explain(int(places[0][0]), int(places[1][0]))
-        return self._result(found, scores, row, column, n, begin)
+            explainer, knows_own = self._explainer_of(scores, *(int(place[0]) for place in places))
+            found = explainer.explain(*(int(place[0]) for place in places))
+        return self._result(found, scores, row, column, n, knows_own, begin)
+
+    def _explainer_of(self, scores: ExplainedScores, row: int, column: int) -> tuple[ScoreExplainer, bool]:
+        """Return what explains the score of a photo, and whether what was said of the photo itself is in that score.
+
+        Probabilities of labelled photos are without it, so the score should be.
+        """
+        if scores.explainer.Y[row, column] == UNKNOWN:
+            return scores.explainer, False
+        unaware = scores.explainer.without(row) if self._numbers.kind == PROBABILITY else None
+        return (scores.explainer, True) if unaware is None else (unaware, False)
 
     def _scores_of(self, photo_id: int, tag_id: int) -> ExplainedScores:
         """Return the scores that a photo's number for a tag was made of, or the numbers themselves."""
@@ -238,7 +254,14 @@ class ProjectExplainer:
         return self._by_numbers
 
     def _result(
-        self, found: Explanation, scores: ExplainedScores, row: int, column: int, n: int, begin: float
+        self,
+        found: Explanation,
+        scores: ExplainedScores,
+        row: int,
+        column: int,
+        n: int,
+        knows_own: bool,
+        begin: float,
     ) -> ExplainResult:
         near, groups = found.neighbors, found.groups or Decomposition((), np.empty(0), found.score, 0.0, True)
         order = near.order if n == 0 else near.order[:n]
@@ -258,6 +281,7 @@ class ProjectExplainer:
             value=float(self._numbers.values[row, column]),
             kind=self._numbers.kind,
             decided=None if state == UNKNOWN else state == 1,
+            knows_own_label=knows_own,
             photos=tuple(
                 PhotoAmount(
                     number,
@@ -279,12 +303,18 @@ class ProjectExplainer:
             photos_exact=near.is_exact,
             groups_exact=groups.is_exact,
             error=found.error,
-            notes=self._notes(found, scores),
+            notes=self._notes(found, scores, knows_own),
             seconds=time.perf_counter() - begin,
         )
 
-    def _notes(self, found: Explanation, scores: ExplainedScores) -> tuple[str, ...]:
+    def _notes(self, found: Explanation, scores: ExplainedScores, knows_own: bool) -> tuple[str, ...]:
         notes = []
+        if knows_own and self._numbers.kind == PROBABILITY:
+            # Of auto these are photos beyond those that it compares candidates on.
+            both = scores is self._whole
+            notes.append(
+                f"The score knows what was said of this photo; its probability {'does, too' if both else 'does not'}."
+            )
         if self._has_changed:
             notes.append("Labels or photos have changed since the model was trained; tagloom train takes them in.")
         if scores.is_log_odds:

@@ -14,6 +14,7 @@ from tagloom._version import __version__
 from tagloom.store.models import Model
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_results import Result
+from tagloom.workflow.project_status import n_learnt
 from tagloom.workflow.project_suggest import SCORE, OpenSuggestions, open_suggestions
 from tagloom.workflow.report import ReportData, ReportPhoto, UnreadablePhoto, write_report
 from tagloom.workflow.report_photos import add_thumbnails, make_photos, suggestions_first
@@ -90,6 +91,7 @@ def report(store: ProjectStore, settings: Settings, path: str | os.PathLike[str]
         unreadable=unreadable,
         method="" if model is None else str(model.settings.get("method", "")),
         features="" if model is None else ", ".join(name for name, _ in model.features["groups"]),
+        n_learned=None if model is None else _n_learned(store, model),
         created=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
         version=__version__,
         settings=settings.rows(),
@@ -123,6 +125,13 @@ def _photos(
     if found is not None:
         values[:, np.searchsorted(columns, found.tag_ids)] = found.values_of(ids)
     return make_photos(names, store.tags.texts(columns), Y, values, n_keywords)
+
+
+def _n_learned(store: ProjectStore, model: Model) -> int:
+    """Return how many photos with a number were labelled when the model, or an update since, learnt from them."""
+    stored = store.suggestions.load()
+    has_number = set() if stored is None else set(stored.photo_ids.tolist())
+    return len(store.decisions.labeled_at(n_learnt(store, model)) & has_number)
 
 
 def _thumbnails(reader: ProjectReader, hashes: Sequence[str]) -> dict[str, bytes]:

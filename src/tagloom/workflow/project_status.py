@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tagloom.store.integrity import Finding
     from tagloom.store.models import Model
 
-__all__ = ["Status", "check", "status"]
+__all__ = ["Status", "check", "n_learnt", "status"]
 
 _N_NAMED = 3
 
@@ -35,7 +35,7 @@ class Status(Result):
         Photos that are there, gone and out of reach; of those not gone, the ones with at least one tag decided; and of
         those there, the ones that cannot be read. A raw file beside a photo is a part of it.
     n_tags, n_yes, n_no : int
-        Tags, and what was decided about photos.
+        Tags, and what was decided about photos, without what follows from it by implications.
     scanned : float
         When the photos were last scanned, in seconds since 1970; 0 for never.
     model : int or None
@@ -46,6 +46,8 @@ class Status(Result):
         Tags of photos that are decided otherwise than when it was trained or updated.
     n_unwritten : int
         Actions (labelling, imports, changes of tags) since all keywords were written.
+    n_unwritten_missing : int
+        Those of them that concern missing photos alone, so that they cannot be written now.
     n_pending_writes : int
         Files that a write had begun on when it was cut off.
     next_step, command : str
@@ -68,6 +70,7 @@ class Status(Result):
     method: str
     n_new_decisions: int
     n_unwritten: int
+    n_unwritten_missing: int
     n_pending_writes: int
     next_step: str
     command: str
@@ -88,9 +91,10 @@ def status(store: ProjectStore) -> Status:
     model = store.models.active()
     n_new = _n_new(store, model)
     n_pending = len(store.writes.pending())
-    n_unwritten = unwritten_actions(store)
+    unwritten = unwritten_actions(store)
+    n_writable = unwritten.n - unwritten.n_missing
     n_raw_alone = store.settings.get(RAW_ALONE, 0)
-    step, command = _next_step(root.online, root.scanned, counts, model, n_new, n_unwritten, n_pending, n_raw_alone)
+    step, command = _next_step(root.online, root.scanned, counts, model, n_new, n_writable, n_pending, n_raw_alone)
     return Status(
         folder=str(store.folder),
         root=os.fsdecode(root.path),
@@ -101,13 +105,14 @@ def status(store: ProjectStore) -> Status:
         n_labeled=counts.labeled,
         n_unreadable=counts.unreadable,
         n_tags=len(tags),
-        n_yes=sum(tag.n_yes for tag in tags),
-        n_no=sum(tag.n_no for tag in tags),
+        n_yes=store.decisions.n_standing(1),
+        n_no=store.decisions.n_standing(0),
         scanned=root.scanned,
         model=None if model is None else model.id,
         method="" if model is None else str(model.settings.get("method", "")),
         n_new_decisions=n_new,
-        n_unwritten=n_unwritten,
+        n_unwritten=unwritten.n,
+        n_unwritten_missing=unwritten.n_missing,
         n_pending_writes=n_pending,
         next_step=step,
         command=command,
@@ -146,13 +151,14 @@ def check(store: ProjectStore, *, checksums: bool = False) -> "list[Finding]":
 
 def _n_new(store: ProjectStore, model: "Model | None") -> int:
     """Return how many states are others than those that the model, or an update since, learnt from."""
-    if model is None:
-        return 0
+    return 0 if model is None else store.decisions.changed_since(n_learnt(store, model))
+
+
+def n_learnt(store: ProjectStore, model: "Model") -> int:
+    """Return how many decisions there were when the model, or an update since, learnt from them."""
     learnt: dict[str, int] = store.settings.get(LEARNT, {})
     n_known = int(model.settings.get("n_decisions", 0))
-    if learnt.get("model") == model.id:
-        n_known = max(n_known, learnt["n_decisions"])
-    return store.decisions.changed_since(n_known)
+    return max(n_known, learnt["n_decisions"]) if learnt.get("model") == model.id else n_known
 
 
 def _counted(number: int, one: str, several: str) -> str:
@@ -165,7 +171,7 @@ def _next_step(
     counts: PhotoCounts,
     model: "Model | None",
     n_new: int,
-    n_unwritten: int,
+    n_writable: int,
     n_pending: int,
     n_raw_alone: int,
 ) -> tuple[str, str]:
@@ -191,7 +197,7 @@ def _next_step(
             f"{_counted(n_new, 'decision is', 'decisions are')} new since the last training: learn from them.",
             "train",
         ),
-        (n_unwritten > 0, "See what would be written to the sidecars, then write it.", "write --dry-run"),
+        (n_writable > 0, "See what would be written to the sidecars, then write it.", "write --dry-run"),
     )
     for is_due, sentence, command in steps:
         if is_due:

@@ -31,7 +31,7 @@ from tagloom.workflow.project_keywords import photo_keywords
 from tagloom.workflow.project_names import PhotoName, find_photo_ids, is_raw
 from tagloom.workflow.project_places import online_root
 from tagloom.workflow.project_results import Result
-from tagloom.workflow.unwritten import SETTLED, covers_all
+from tagloom.workflow.unwritten import settled_by
 from tagloom.workflow.written_suggestions import WRITE
 
 __all__ = ["FileWrite", "WriteResult", "write"]
@@ -172,7 +172,7 @@ def write(
         journal = ProjectJournal(store, label=f"write keywords{' into photos' if embed else ''}", who=who)
         journal.sweep()  # a copy that exiftool was at work on when a process was killed
         writer = _Writer(journal, embed)
-        latest, covers = store.decisions.latest(), covers_all(store, ids)
+        settled = settled_by(store, ids)
         tasks = _tasks(store, root.path, ids, only, threshold, progress)
         model = store.models.active()
         options = {"embed": embed, "accepted_only": only, "threshold": threshold, "model": model and model.id}
@@ -186,8 +186,7 @@ def write(
         batch = _kept_batch(store, journal.batch, who)
         result = _result(written, accepted_only=only, batch=batch, recovered=recovered)
         failed = any(item.status == "failed" and task.is_decided for task, item in zip(tasks, written, strict=True))
-        settled = latest if covers and not failed else None
-        store.runs.end(run, {"batch": batch, "counts": result.counts, SETTLED: settled})
+        store.runs.end(run, {"batch": batch, "counts": result.counts} | ({} if failed else settled))
     return result
 
 

@@ -98,6 +98,8 @@ class ReportData:
         The heading.
     method, features : str, default=""
         What learned, and from what; left out where empty.
+    n_learned : int or None, default=None
+        Labelled photos that were learnt from. Default: all of ``photos`` that are labelled.
     seconds : float or None, default=None
         How long the run took.
     created : str, default=""
@@ -127,6 +129,7 @@ class ReportData:
     title: str = "Suggested keywords"
     method: str = ""
     features: str = ""
+    n_learned: int | None = None
     seconds: float | None = None
     created: str = ""
     version: str = ""

@@ -119,8 +119,9 @@ def _lead(data: ReportData, n_tags: int) -> str:
     n_suggested = sum(bool(photo.suggestions) for photo in data.photos)
     if not n_suggested:
         return f"No tags are suggested yet; {_plural(n_labeled, 'photo')} labelled."
+    n_learned = n_labeled if data.n_learned is None else data.n_learned
     return (
-        f"Tags for {_plural(n_suggested, 'photo')}, learned from {_plural(n_labeled, 'labelled photo')}; "
+        f"Tags for {_plural(n_suggested, 'photo')}, learned from {_plural(n_learned, 'labelled photo')}; "
         f"{_plural(n_tags, 'tag')} in all."
     )
 

@@ -25,11 +25,12 @@ class PhotoQuery:
     Parameters
     ----------
     sort : {"path", "score", "uncertainty", "time", "cluster"}, default="path"
-        The order. "score" and "uncertainty" are about ``tag``, or about the best suggestion and about all tags.
+        The order. "score" and "uncertainty" are about ``tag``, or about the best suggestion and about all tags. The
+        "score" of conflicts is how clearly the model disagrees.
     tag : int, optional
         The tag that ``state`` and ``sort`` are about; without it they are about any tag.
     state : {"any", "has", "suggested", "rejected", "unreviewed", "conflicts"}, default="any"
-        Which photos; "conflicts" are those where what was said and what the model thinks differ.
+        Which photos; "conflicts" are those with a label that the model clearly disagrees with.
     folder : str, optional
         Photos in or below a folder.
     since, until : str, optional
@@ -127,17 +128,18 @@ def _chosen(state: ReviewState, query: PhotoQuery, row: int | None, texts: Mappi
 def _in_state(state: ReviewState, wanted: TagState, row: int | None) -> Flags:
     if wanted == "any":
         return np.ones(len(state.photos), dtype=bool)
+    if wanted == "conflicts":
+        return np.asarray(state.label_doubt(row) > 0)
     if row is None:
         about_any: dict[str, Callable[[], Flags]] = {
             "has": lambda: (state.labels == 1).any(axis=0),
             "rejected": lambda: (state.labels == 0).any(axis=0),
             "unreviewed": lambda: ~state.reviewed,
             "suggested": lambda: np.asarray(state.suggested().any(axis=0)),
-            "conflicts": lambda: np.asarray(state.conflicts().any(axis=0)),
         }
         return about_any[wanted]()
-    if wanted in ("suggested", "conflicts"):
-        return state.suggested(row) if wanted == "suggested" else state.conflicts(row)
+    if wanted == "suggested":
+        return state.suggested(row)
     flags: Flags = state.labels[row] == {"has": 1, "rejected": 0, "unreviewed": -1}[wanted]
     return flags
 
@@ -158,6 +160,8 @@ def _order(state: ReviewState, query: PhotoQuery, row: int | None, looks: Looks)
         if looks.cosines is None:
             raise InvalidInputError("how photos look is not known yet; extract features first, or wait a moment")
         return _descending(looks.cosines(state.photos.row(query.similar)), by_path)
+    if query.sort == "score" and query.state == "conflicts":
+        return _descending(state.label_doubt(row), by_path)
     if query.sort == "score":
         return _descending(state.best if row is None else state.values[row], by_path)
     if query.sort == "uncertainty":

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.exceptions import InvalidInputError
+from tagloom.tuning.wrong_labels import find_wrong_labels
 from tagloom.workflow.review_log import DecisionChanges
 from tagloom.workflow.review_photos import PhotoIndex
 
@@ -162,14 +163,17 @@ class ReviewState:
         found: Flags = above & (self.labels[rows][..., columns] == -1) & (live[:, None] if np.ndim(live) else live)
         return found
 
-    def conflicts(self, rows: Any = slice(None)) -> Flags:
-        """Return the pairs on which person and model disagree."""
-        values, labels, limits = self._values[rows], self.labels[rows], self._limits[rows]
-        with np.errstate(invalid="ignore"):
-            above = values > (limits[:, None] if np.ndim(limits) else limits)
-        live = self._live[rows]
-        known = ~np.isnan(values) & (live[:, None] if np.ndim(live) else live)
-        found: Flags = known & (((labels == 1) & ~above) | ((labels == 0) & above))
+    def label_doubt(self, row: int | None = None) -> Floats:
+        """Return of each photo how clearly the model disagrees with a label, of one tag or of any; 0: with none.
+
+        It is 1 / (1 + the number of labels as surprising that the model expects); see `tagloom.tuning.wrong_labels`.
+        Scores say nothing of that.
+        """
+        found = np.zeros(len(self.photos), dtype=np.float32)
+        if self.kind == "probability":
+            wrong = self._once("wrong", lambda: find_wrong_labels(self._values.T, self.labels.T))
+            chosen = self._live[wrong.columns] if row is None else (wrong.columns == row) & self._live[row]
+            np.maximum.at(found, wrong.rows[chosen], (1 / (1 + wrong.chances[chosen])).astype(np.float32))
         return found
 
     @property
@@ -179,13 +183,13 @@ class ReviewState:
 
     @property
     def n_yes(self) -> Ids:
-        """Return for each tag how many photos have it."""
-        return self._once("n_yes", lambda: np.count_nonzero(self._said == 1, axis=1))
+        """Return for each tag how many photos have it, by implications too."""
+        return self._once("n_yes", lambda: np.count_nonzero(self.labels == 1, axis=1))
 
     @property
     def n_no(self) -> Ids:
-        """Return for each tag how many photos have it not."""
-        return self._once("n_no", lambda: np.count_nonzero(self._said == 0, axis=1))
+        """Return for each tag how many photos have it not, by implications too."""
+        return self._once("n_no", lambda: np.count_nonzero(self.labels == 0, axis=1))
 
     @property
     def n_suggested(self) -> Ids:
