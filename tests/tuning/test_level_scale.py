@@ -6,7 +6,15 @@ from scipy.stats import betabinom
 
 from tagloom.tuning import AutoAnnotator
 from tagloom.tuning._held_out import scale_of
-from tagloom.tuning._level_scale import WITHOUT_EXAMPLES, LevelScale, fit_rates, heaps, sharpened
+from tagloom.tuning._level_scale import (
+    WITHOUT_EXAMPLES,
+    LevelScale,
+    fit_rates,
+    has_unseen_tags,
+    heaps,
+    sharpened,
+    telling,
+)
 from tagloom.tuning._pooled_platt import fit_pooled
 
 
@@ -135,3 +143,50 @@ def test_left_out_coefficients_are_sharpened_away_from_the_prior_alone():
     found = np.array([-1.0, 2.0, 1.5, 0.5])
     np.testing.assert_allclose(sharpened(found, 25), [-1.08, 2.16, 1.54, 0.54])
     np.testing.assert_allclose(sharpened(found, 10**9), found)
+
+
+def _rare_tags(seed, n=600, c=120, m=60):
+    """Make photos with many rare tags, the first m of them labelled; and say which tags these have."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random((n, c)) < 0.3 / np.arange(1, c + 1) ** 0.9).astype(np.int8)
+    X = truth @ rng.normal(size=(c, 24)) + 0.5 * rng.normal(size=(n, 24))
+    Y = np.full(truth.shape, -1, dtype=np.int8)
+    Y[:m] = truth[:m]
+    return X, truth, Y, (Y == 1).any(axis=0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_list_of_tags_made_beforehand_is_told_from_tags_that_turned_up(seed):
+    _, _, Y, seen = _rare_tags(seed)
+    counts = (Y == 1).sum(axis=0)
+    assert has_unseen_tags(counts)
+    assert not has_unseen_tags(counts[seen])
+    assert not has_unseen_tags(np.append(counts[seen], 0))  # one of which there is only a no
+
+
+@pytest.mark.parametrize("counts", [[], [0], [1], [5, 9, 3], [0, 0, 1]])
+def test_where_nothing_could_be_missed_every_entry_tells(counts):
+    counts = np.array(counts, dtype=np.int64)
+    assert has_unseen_tags(counts)
+    Y = (np.arange(10)[:, None] < counts).astype(np.int8)
+    assert telling(Y, np.arange(10)).all()
+
+
+def test_the_only_examples_of_tags_that_turned_up_tell_nothing():
+    _, _, Y, seen = _rare_tags(0)
+    rows = np.flatnonzero((Y != -1).any(axis=1))
+    found = telling(Y[:, seen], rows)
+    only = (Y[rows][:, seen] == 1) & ((Y[:, seen] == 1).sum(axis=0) == 1)
+    assert (found == ~only).all()
+    assert telling(Y, rows).all()
+
+
+@pytest.mark.medium
+def test_as_many_tags_are_expected_as_there_are_though_rare_ones_are_known_by_chance():
+    expected = true = 0.0
+    for seed in range(6):
+        X, truth, Y, seen = _rare_tags(seed)
+        found = AutoAnnotator(also=(), random_state=0, n_threads=1).fit(X, Y[:, seen])
+        expected += found.probabilities_[60:].sum()
+        true += truth[60:, seen].sum()
+    assert expected == pytest.approx(true, rel=0.12)

@@ -103,9 +103,8 @@ class Accepting(Annotator):
 
         Notes
         -----
-        Too high for rare tags: a tag is known at all only because a labelled photo has it, and tags as rare that no
-        labelled photo has are not in the sum. Those with many examples make up for some of it, being rather too low.
-        `docs/calibration.md` has figures.
+        Rather too high for rare tags: a tag is known at all only because a labelled photo has it, and tags as rare that
+        no labelled photo has are not in the sum.
         """
         check_is_fitted(self)
         expected = np.where(self._labels == UNKNOWN, self.probabilities_, self._labels)

@@ -140,6 +140,7 @@ def fit_map(
     pooling: Pooling = "partial",
     bend: bool = False,
     prior: MapPrior = FOLDS_PRIOR,
+    telling: NDArray[np.bool_] | None = None,
 ) -> CalibrationMap:
     """Fit the maps to held-out entries.
 
@@ -157,15 +158,18 @@ def fit_map(
         Whether likely entries get a slope of their own.
     prior : MapPrior, optional
         What the map is like before labels are looked at.
+    telling : array of bool, shape (m, c), optional
+        Entries that tell something. A tag with a yes that does not keeps to the pooled sigmoid: without it there are
+        noes alone. Default: all, but for tags with a single yes unless ``prior.single``.
     """
-    known, positive = Y != UNKNOWN, Y == 1
+    positive = Y == 1
+    known = Y != UNKNOWN if telling is None else (Y != UNKNOWN) & telling
     labels = positive.astype(np.float64)
-    telling = known if prior.single else known & ((positive & known).sum(axis=0) != 1)
-    coefficients, covariance = fit_pooled(
-        features[telling], labels[telling], prior.means, prior.deviations, PRIOR_LEAST
-    )
+    pooled = known if prior.single else known & ((positive & known).sum(axis=0) != 1)
+    coefficients, covariance = fit_pooled(features[pooled], labels[pooled], prior.means, prior.deviations, PRIOR_LEAST)
     eta = features @ coefficients
-    own = _fit_own(eta, positive, known, pooling, prior.spreads)
+    has_own = ~(positive & ~known).any(axis=0)
+    own = _fit_own(eta, positive, known & has_own, pooling, prior.spreads)
     steps = TagSteps({})
     if method != "platt" and len(Y):
         options: dict[str, Any] = {"compare": method == "auto"}

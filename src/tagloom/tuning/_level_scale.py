@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, logit
+from scipy.special import betaln, logit, pdtr
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning._held_out import ScoreScale
 
-__all__ = ["LevelScale", "TagRates", "fit_rates", "heaps", "sharpened"]
+__all__ = ["LevelScale", "TagRates", "fit_rates", "has_unseen_tags", "heaps", "sharpened", "telling"]
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +27,9 @@ WITHOUT_EXAMPLES = 0.2
 #: Left-out scores say less than others, as if this many photos more were missing, as measured on sub-problems of
 #: Corel5K's training photos; and what a map is that says nothing but the prior.
 MISSED_PHOTOS, PRIOR_ALONE = 2.0, np.array([0.0, 0.0, 1.0, 0.0])
+#: A list of tags was not made beforehand if it has less than this share of the tags without an example that such a list
+#: is expected to have, and chance does not explain it.
+LEAST_UNSEEN, CHANCE = 0.2, 0.05
 #: Photos that it takes to tell whether scores fall into two heaps, and those looked at.
 FEWEST_PHOTOS, MOST_PHOTOS = 100, 4096
 #: The usual coefficient of bimodality, and bounds of its logarithm's distance from that.
@@ -140,6 +143,47 @@ class LevelScale(ScoreScale):
         shrunk = np.sqrt(np.where(level > 0, level / np.maximum(n_examples, 1), 1.0))
         own = replace(self, spread=self.spread * shrunk, prior=prior, evidence=np.log1p(level))
         return own.describe(scores)
+
+
+def has_unseen_tags(n_yes: NDArray[np.integer[Any]]) -> bool:
+    """Tell whether tags were listed beforehand, those that no labelled photo has among them.
+
+    Parameters
+    ----------
+    n_yes : array of shape (c,)
+        Photos that have each tag.
+
+    Notes
+    -----
+    With N₁ tags that one photo has and N₂ that two have, about ``N₁(N₁ - 1)/(2(N₂ + 1))`` others that occur were missed
+    (Chao's estimate). Where far fewer have no example, and chance does not explain it (Poisson), tags are there because
+    a labelled photo has them.
+    """
+    unseen, once, twice = (int((n_yes == number).sum()) for number in range(3))
+    expected = once * (once - 1) / (2.0 * (twice + 1.0))
+    return bool(unseen >= LEAST_UNSEEN * expected or pdtr(unseen, expected) > CHANCE)
+
+
+def telling(Y: LabelMatrix, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return which entries of labelled photos tell how right scores are, shape (m, c).
+
+    Parameters
+    ----------
+    Y : label matrix of shape (n, c)
+        All labels.
+    rows : array of int, shape (m,)
+        The photos.
+
+    Notes
+    -----
+    Left out, a tag's only example tells what the tag's scores are worth without any, beside all the noes of tags that
+    have none. Where tags are there only because a labelled photo has them, there are no such noes: every entry that was
+    scored without an example is a yes, and says nothing but that.
+    """
+    yes = Y[rows] == 1
+    if has_unseen_tags((Y == 1).sum(axis=0)):
+        return np.ones(yes.shape, dtype=bool)
+    return ~yes | (yes.sum(axis=0) > 1)
 
 
 def heaps(scores: Floats, tags: NDArray[np.bool_]) -> float:

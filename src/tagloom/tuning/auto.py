@@ -23,7 +23,7 @@ from tagloom.tuning._combination import combine
 from tagloom.tuning._guests import GUESTS
 from tagloom.tuning._heats import Field
 from tagloom.tuning._held_out import folds_of, scale_of
-from tagloom.tuning._level_scale import LevelScale, TagRates, heaps, sharpened
+from tagloom.tuning._level_scale import LevelScale, TagRates, heaps, sharpened, telling
 from tagloom.tuning._pattern_left_out import pattern_left_out
 from tagloom.tuning._photo_views import PhotoViews, default_views
 from tagloom.tuning._refinement import Refinement, refine
@@ -341,7 +341,8 @@ class AutoAnnotator(Accepting):
         described = self._scale.describe_left_out(left_out, labels, rows)
         target = self._calibrated_against(labels)
         prior = left_out_prior(heaps(self._left_out, self._scale.evidence > 0.0))
-        found = fit_map(described, target[rows], folds, method=self.calibration, bend=True, prior=prior)
+        options: dict[str, Any] = {"method": self.calibration, "prior": prior, "telling": telling(labels, rows)}
+        found = fit_map(described, target[rows], folds, bend=True, **options)
         self.map_: CalibrationMap = replace(found, coefficients=sharpened(found.coefficients, len(rows)))
 
     def _scale_of(self, labels: LabelMatrix, rates: TagRates | None = None) -> LevelScale:
