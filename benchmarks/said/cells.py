@@ -4,13 +4,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.clock import measure
-from benchmarks.errors import BenchmarkError, DataMissingError
+from benchmarks.errors import BenchmarkError
 from benchmarks.projects import Collection, made_up, public_set
 from benchmarks.results import CellResult, CellStore, digest, seed_of
 from benchmarks.said.situations import SITUATIONS, Sizes, Work
@@ -72,22 +73,22 @@ def run_missing(cells: list[Key], where: dict[str, Any], *, jobs: int = 1, fresh
 
     known = store_of().load()
     todo = [cell for cell in cells if fresh or key_of(cell) not in known]
-    for name in {name for name, _, _ in todo}:
-        # Features are computed here, once, rather than by every process at the same time.
-        photos_of(name)
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    for result in parallel(delayed(run_cell)(cell, where) for cell in todo):
-        if not result.error:
-            store_of().put(result)
-        yield result
+    for name, members in groupby(todo, key=lambda cell: cell[0]):
+        # Features are read here, once: one process at a time may open their cache.
+        photos = photos_of(name)
+        for result in parallel(delayed(run_cell)(cell, photos, where) for cell in members):
+            if not result.error:
+                store_of().put(result)
+            yield result
 
 
-def run_cell(cell: Key, where: dict[str, Any], threads: int = 1) -> CellResult:
-    """Play one situation through; what goes wrong is recorded."""
+def run_cell(cell: Key, photos: Collection, where: dict[str, Any], threads: int = 1) -> CellResult:
+    """Play one situation through with some of the photos of a set; what goes wrong is recorded."""
     name, draw, situation = cell
     result = CellResult(key_of(cell), name, CONDITION, draw, situation, {}, environment=where)
+    sizes = sizes_of(name)
     try:
-        photos, sizes = photos_of(name), sizes_of(name)
         rows = np.random.default_rng(seed_of("said", name, draw)).permutation(len(photos.X))[: sizes.photos]
         with measure() as elapsed, tempfile.TemporaryDirectory() as folder:
             work = Work(Path(folder), photos.rows(rows), sizes, seed_of("said", name, draw, "forgotten"), threads)
@@ -97,7 +98,7 @@ def run_cell(cell: Key, where: dict[str, Any], threads: int = 1) -> CellResult:
                 if situation == EVALUATED:
                     result.test |= evaluated(work)
         result.cpu_fit = round(elapsed.cpu, 3)
-    except (BenchmarkError, DataMissingError) as error:
+    except BenchmarkError as error:
         result.error = f"{type(error).__name__}: {error}"
     return result
 

@@ -99,7 +99,7 @@ def test_scores_are_no_probabilities():
 @pytest.mark.medium
 def test_every_situation_ends_with_probabilities_and_a_page(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "SETS", {TOY: N})
-    results = [run_cell((TOY, 0, name), {}) for name in SITUATIONS]
+    results = [run_cell((TOY, 0, name), cells.photos_of(TOY), {}) for name in SITUATIONS]
     assert [result.error for result in results] == [""] * len(SITUATIONS)
     assert all(0.0 < result.test["map"] <= 1.0 for result in results)
     cells.store_of(tmp_path).commit(results, [])
