@@ -98,7 +98,12 @@ function preload() {
 }
 
 async function begin() {
-  outbox.addEventListener("failed", ({ detail }) => toast(`Not saved: ${detail.message}`, { bad: true }));
+  outbox.addEventListener("failed", ({ detail: { decision, message } }) =>
+    toast(`${decision.isRevoked ? "Not taken back" : "Not saved"}: ${message}`, { bad: true }),
+  );
+  outbox.addEventListener("revoked", ({ detail: { label } }) =>
+    toast(label === null ? "It had not been done: there was nothing to take back." : `Undone: ${label}`),
+  );
   addEventListener("beforeunload", (event) => outbox.size && event.preventDefault());
   startKeys();
   const project = store.loadProject();

@@ -49,13 +49,15 @@ function linked({ on, why, isForeign }) {
   wasLinked = on;
   if (isNew || why) store.emit("link", { on, why, isForeign });
   if (!isNew || !on) return;
+  store.forgetVersions();
   outbox.flush();
   reset();
 }
 
 function decided(data) {
-  if ((data.version ?? 0) > store.version || data.photos === null) store.invalidate(data.photos ?? null);
-  store.version = Math.max(store.version, data.version ?? 0);
+  const { version = 0, photos = null } = data;
+  // What was decided here is known here; what others decided a moment before may be told after it.
+  store.invalidate(photos?.filter((id) => !store.knows(id, version)) ?? null, version);
   store.reloadProjectSoon();
   store.emit("decided", data);
 }

@@ -11,13 +11,14 @@ const NOT_FOUND = 404;
 /**
  * @typedef {{id: number, name: string, width: number, height: number, thumb: string, yes: number[], no: number[],
  *   suggested: [number, number][], stack: number[] | null, reviewed: boolean}} Cell
- * @typedef {{photos: number[], tags: number[], state: 1 | 0 | -1, origin: string, paired?: boolean}} Decision every
- *   tag of every photo; `paired`: photos and tags stand side by side
+ * @typedef {{photos: number[], tags: number[], state: 1 | 0 | -1, origin: string, paired?: boolean, key?: string,
+ *   isSent?: boolean, isRevoked?: boolean}} Decision every tag of every photo; `paired`: photos and tags stand side by
+ *   side; the rest is the outbox's
  */
 
 /**
- * Events: project, progress, cells (detail: ids that came), stale (ids, or null for all), learned, decided, jobs,
- * reset, link.
+ * Events: project, progress, cells (detail: ids that came), stale (ids, or null for all), withdrawn (a decision),
+ * learned, decided, jobs, reset, link.
  */
 class Store extends EventTarget {
   project = {
@@ -51,7 +52,10 @@ class Store extends EventTarget {
   #wanted = new Set();
   #timer = 0;
   #floor = new Map();
+  #floorOfAll = 0;
   #overlays = new Set();
+  /** Cells as the server gave them, where decisions on their way are shown: one that is taken back leaves no trace. */
+  #bases = new Map();
   #batches = new WeakMap();
   #reload = 0;
 
@@ -105,9 +109,12 @@ class Store extends EventTarget {
       this.#asked.add(id);
       this.#stale.delete(id);
     }
+    let again = [];
     try {
       const answer = await api.get(`/api/cells?ids=${ids.join(",")}`);
       this.#put(answer.cells, answer.version);
+      // What was said while the answer was on its way is not in it.
+      again = ids.filter((id) => this.#stale.has(id));
     } catch (error) {
       for (const id of ids) this.#stale.add(id);
       if (error.status === NOT_FOUND && ids.length > 1) return this.#fetchHalves(ids);
@@ -115,6 +122,7 @@ class Store extends EventTarget {
       for (const id of ids) this.#asked.delete(id);
     }
     this.emit("cells", ids);
+    if (again.length) this.emit("stale", again);
   }
 
   /** One photo that is gone must not hide the others that were asked for with it. */
@@ -125,10 +133,11 @@ class Store extends EventTarget {
 
   #put(cells, version) {
     for (const cell of cells) {
-      const older = version < (this.#floor.get(cell.id) ?? 0);
-      if (older && this.cells.has(cell.id)) continue;
+      const isOld = this.isOld(cell.id, version);
+      if (isOld) this.#stale.add(cell.id);
+      if (isOld && this.cells.has(cell.id)) continue;
       this.cells.delete(cell.id);
-      this.cells.set(cell.id, this.#overlaid(cell));
+      this.#show(cell);
     }
     for (const id of this.cells.keys()) {
       if (this.cells.size <= MOST_CELLS) break;
@@ -136,10 +145,33 @@ class Store extends EventTarget {
     }
   }
 
-  #overlaid(cell) {
+  /** Show a cell of the server with what was decided since. */
+  #show(cell) {
     let shown = cell;
     for (const decision of this.#overlays) shown = decided(shown, tagsOf(decision, cell.id), decision.state);
-    return shown;
+    this.cells.set(cell.id, shown);
+    if (shown === cell) this.#bases.delete(cell.id);
+    else this.#bases.set(cell.id, cell);
+  }
+
+  #floorOf(id) {
+    return Math.max(this.#floorOfAll, this.#floor.get(id) ?? 0);
+  }
+
+  /** @param {number} id @param {number} version @returns {boolean} whether an answer is older than what is known */
+  isOld(id, version) {
+    return version < this.#floorOf(id);
+  }
+
+  /** @param {number} id @param {number} version @returns {boolean} whether news of a photo are no news here */
+  knows(id, version) {
+    return version <= this.#floorOf(id);
+  }
+
+  /** Another server answers from now on: what the one before has said of versions does not bind it. */
+  forgetVersions() {
+    this.version = this.#floorOfAll = 0;
+    this.#floor.clear();
   }
 
   /** One photo's cell now or when it has come. @param {number} id @returns {Promise<Cell | undefined>} */
@@ -173,11 +205,9 @@ class Store extends EventTarget {
     for (let start = 0; start < missing.length; start += CELLS_PER_REQUEST) {
       const part = missing.slice(start, start + CELLS_PER_REQUEST);
       const { cells, version } = await api.get(`/api/cells?ids=${part.join(",")}`);
+      for (const { id } of cells) this.#stale.delete(id);
       this.#put(cells, version);
-      for (const cell of cells) {
-        this.#stale.delete(cell.id);
-        found.set(cell.id, this.cells.get(cell.id));
-      }
+      for (const { id } of cells) found.set(id, this.cells.get(id));
       this.emit("cells", part);
     }
     return found;
@@ -189,7 +219,9 @@ class Store extends EventTarget {
     const { photos, tags, state, paired } = decision;
     photos.forEach((id, at) => {
       const cell = this.cells.get(id);
-      if (cell) this.cells.set(id, decided(cell, paired ? [tags[at]] : tags, state));
+      if (!cell) return;
+      if (!this.#bases.has(id)) this.#bases.set(id, cell);
+      this.cells.set(id, decided(cell, paired ? [tags[at]] : tags, state));
     });
     this.emit("cells", photos);
   }
@@ -204,8 +236,11 @@ class Store extends EventTarget {
   confirm(decision, { version, batch }) {
     this.#overlays.delete(decision);
     this.#batches.set(decision, batch);
-    this.version = Math.max(this.version, version);
-    for (const id of decision.photos) this.#floor.set(id, version);
+    this.#raise(decision.photos, version);
+    for (const id of decision.photos) {
+      const base = this.#bases.get(id);
+      if (base) this.#show(decided(base, tagsOf(decision, id), decision.state));
+    }
     // A tag that is open again may be suggested again, and of a photo that never came only the server knows anything.
     if (decision.state === -1 || decision.photos.some((id) => !this.cells.has(id))) this.invalidate(decision.photos);
   }
@@ -222,14 +257,26 @@ class Store extends EventTarget {
   /** The server refused it, or it was taken back: show what the server says. */
   withdraw(decision) {
     this.#overlays.delete(decision);
+    for (const id of decision.photos) if (this.#bases.has(id)) this.#show(this.#bases.get(id));
+    this.emit("cells", decision.photos);
+    this.emit("withdrawn", decision);
     this.invalidate(decision.photos);
+  }
+
+  /** Answers older than a version no longer count for these photos (or all). */
+  #raise(ids, version) {
+    this.version = Math.max(this.version, version);
+    if (ids === null) this.#floorOfAll = Math.max(this.#floorOfAll, version);
+    for (const id of ids ?? []) this.#floor.set(id, Math.max(this.#floor.get(id) ?? 0, version));
   }
 
   /**
    * These cells (or all) are no longer what the server has; what is on screen is read again.
    * @param {number[] | null} ids
+   * @param {number} [version] of the server's answer that says so
    */
-  invalidate(ids) {
+  invalidate(ids, version = 0) {
+    this.#raise(ids, version);
     for (const id of ids ?? this.cells.keys()) this.#stale.add(id);
     this.emit("stale", ids);
   }
