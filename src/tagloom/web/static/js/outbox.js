@@ -55,11 +55,6 @@ class Outbox extends EventTarget {
     return this.#items.findLast((decision) => !decision.isRevoked);
   }
 
-  /** @param {number} photo @returns {boolean} whether something about this photo is still on its way */
-  concerns(photo) {
-    return this.#items.some((decision) => decision.photos.includes(photo));
-  }
-
   /** @param {import("./state.js").Decision} decision */
   push(decision) {
     decision.key = crypto.randomUUID();

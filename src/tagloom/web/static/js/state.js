@@ -228,8 +228,18 @@ class Store extends EventTarget {
 
   /** @param {number} id @param {number} tag @returns {1 | 0 | -1 | undefined} what was decided and is not confirmed */
   onItsWay(id, tag) {
-    const about = [...this.#overlays].filter((decision) => tagsOf(decision, id).includes(tag));
-    return about.at(-1)?.state;
+    return this.pending(id).findLast(({ tags }) => tags.includes(tag))?.state;
+  }
+
+  /**
+   * What was decided of a photo and is not confirmed, in the order in which it was.
+   * @param {number} id
+   * @returns {{tags: number[], state: 1 | 0 | -1, origin: string}[]}
+   */
+  pending(id) {
+    return [...this.#overlays]
+      .map((decision) => ({ tags: tagsOf(decision, id), state: decision.state, origin: decision.origin }))
+      .filter(({ tags }) => tags.length);
   }
 
   /** The server has it: answers older than `version` no longer count for these photos. */
