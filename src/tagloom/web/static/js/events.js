@@ -63,6 +63,7 @@ function decided(data) {
 }
 
 function learned(data) {
+  store.age();
   store.reloadProjectSoon();
   store.emit("learned", data);
 }

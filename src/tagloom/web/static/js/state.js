@@ -17,8 +17,8 @@ const NOT_FOUND = 404;
  */
 
 /**
- * Events: project, progress, cells (detail: ids that came), stale (ids, or null for all), withdrawn (a decision),
- * learned, decided, jobs, reset, link.
+ * Events: project, progress, cells (detail: ids that came), stale (ids, or null for all), aged (numbers of all may be
+ * others), withdrawn (a decision), learned, decided, jobs, reset, link.
  */
 class Store extends EventTarget {
   project = {
@@ -48,7 +48,11 @@ class Store extends EventTarget {
    */
   lastPhoto = null;
   #stale = new Set();
-  #asked = new Set();
+  /** Which cells are being read; whether more than numbers of them may have changed. @type {Map<number, boolean>} */
+  #asked = new Map();
+  #age = 0;
+  /** At which age a cell was asked for. @type {Map<number, number>} */
+  #ageOf = new Map();
   #wanted = new Set();
   #timer = 0;
   #floor = new Map();
@@ -88,10 +92,11 @@ class Store extends EventTarget {
     return this.tags.get(id)?.text ?? `tag ${id}`;
   }
 
-  /** Ask for cells that are missing or stale; "cells" is emitted when they have come. */
+  /** Ask for cells that are missing, stale or aged; "cells" is emitted when they have come. */
   want(ids) {
     for (const id of ids) {
-      if ((!this.cells.has(id) || this.#stale.has(id)) && !this.#asked.has(id)) this.#wanted.add(id);
+      const isCurrent = this.cells.has(id) && !this.#stale.has(id) && !this.#isAged(id);
+      if (!isCurrent && !this.#asked.has(id)) this.#wanted.add(id);
     }
     if (this.#wanted.size && !this.#timer) this.#timer = setTimeout(() => this.#fetchWanted(), 0);
   }
@@ -106,8 +111,9 @@ class Store extends EventTarget {
 
   async #fetch(ids) {
     for (const id of ids) {
-      this.#asked.add(id);
+      this.#asked.set(id, !this.cells.has(id) || this.#stale.has(id));
       this.#stale.delete(id);
+      this.#ageOf.set(id, this.#age);
     }
     let again = [];
     try {
@@ -123,6 +129,7 @@ class Store extends EventTarget {
     }
     this.emit("cells", ids);
     if (again.length) this.emit("stale", again);
+    else if (ids.some((id) => this.#isAged(id))) this.emit("aged");
   }
 
   /** One photo that is gone must not hide the others that were asked for with it. */
@@ -188,9 +195,22 @@ class Store extends EventTarget {
     });
   }
 
-  /** Whether a photo's cell is there and nothing is known to have changed since. @param {number} id */
+  /** Whether a photo's cell is there and nothing is known to have been said of it since. @param {number} id */
   isFresh(id) {
-    return this.cells.has(id) && !this.#stale.has(id) && !this.#asked.has(id);
+    return this.cells.has(id) && !this.#stale.has(id) && !this.#asked.get(id);
+  }
+
+  #isAged(id) {
+    return (this.#ageOf.get(id) ?? 0) < this.#age;
+  }
+
+  /**
+   * The model has learned: numbers and suggestions of all cells may be others. What is on the screen is read again;
+   * nothing was said, so that what is shown may be decided meanwhile.
+   */
+  age() {
+    this.#age += 1;
+    this.emit("aged");
   }
 
   /**
@@ -204,8 +224,12 @@ class Store extends EventTarget {
     for (const id of ids) this.isFresh(id) ? found.set(id, this.cells.get(id)) : missing.push(id);
     for (let start = 0; start < missing.length; start += CELLS_PER_REQUEST) {
       const part = missing.slice(start, start + CELLS_PER_REQUEST);
+      const age = this.#age;
       const { cells, version } = await api.get(`/api/cells?ids=${part.join(",")}`);
-      for (const { id } of cells) this.#stale.delete(id);
+      for (const { id } of cells) {
+        this.#stale.delete(id);
+        this.#ageOf.set(id, age);
+      }
       this.#put(cells, version);
       for (const { id } of cells) found.set(id, this.cells.get(id));
       this.emit("cells", part);

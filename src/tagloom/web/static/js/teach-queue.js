@@ -32,6 +32,8 @@ export class TeachQueue {
     this.element = h("div", { class: "teach" }, this.card, this.done);
     store.addEventListener("cells", ({ detail }) => this.#concerns(detail) && this.#draw());
     store.addEventListener("stale", ({ detail }) => this.#concerns(detail) && store.want([this.#id()]));
+    // The question that is on the screen stays; those after it are made of what is known then.
+    store.addEventListener("aged", () => this.element.isConnected && store.want(this.#following));
   }
 
   #makeAsk() {
@@ -54,6 +56,10 @@ export class TeachQueue {
     const answers = h("div", { class: "answers" }, this.no, skip, this.yes);
     const parts = [this.question, answers, this.tags, this.box.element, this.note, this.next];
     return h("div", { class: "teach-ask" }, parts);
+  }
+
+  get #following() {
+    return this.#ids.slice(this.#at + 1, this.#at + 1 + AHEAD);
   }
 
   #concerns(ids) {
@@ -101,7 +107,7 @@ export class TeachQueue {
     this.#asked = best?.[0] ?? null;
     this.#ask(best);
     this.tags.replaceChildren(...cell.yes.map((tag) => h("span", { class: "chip", text: store.tagText(tag) })));
-    this.next.replaceChildren(...this.#ids.slice(this.#at + 1, this.#at + 1 + AHEAD).map((other) => ahead(other)));
+    this.next.replaceChildren(...this.#following.map((other) => ahead(other)));
   }
 
   /** Nothing of the photo before may stay: an answer would be about this one. */

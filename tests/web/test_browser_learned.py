@@ -1,0 +1,117 @@
+"""What the page shows follows what the project learns meanwhile, wherever it was learned."""
+
+import shutil
+
+import pytest
+
+from tests.web.browsing import CELL, GRID, active, press, shown, until
+from tests.web.test_browser_decide import ranked, reviewing, two_tags
+
+pytestmark = pytest.mark.medium
+
+SUGGESTION = "[data-testid=suggestion]"
+#: From now on the server suggests one tag for every photo, with a number that no model gives.
+_RENUMBER = """(tag) => {
+  const real = window.fetch;
+  window.fetch = async (path, init) => {
+    const answer = await real(path, init);
+    if (!path.startsWith("/api/cells?")) return answer;
+    const { version, cells } = await answer.json();
+    const renumbered = cells.map((cell) => ({ ...cell, suggested: [[tag, 0.123]] }));
+    return new Response(JSON.stringify({ version, cells: renumbered }));
+  };
+}"""
+_STORE = "import('/static/js/state.js').then(({ store }) => "
+
+
+@pytest.fixture
+def photos(album, tmp_path):
+    return shutil.copytree(album, tmp_path / "photos")
+
+
+@pytest.fixture
+def review(photos, browser):
+    with reviewing(photos, browser) as review:
+        yield review
+
+
+def _holding(page):
+    """Hold back what the page asks of cells; return the list that the requests come to."""
+    held = []
+    page.route("**/api/cells*", lambda route: held.append(route))
+    return held
+
+
+def _renumbered(page, photo):
+    return page.locator(f"{GRID} {CELL}[data-photo='{photo}'][aria-label*=' 12\u00a0%']").count() == 1
+
+
+def test_cells_show_what_was_learned_since(review):
+    tag, _ = two_tags(review.project)
+    page = review.open("/")
+    last = shown(page)[-1]
+    page.wait_for_selector(f"{GRID} {CELL}[data-photo='{last}']:not([aria-label=Loading])")
+    page.evaluate(_RENUMBER, tag)
+    assert not _renumbered(page, last)
+    said = next(photo for photo in ranked(review.project, tag) if photo != last)
+    review.project.label([said], remove=review.store.tags.texts([tag]))  # as the command line in another window does
+    until(page, lambda: _renumbered(page, last), "a photo of which nothing was said has its new numbers")
+    assert shown(page)[-1] == last
+
+
+def test_what_was_shown_is_accepted_while_numbers_are_read_again(review):
+    tag, other = two_tags(review.project)
+    page = review.open("/#state=suggested")
+    photo = active(page)
+    page.wait_for_selector(f"{CELL}[data-photo='{photo}']:not([aria-label=Loading])")
+    best = page.evaluate(f"{_STORE} store.cells.get({photo}).suggested[0][0])")
+    page.evaluate(_RENUMBER, other if best == tag else tag)
+    held = _holding(page)
+    page.evaluate(f"{_STORE} store.age())")
+    until(page, lambda: held, "the cells are asked for again")
+    press(page, "a")
+    review.has({(photo, best, 1)})
+    for route in held:
+        route.continue_()
+    page.unroute_all()
+
+
+def test_what_changes_while_an_answer_is_on_its_way_is_asked_for_again(review):
+    page = review.open("/")
+    photo = shown(page)[1]
+    page.wait_for_selector(f"{GRID} {CELL}[data-photo='{photo}']:not([aria-label=Loading])")
+    for change in (f"store.invalidate([{photo}])", "store.age()"):
+        held = _holding(page)
+        page.evaluate(f"{_STORE} {change})")
+        until(page, lambda held=held: len(held) == 1, "the cell is asked for")
+        page.evaluate(f"{_STORE} {change})")
+        page.evaluate("new Promise((resolve) => setTimeout(resolve, 50))")  # the grid has looked what to ask for
+        held[0].continue_()
+        until(page, lambda held=held: len(held) == 2, "it is asked for once more")
+        held[1].continue_()
+        page.unroute_all()
+
+
+def test_the_mark_of_the_photo_view_stays_on_its_tag(review):
+    """Numbers that were learned put the suggestions in another order: the key still means the tag that was marked."""
+    tag, other = two_tags(review.project)
+    photo = int(review.store.photos.table().ids[-1])
+    page = review.visit.context.new_page()
+    order = [[tag, 0.9], [other, 0.8]]
+    page.route(f"**/api/photo/{photo}", lambda route: _with_suggestions(route, order))
+    page.goto(review.visit.server.address)
+    page.goto(f"{review.visit.server.base}/photo/{photo}")
+    review.page = page
+    page.wait_for_selector(f"{SUGGESTION}.current[data-tag='{tag}']")
+    order.reverse()
+    page.evaluate(f"{_STORE} store.emit('learned', {{ tags: null }}))")
+    page.wait_for_selector(f"{SUGGESTION}:first-child[data-tag='{other}']")
+    page.wait_for_selector(f"{SUGGESTION}.current[data-tag='{tag}']")
+    page.unroute_all()
+    press(page, "a")
+    review.has({(photo, tag, 1)})
+
+
+def _with_suggestions(route, order):
+    answer = route.fetch()
+    route.fulfill(response=answer, json=answer.json() | {"suggested": order})
