@@ -21,6 +21,27 @@ _RENUMBER = """(tag) => {
     return new Response(JSON.stringify({ version, cells: renumbered }));
   };
 }"""
+#: From now on every photo is in a stack of two.
+_STACK = """() => {
+  const real = window.fetch;
+  window.fetch = async (path, init) => {
+    const answer = await real(path, init);
+    if (!path.startsWith("/api/cells?")) return answer;
+    const { version, cells } = await answer.json();
+    const stacked = cells.map((cell) => ({ ...cell, stack: [cell.id, cell.id + 1000] }));
+    return new Response(JSON.stringify({ version, cells: stacked }));
+  };
+}"""
+#: The tab hears the news itself, and a test can tell it some.
+_OWN_NEWS = """
+delete globalThis.SharedWorker;
+window.EventSource = class extends EventSource {
+  constructor(address) {
+    super(address);
+    window.news = this;
+  }
+};
+"""
 _STORE = "import('/static/js/state.js').then(({ store }) => "
 
 
@@ -57,6 +78,29 @@ def test_cells_show_what_was_learned_since(review):
     review.project.label([said], remove=review.store.tags.texts([tag]))  # as the command line in another window does
     until(page, lambda: _renumbered(page, last), "a photo of which nothing was said has its new numbers")
     assert shown(page)[-1] == last
+
+
+def test_a_threshold_that_is_set_elsewhere_is_seen(review):
+    page = review.open("/")
+    maybe = page.locator(f"{GRID} .chip.maybe:not(:empty)")
+    until(page, lambda: maybe.count() > 0, "there are suggestions")
+    review.project.threshold = 1.0  # as tagloom suggest --threshold 1 --remember in another window does
+    until(page, lambda: maybe.count() == 0, "nothing is above it")
+    until(page, lambda: page.locator(".side .todo").count() == 0, "nor is anything counted")
+    review.project.threshold = None
+    until(page, lambda: maybe.count() > 0, "what training chose counts again")
+
+
+def test_stacks_are_shown_when_they_are_known(review):
+    review.visit.context.add_init_script(_OWN_NEWS)
+    page = review.open("/#stacks=1")
+    photo = shown(page)[-1]
+    page.wait_for_selector(f"{GRID} {CELL}[data-photo='{photo}']:not([aria-label=Loading])")
+    page.evaluate(_STACK)
+    assert page.locator(f"{GRID} {CELL}.stacked").count() == 0
+    page.evaluate("window.news.dispatchEvent(new MessageEvent('looks', { data: '{}' }))")
+    page.wait_for_selector(f"{GRID} {CELL}[data-photo='{photo}'].stacked")
+    page.wait_for_selector(".new-order:not([hidden])")
 
 
 def test_what_was_shown_is_accepted_while_numbers_are_read_again(review):

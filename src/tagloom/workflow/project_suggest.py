@@ -77,6 +77,8 @@ class OpenSuggestions:
         Whether nobody has said anything, and nothing follows from what was said.
     limits : ndarray of float, shape (c,)
         A tag is suggested above its limit.
+    trained_limits : ndarray of float, shape (c,)
+        Those that training chose; the others are the same where no threshold was set.
     kind : {"score", "probability"}
         What the numbers are.
     model : int
@@ -89,6 +91,7 @@ class OpenSuggestions:
     values: NDArray[Any]
     open: NDArray[np.bool_]
     limits: NDArray[np.float64]
+    trained_limits: NDArray[np.float64]
     kind: str
     model: int
 
@@ -210,14 +213,13 @@ def open_suggestions(
     rows = np.flatnonzero(np.isin(stored.photo_ids, there))
     ids, values = stored.photo_ids[rows], stored.scores[rows]
     limits = np.full(len(stored.tag_ids), np.inf) if stored.thresholds is None else stored.thresholds
-    tag_ids, values, limits = _merge_columns(store, stored.tag_ids, values, limits)
+    tag_ids, values, trained = _merge_columns(store, stored.tag_ids, values, limits)
     chosen = store.settings.get(THRESHOLD) if threshold is None else threshold
-    if chosen is not None:
-        limits = np.full(len(tag_ids), float(chosen))
+    limits = trained if chosen is None else np.full(len(tag_ids), float(chosen))
     Y = store.decisions.labels(ids, tag_ids)[2]
     info = stored.info
     return OpenSuggestions(
-        ids, tag_ids, store.tags.texts(tag_ids), values, Y == UNKNOWN, limits, info["kind"], info["model"]
+        ids, tag_ids, store.tags.texts(tag_ids), values, Y == UNKNOWN, limits, trained, info["kind"], info["model"]
     )
 
 

@@ -298,7 +298,8 @@ class ReviewSession(LiveReview):
         return self._turn("redo")
 
     def start_job(self, kind: str, options: dict[str, Any] | None = None) -> Job:
-        """Start long work (see `tagloom.workflow.review_work`)."""
+        """Start long work (see `tagloom.workflow.review_work`), with the settings as they are now."""
+        self.take_in_settings()
         return self.jobs.start(kind, job_work(self.project, kind, options or {}, exports=self._exports, who=self._who))
 
     def _say(self, photos: Sequence[int], tags: Sequence[int], state: int, origin: Origin, paired: bool) -> int | None:

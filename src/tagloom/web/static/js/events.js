@@ -26,7 +26,7 @@ addEventListener("pageshow", (event) => {
   reset();
 });
 
-const HANDLERS = { decided, learned, job, reset };
+const HANDLERS = { decided, learned, looks, job, reset };
 
 function heard(message) {
   if (message.link) return linked(message);
@@ -66,6 +66,13 @@ function learned(data) {
   store.age();
   store.reloadProjectSoon();
   store.emit("learned", data);
+}
+
+/** Which photos look alike is known now, or anew. */
+function looks() {
+  store.age();
+  store.reloadProjectSoon();
+  store.emit("looks");
 }
 
 function job(data) {

@@ -52,6 +52,7 @@ export class PhotoList extends EventTarget {
     );
     store.addEventListener("cells", ({ detail }) => detail?.includes(this.grid.activeId) && this.#chosen());
     store.addEventListener("reset", () => this.#outdated());
+    store.addEventListener("looks", () => this.query && dependsOnLooks(this.query) && this.#outdated());
     store.addEventListener(
       "jobs",
       ({ detail }) => detail?.state === "done" && NEW_ORDER.has(detail.kind) && this.#outdated(),
@@ -206,6 +207,10 @@ export class PhotoList extends EventTarget {
       similar: () => grid.activeId !== null && go("/", { query: { similar: grid.activeId } }),
     };
   }
+}
+
+function dependsOnLooks({ stacks, similar, sort }) {
+  return Boolean(stacks || similar || sort === "cluster");
 }
 
 function withStacks(ids, cells) {

@@ -18,7 +18,7 @@ const NOT_FOUND = 404;
 
 /**
  * Events: project, progress, cells (detail: ids that came), stale (ids, or null for all), aged (numbers of all may be
- * others), withdrawn (a decision), learned, decided, jobs, reset, link.
+ * others), withdrawn (a decision), learned, looks, decided, jobs, reset, link.
  */
 class Store extends EventTarget {
   project = {

@@ -4,7 +4,7 @@ import { ApiError, bind, get, isForeign } from "./api.js";
 
 const SILENCE_MS = 40000;
 const RETRY_MS = 2000;
-const NEWS = ["decided", "learned", "job", "reset"];
+const NEWS = ["decided", "learned", "looks", "job", "reset"];
 
 /**
  * @typedef {{link: true, on: boolean, why: string | null, isForeign: boolean}} LinkMessage whether the stream is open,
