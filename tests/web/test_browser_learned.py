@@ -103,6 +103,21 @@ def test_stacks_are_shown_when_they_are_known(review):
     page.wait_for_selector(".new-order:not([hidden])")
 
 
+def test_what_happens_before_the_news_are_heard_is_seen(review):
+    review.visit.context.add_init_script(_OWN_NEWS)
+    held = []
+    review.visit.context.route("**/api/events*", lambda route: held.append(route))
+    page = review.open("/")
+    photo = shown(page)[-1]
+    page.wait_for_selector(f"{GRID} {CELL}[data-photo='{photo}']:not([aria-label=Loading])")
+    review.project.label([photo], add=["from elsewhere"])
+    known = "fetch('/api/project').then((answer) => answer.text()).then((text) => text.includes('from elsewhere'))"
+    until(page, lambda: page.evaluate(known), "the server knows of it")
+    for route in held:
+        route.continue_()
+    page.wait_for_selector(f"{GRID} {CELL}[data-photo='{photo}'] :text('from elsewhere')")
+
+
 def test_what_was_shown_is_accepted_while_numbers_are_read_again(review):
     tag, other = two_tags(review.project)
     page = review.open("/#state=suggested")

@@ -50,7 +50,7 @@ def _agrees(session):
     state = session.state
     with state.lock:
         rows = [state.place(tag) for tag in found.tag_ids.tolist()]
-        return bool((state.suggested(rows).T == found.above).all())
+        return bool((found.above == state.suggested(rows).T).all())
 
 
 def test_a_threshold_that_is_set_elsewhere_is_seen(project):

@@ -34,9 +34,11 @@ _TAG_CHANGES = ("rename", "alias", "merge_into", "parent")
 
 @get
 def project(request: Request) -> Response:
-    """Return the project: tags, folders, progress."""
+    """Return the project: tags, folders, progress, and up to which news this is known."""
     parameters(request, ())
-    return json_answer({"id": identity_of(request), **session_of(request).overview()})
+    session = session_of(request)
+    news = session.events.last_id()
+    return json_answer({"id": identity_of(request), "news": news, **session.overview()})
 
 
 @get

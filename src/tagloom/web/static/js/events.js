@@ -30,8 +30,18 @@ const HANDLERS = { decided, learned, looks, job, reset };
 
 function heard(message) {
   if (message.link) return linked(message);
+  begin(message);
+  if (message.type === "alive") return;
   if (document.hidden) hasMissed = true;
   else HANDLERS[message.type]?.(message.data);
+}
+
+let hasBegun = false;
+
+/** What happened after the page was read and before it heard any news is not among them. */
+function begin({ type, id }) {
+  if (!hasBegun && (type !== "alive" || id !== store.project.news)) reset();
+  hasBegun = true;
 }
 
 // A tab that nobody looks at asks for nothing; it reads everything again when it is looked at, if there was any news.
