@@ -112,21 +112,19 @@ export class PhotoPage {
     document.getElementById("main").focus({ preventScroll: true });
     await this.#show();
     firstPaint();
-    if (!store.order) await this.#makeOrder();
-    this.#drawPlace();
-    this.#prefetch();
   }
 
   leave() {
     this.box.input.blur();
   }
 
-  async #makeOrder() {
-    try {
-      store.order = { ids: (await api.ranking({ sort: "path" })).ids, path: "/" };
-    } catch (error) {
-      complain(error);
-    }
+  /** Show where in the order the photo is, and get ready for its neighbours. */
+  async #findPlace() {
+    const { id } = this;
+    store.order ??= { ids: (await api.ranking({ sort: "path" })).ids, path: "/" };
+    if (id !== this.id) return;
+    this.#drawPlace();
+    this.#prefetch();
   }
 
   async #show() {
@@ -158,6 +156,7 @@ export class PhotoPage {
       this.detail = store.pending(id).reduce((detail, { tags, ...said }) => withSaid(detail, tags, said), answer);
       this.#picture(answer.large, answer);
       this.#draw();
+      await this.#findPlace();
     } catch (error) {
       if (turn === this.#turn && (!this.detail || error.status === NOT_FOUND)) this.#missing(error);
     }
