@@ -231,9 +231,11 @@ def test_changes_of_tags(session):
     check_agreement(session)
     cells = session.cells(session.photos.ids.tolist())["cells"]
     assert sky not in {number for cell in cells for number, _ in cell["suggested"]}
-    with pytest.raises(InvalidInputError, match="merged"):
+    assert session.overview()["merged"] == [{"id": sky, "text": "sky", "into": sea}]
+    with pytest.raises(InvalidInputError, match="'sky' was merged into 'sea'"):
         session.decide([1], [sky], 1)
     session.undo()
+    assert session.overview()["merged"] == []
     check_agreement(session)
     session.change_tag(sky, "rename", "heaven")
     assert session.tag(sky).text == "heaven"

@@ -108,7 +108,8 @@ class ReviewSession(LiveReview):
         """Return the project: tags, folders, progress, and what to do next."""
         status = self.project.status()
         state, model = self.state, self.project.store.models.active()
-        in_use = {tag.id for tag in self.project.store.tags.in_use()}
+        tags = self.project.store.tags
+        in_use = {tag.id for tag in tags.in_use()}
         return {
             "name": self.project.root.name,
             "root": os.fsencode(self.project.root).decode("utf-8", errors="replace"),
@@ -117,6 +118,7 @@ class ReviewSession(LiveReview):
             "kind": state.kind,
             "model": None if model is None else {"id": model.id, "method": str(model.settings.get("method", ""))},
             "tags": tag_views(self._tags, state, in_use),
+            "merged": [{"id": tag, "text": text, "into": into} for tag, (text, into) in tags.merged().items()],
             "folders": state.photos.folders,
             "dates": _dates(state.photos),
             "can_write": status.online,

@@ -19,7 +19,7 @@ from tagloom.workflow.review_log import ProjectReader
 from tagloom.workflow.review_looks import load_looks
 from tagloom.workflow.review_photos import PhotoIndex, load_photos
 from tagloom.workflow.review_ranking import Looks
-from tagloom.workflow.review_state import ReviewState
+from tagloom.workflow.review_state import ReviewState, UnknownTagError
 from tagloom.workflow.settings import PROJECT_FILE_NAME
 
 __all__ = ["LiveReview"]
@@ -115,11 +115,14 @@ class LiveReview:
 
     def tag(self, number: int) -> Tag:
         """Return a tag by id."""
-        self._state.place(number)
         found = next((tag for tag in self._tags if tag.id == number), None)
-        if found is None:
-            raise InvalidInputError(f"the tag {number} was merged into another one; load the page again")
-        return found
+        if found is not None:
+            return found
+        text, into = self.project.store.tags.merged().get(number, ("", 0))
+        if not into:
+            raise UnknownTagError(f"no tag has the id {number}; load the page again")
+        (now,) = self.project.store.tags.texts([into])
+        raise InvalidInputError(f"the tag {text!r} was merged into {now!r}; name that one")
 
     def sync(self) -> bool:
         """Take in what was decided since, by whomever, and tell the pages; return whether there was anything."""

@@ -7,6 +7,7 @@ import { isTyping } from "./dom.js";
 import { listen } from "./events.js";
 import { focusPage } from "./focus.js";
 import { openHelp } from "./help.js";
+import { goOnAfterMerge } from "./merged.js";
 import { keptOfOthers, outbox } from "./outbox.js";
 import { plural } from "./format.js";
 import { GridPage } from "./page-grid.js";
@@ -46,6 +47,7 @@ function pageOf(name) {
 }
 
 async function show(where) {
+  if (goOnAfterMerge(where)) return;
   const turn = (wanted += 1);
   const page = await pageOf(where.page).catch(() => new TroublePage(() => show(where).catch(complain)));
   if (turn !== wanted) return;
@@ -105,6 +107,7 @@ async function begin() {
     toast(label === null ? "It had not been done: there was nothing to take back." : `Undone: ${label}`),
   );
   addEventListener("beforeunload", (event) => outbox.size && event.preventDefault());
+  store.addEventListener("project", () => goOnAfterMerge(place()));
   store.addEventListener("reset", () => current instanceof TroublePage && show(place()).catch(complain));
   startKeys();
   const project = store.loadProject();

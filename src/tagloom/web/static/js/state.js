@@ -33,6 +33,8 @@ class Store extends EventTarget {
     model: null,
   };
   tags = new Map();
+  /** Tags that have become others. @type {Map<number, {id: number, text: string, into: number}>} */
+  merged = new Map();
   cells = new Map();
   jobs = new Map();
   progress = null;
@@ -71,6 +73,7 @@ class Store extends EventTarget {
     this.project = await api.get("/api/project");
     api.bind(this.project.id);
     this.tags = new Map(this.project.tags.map((tag) => [tag.id, tag]));
+    this.merged = new Map(this.project.merged.map((tag) => [tag.id, tag]));
     this.version = Math.max(this.version, this.project.version ?? 0);
     this.progress = this.project.progress ?? this.progress;
     this.emit("project");
