@@ -22,7 +22,6 @@ __all__ = [
     "Suggestion",
     "check_threshold",
     "open_suggestions",
-    "suggest",
     "suggest_each",
 ]
 
@@ -108,7 +107,7 @@ class OpenSuggestions:
         return found
 
 
-def suggest(
+def suggest_each(
     store: ProjectStore,
     photos: PhotoName | Sequence[PhotoName] | None = None,
     *,
@@ -116,8 +115,10 @@ def suggest(
     threshold: float | None = None,
     above_only: bool = False,
     base: Any = None,
-) -> list[Suggestion]:
-    """Return suggestions for photos, best first for each; what was decided is not suggested.
+) -> Iterator[Suggestion]:
+    """Return suggestions for photos one by one, best first for each; what was decided is not suggested.
+
+    All tags of many photos are too many to hold. Errors are raised at once, not with the first suggestion.
 
     Parameters
     ----------
@@ -138,22 +139,6 @@ def suggest(
     ------
     StoreError
         If nothing was trained yet.
-    """
-    return list(suggest_each(store, photos, n=n, threshold=threshold, above_only=above_only, base=base))
-
-
-def suggest_each(
-    store: ProjectStore,
-    photos: PhotoName | Sequence[PhotoName] | None = None,
-    *,
-    n: int = 5,
-    threshold: float | None = None,
-    above_only: bool = False,
-    base: Any = None,
-) -> Iterator[Suggestion]:
-    """Return what `suggest` returns one by one, as all tags of many photos are too many to hold.
-
-    Errors are raised at once, not with the first suggestion.
     """
     if n < 0:
         raise InvalidInputError(f"n must be at least 0, got {n}")
@@ -196,7 +181,7 @@ def open_suggestions(
     photo_ids : array-like of int, optional
         Only these photos.
     threshold : float, optional
-        See `suggest`.
+        See `suggest_each`.
 
     Raises
     ------
