@@ -1,10 +1,11 @@
 """What the page shows follows what the project learns meanwhile, wherever it was learned."""
 
+import json
 import shutil
 
 import pytest
 
-from tests.web.browsing import CELL, GRID, active, press, shown, until
+from tests.web.browsing import CELL, GRID, active, cursor_on, press, shown, until
 from tests.web.test_browser_decide import ranked, reviewing, two_tags
 
 pytestmark = pytest.mark.medium
@@ -42,6 +43,13 @@ window.EventSource = class extends EventSource {
   }
 };
 """
+#: Whether a photo is known as it is, before and after some news.
+_TELL = """async ([data, photo]) => {
+  const { store } = await import("/static/js/state.js");
+  const before = store.isFresh(photo);
+  window.news.dispatchEvent(new MessageEvent("decided", { data }));
+  return [before, store.isFresh(photo)];
+}"""
 _STORE = "import('/static/js/state.js').then(({ store }) => "
 
 
@@ -116,6 +124,19 @@ def test_what_happens_before_the_news_are_heard_is_seen(review):
     for route in held:
         route.continue_()
     page.wait_for_selector(f"{GRID} {CELL}[data-photo='{photo}'] :text('from elsewhere')")
+
+
+def test_news_that_are_told_after_a_later_decision_of_this_tab_are_news(review):
+    review.visit.context.add_init_script(_OWN_NEWS)
+    page = review.open("/#state=suggested")
+    first, second = shown(page)[:2]
+    cursor_on(page, first)
+    page.wait_for_selector(f"{GRID} {CELL}[data-photo='{second}']:not([aria-label=Loading])")
+    version = page.evaluate(f"{_STORE} store.version)")
+    press(page, "a")
+    until(page, lambda: page.evaluate(f"{_STORE} store.version)") > version, "the decision is stored")
+    news = json.dumps({"version": version, "batch": 1, "photos": [second], "tags": []})
+    assert page.evaluate(_TELL, [news, second]) == [True, False]
 
 
 def test_what_was_shown_is_accepted_while_numbers_are_read_again(review):

@@ -40,8 +40,11 @@ let hasBegun = false;
 
 /** What happened after the page was read and before it heard any news is not among them. */
 function begin({ type, id }) {
-  if (!hasBegun && (type !== "alive" || id !== store.project.news)) reset();
+  const isMissed = !hasBegun && (type !== "alive" || id !== store.project.news);
   hasBegun = true;
+  if (!isMissed) return;
+  if (document.hidden) hasMissed = true;
+  else reset();
 }
 
 // A tab that nobody looks at asks for nothing; it reads everything again when it is looked at, if there was any news.

@@ -156,7 +156,8 @@ export class PhotoPage {
       this.detail = store.pending(id).reduce((detail, { tags, ...said }) => withSaid(detail, tags, said), answer);
       this.#picture(answer.large, answer);
       this.#draw();
-      await this.#findPlace();
+      // Without an order the photo is shown all the same; the order is asked for again with it.
+      this.#findPlace().catch(() => {});
     } catch (error) {
       if (turn === this.#turn && (!this.detail || error.status === NOT_FOUND)) this.#missing(error);
     }

@@ -4,6 +4,9 @@ import { h } from "./dom.js";
 import { Notice } from "./notice.js";
 import { firstPaint } from "./photo-list.js";
 
+const TEXT =
+  "This page could not be read. It comes when the server answers again; if it does not, load the page once more.";
+
 /** Stands in its place until the server is back. */
 export class TroublePage {
   title = "Not read";
@@ -12,7 +15,7 @@ export class TroublePage {
   /** @param {() => void} again */
   constructor(again) {
     this.notice = new Notice();
-    this.notice.show("This page could not be read: the server does not answer. It comes when the server is back.", again);
+    this.notice.show(TEXT, again);
     this.element = h("section", { class: "page", "aria-label": "Not read" }, this.notice.element);
   }
 
