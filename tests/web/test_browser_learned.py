@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from tagloom.workflow.project_suggest import open_suggestions
 from tests.web.browsing import CELL, GRID, active, cursor_on, press, shown, until
 from tests.web.test_browser_decide import ranked, reviewing, two_tags
 
@@ -64,6 +65,15 @@ def review(photos, browser):
         yield review
 
 
+def _open_suggested(review):
+    """Show the photos with suggestions: all photos are there first, and the address changes without a new page."""
+    n = int(open_suggestions(review.store).above.any(axis=1).sum())
+    page = review.open("/#state=suggested")
+    until(page, lambda: page.evaluate("document.querySelector('tl-grid').ids.length") == n, "their order is there")
+    page.wait_for_selector(f"{GRID} {CELL}:focus")
+    return page
+
+
 def _holding(page):
     """Hold back what the page asks of cells; return the list that the requests come to."""
     held = []
@@ -102,6 +112,7 @@ def test_a_threshold_that_is_set_elsewhere_is_seen(review):
 def test_stacks_are_shown_when_they_are_known(review):
     review.visit.context.add_init_script(_OWN_NEWS)
     page = review.open("/#stacks=1")
+    until(page, lambda: page.evaluate("document.querySelector('tl-grid').context.stacks"), "its order is there")
     photo = shown(page)[-1]
     page.wait_for_selector(f"{GRID} {CELL}[data-photo='{photo}']:not([aria-label=Loading])")
     page.evaluate(_STACK)
@@ -128,7 +139,7 @@ def test_what_happens_before_the_news_are_heard_is_seen(review):
 
 def test_news_that_are_told_after_a_later_decision_of_this_tab_are_news(review):
     review.visit.context.add_init_script(_OWN_NEWS)
-    page = review.open("/#state=suggested")
+    page = _open_suggested(review)
     first, second = shown(page)[:2]
     cursor_on(page, first)
     page.wait_for_selector(f"{GRID} {CELL}[data-photo='{second}']:not([aria-label=Loading])")
@@ -141,7 +152,7 @@ def test_news_that_are_told_after_a_later_decision_of_this_tab_are_news(review):
 
 def test_what_was_shown_is_accepted_while_numbers_are_read_again(review):
     tag, other = two_tags(review.project)
-    page = review.open("/#state=suggested")
+    page = _open_suggested(review)
     photo = active(page)
     page.wait_for_selector(f"{CELL}[data-photo='{photo}']:not([aria-label=Loading])")
     best = page.evaluate(f"{_STORE} store.cells.get({photo}).suggested[0][0])")
