@@ -176,7 +176,7 @@ def test_an_undo_takes_back_what_it_names(client, session):
     first = client.post("/api/decide", json={"photos": [3], "tags": [tag], "state": 1}).json()["batch"]
     client.post("/api/decide", json={"photos": [4], "tags": [tag], "state": 1})
     count = session.project.store.decisions.count()
-    for body in ({}, {"batch": None}, {"batch": "latest"}, {"batch": 10**6}):
+    for body in ({}, {"batch": None}, {"batch": "latest"}, {"batch": 10**6}, {"key": ""}, {"batch": first, "key": "x"}):
         assert client.post("/api/undo", json=body).status_code == 400
     assert session.project.store.decisions.count() == count
     assert client.post("/api/undo", json={"batch": first}).json()["batch"] == first
@@ -184,6 +184,19 @@ def test_an_undo_takes_back_what_it_names(client, session):
     assert client.post("/api/undo", json={"batch": first}).status_code == 400  # another tab was quicker
     assert client.post("/api/redo", json={}).json()["batch"] == first
     assert states(session, [tag]) == {(3, tag): 1, (4, tag): 1}
+
+
+def test_a_request_with_a_key_is_carried_out_once(client, session):
+    tag = client.post("/api/tags", json={"text": "new tag"}).json()["id"]
+    body = {"photos": [3], "tags": [tag], "state": 1, "key": "c0ffee"}
+    first = client.post("/api/decide", json=body).json()
+    assert client.post("/api/decide", json=body).json() == first
+    assert client.post("/api/undo", json={"key": "c0ffee"}).json()["batch"] == first["batch"]
+    assert client.post("/api/undo", json={"key": "c0ffee"}).json()["batch"] is None
+    assert client.post("/api/decide", json=body).json()["batch"] == first["batch"]  # undone, and not done again
+    assert states(session, [tag]) == {}
+    for key in ("", 7, None, "x" * 65):
+        assert client.post("/api/decide", json=body | {"key": key}).status_code == 400
 
 
 def test_history_says_what_an_undo_would_take_back(client, session):

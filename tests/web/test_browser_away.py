@@ -1,5 +1,6 @@
 """A server that goes away and comes back, or another one in its place; and more tabs than a browser has connections."""
 
+import re
 import shutil
 
 import pytest
@@ -7,6 +8,7 @@ from playwright.sync_api import expect
 
 from tagloom.workflow.project import Project
 from tests.web.browsing import (
+    CAN_WRITE,
     CELL,
     GRID,
     Server,
@@ -25,6 +27,9 @@ pytestmark = pytest.mark.medium
 BANNER = "#banner:not([hidden])"
 #: More than the six connections that browsers hold to one server.
 N_TABS = 8
+_PAGES = ("lens", "photo", "teach", "history", "write")
+_ALL_READ = f"""{[f"/static/js/{name}.js" for name in _PAGES]}.every((path) =>
+  performance.getEntriesByName(location.origin + path).some((entry) => entry.responseEnd > 0))"""
 
 
 @pytest.fixture
@@ -146,3 +151,87 @@ def test_a_refusal_of_all_photos_is_not_asked_for_one_by_one(browser, photos):
         assert page.evaluate(_WANT, [412, [1, 2, 3, 4]]) == ["/api/cells?ids=1,2,3,4"]
         each = {f"/api/cells?ids={photo}" for photo in (1, 2, 3, 4)}
         assert each < set(page.evaluate(_WANT, [404, [1, 2, 3, 4]]))
+
+
+def _abort(route):
+    route.abort()
+
+
+def _is_back(page):
+    """Let requests through again, and say so as the stream of news does."""
+    page.context.unroute_all()
+    page.evaluate("import('/static/js/state.js').then(({ store }) => (store.invalidate(null), store.emit('reset')))")
+
+
+def test_pages_that_have_not_been_read_say_so_and_come_when_the_server_is_back(browser, photos):
+    with serving(photos, flags=FLAGS) as server, visiting_page(browser, server) as visit:
+        visit.context.route(re.compile(r"/static/js/(teach|history)\.js"), _abort)
+        page = visit.open("/")
+        for keys, name, sign in (("gh", "History", "[data-testid=history] .batch"), ("gt", "Teach", ".teach-card img")):
+            page.keyboard.type(keys)
+            page.wait_for_selector(":text('This page could not be read')")
+            expect(page.locator(GRID)).to_have_count(0)
+            expect(page.locator(f"nav a:has-text('{name}')")).to_have_attribute("aria-current", "page")
+            press(page, "a", "Escape")  # of the page before; they do nothing
+            if name == "History":
+                page.context.unroute_all()
+                page.click("[data-testid=retry]")
+                page.wait_for_selector(sign)
+                visit.context.route(re.compile(r"/static/js/teach\.js"), _abort)
+            else:
+                _is_back(page)
+                page.wait_for_selector(sign)
+        _without_errors_of_the_net(visit)
+
+
+def test_pages_whose_content_cannot_be_read_say_so_and_fill_when_the_server_is_back(browser, photos):
+    signs = {
+        "gt": ("The questions could not be read", ".teach-card img.large.ready"),
+        "gh": ("The history could not be read", "[data-testid=history] .batch"),
+        "gw": ("What would change is not known", CAN_WRITE),
+        "gl": ("The photos could not be read", f"[data-testid=lens] {CELL}:focus"),
+    }
+    with serving(photos, flags=FLAGS) as server, visiting_page(browser, server) as visit:
+        page = visit.open("/photo/7")
+        until(page, lambda: page.evaluate(_ALL_READ), "all pages have been read")
+        for keys, (said, sign) in signs.items():
+            visit.context.route("**/api/**", _abort)
+            page.keyboard.type(keys)
+            page.wait_for_selector(f"main :text('{said}'):visible")
+            _is_back(page)
+            page.wait_for_selector(sign)
+            expect(page.locator(f"main :text('{said}'):visible")).to_have_count(0)
+        _without_errors_of_the_net(visit)
+
+
+def test_a_photo_that_is_opened_while_the_server_is_away_comes_with_its_neighbours(browser, photos):
+    with serving(photos, flags=FLAGS) as server, visiting_page(browser, server) as visit:
+        page = visit.open("/history")
+        visit.context.route(re.compile(r"/(api|large|thumb)/"), _abort)
+        page.evaluate("import('/static/js/router.js').then(({ go }) => go('/photo/7'))")
+        page.wait_for_selector(":text('This photo cannot be shown')")
+        expect(page.locator(":text('The server does not answer')").first).to_be_visible()
+        _is_back(page)
+        page.wait_for_selector("[data-testid=photo-view] img.large.ready")
+        page.wait_for_selector("[data-testid=photo-view] .place:text(' of ')")
+        press(page, "ArrowRight")
+        page.wait_for_url(lambda url: not url.endswith("/photo/7"))
+        visit.context.route("**/large/*", _abort)
+        press(page, "End")
+        page.wait_for_selector("[data-testid=photo-view] .stage-note:text('The server does not answer')")
+        _is_back(page)
+        page.wait_for_selector("[data-testid=photo-view] img.large.ready")
+        _without_errors_of_the_net(visit)
+
+
+def test_a_page_whose_project_cannot_be_read_at_first_fills_when_the_server_is_back(browser, photos):
+    with serving(photos, flags=FLAGS) as server, visiting_page(browser, server) as visit:
+        visit.open("/")
+        visit.context.route("**/api/**", _abort)
+        page = visit.context.new_page()
+        page.goto(server.base)
+        page.wait_for_selector("main :text('The photos could not be read. The server does not answer.')")
+        visit.context.unroute_all()
+        page.wait_for_selector(f"{GRID} {CELL}:not([aria-label=Loading])")
+        expect(page.locator(".project-name")).to_have_text("photos")
+        _without_errors_of_the_net(visit)

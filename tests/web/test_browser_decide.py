@@ -68,13 +68,13 @@ def review(photos, browser):
         yield review
 
 
-def _two_tags(project):
+def two_tags(project):
     """Return the two tags that most is suggested of."""
     numbers = open_suggestions(project.store)
     return numbers.tag_ids[np.argsort(-numbers.above.sum(axis=0), kind="stable")[:2]].tolist()
 
 
-def _ranked(project, tag):
+def ranked(project, tag):
     """Return the open photos of a tag, the likeliest first."""
     numbers = open_suggestions(project.store)
     column = numbers.tag_ids.tolist().index(tag)
@@ -88,7 +88,7 @@ def _go_to_tag(page, tag):
 
 
 def test_nothing_is_decided_while_the_photos_of_another_tag_are_shown(review):
-    first, second = _two_tags(review.project)
+    first, second = two_tags(review.project)
     page = review.open(f"/tag/{first}")
     page.wait_for_selector(f"{LENS} {CELL}:focus")
     before, held = review.standing(), []
@@ -112,7 +112,7 @@ def test_nothing_is_decided_while_the_photos_of_another_tag_are_shown(review):
 
 
 def test_an_order_that_cannot_be_read_shows_no_photos_and_is_tried_again(review):
-    first, second = _two_tags(review.project)
+    first, second = two_tags(review.project)
     page = review.open(f"/tag/{first}")
     page.wait_for_selector(f"{LENS} {CELL}:focus")
     before = review.standing()
@@ -126,13 +126,13 @@ def test_an_order_that_cannot_be_read_shows_no_photos_and_is_tried_again(review)
     assert review.standing() == before
     page.unroute(RANKING)
     press(page, "Enter")
-    cursor_on(page, _ranked(review.project, second)[0])
+    cursor_on(page, ranked(review.project, second)[0])
     page.route(RANKING, lambda route: route.fulfill(status=500, json={"error": "a hiccup"}))
     _go_to_tag(page, first)
     expect(page.locator("[data-testid=retry]")).to_be_focused()
     page.unroute(RANKING)
     page.evaluate("import('/static/js/state.js').then(({ store }) => store.emit('reset'))")  # the link is back
-    cursor_on(page, _ranked(review.project, first)[0])
+    cursor_on(page, ranked(review.project, first)[0])
     review.visit.errors.clear()  # a browser notes every answer that is an error
 
 
@@ -146,8 +146,8 @@ def _best_suggestions(project):
 
 def test_all_that_is_selected_is_decided_and_undone_as_one(photos, browser):
     with Project.open(photos, flags=FLAGS) as project:
-        tag, _ = _two_tags(project)
-        project.label(_ranked(project, tag)[::2], add=project.store.tags.texts([tag]))  # others are best for these now
+        tag, _ = two_tags(project)
+        project.label(ranked(project, tag)[::2], add=project.store.tags.texts([tag]))  # others are best for these now
         project.threshold = 0.3
         project.train()
         wanted = _best_suggestions(project)
@@ -173,7 +173,7 @@ def test_all_that_is_selected_is_decided_and_undone_as_one(photos, browser):
 
 
 def test_the_undo_of_a_message_undoes_what_it_names(review):
-    tag, _ = _two_tags(review.project)
+    tag, _ = two_tags(review.project)
     page = review.open(f"/tag/{tag}")
     page.wait_for_selector(f"{LENS} {CELL}:focus")
     first, second, third, *_ = shown(page)
@@ -251,14 +251,14 @@ _STACKED = "(ids) => fetch(`/api/cells?ids=${ids}`).then((answer) => answer.json
 
 def test_accepting_all_above_decides_stacks_as_one(photos, browser):
     with Project.open(photos, flags=FLAGS) as project:
-        tag, _ = _two_tags(project)
+        tag, _ = two_tags(project)
         table = project.store.photos.table()
-        name = table.paths[table.ids.tolist().index(_ranked(project, tag)[0])]
+        name = table.paths[table.ids.tolist().index(ranked(project, tag)[0])]
         shutil.copy(photos / name.decode(), photos / "copy.jpg")
         project.scan()
         project.train()
         pair = sorted(project.store.photos.find([name, b"copy.jpg"]).values())
-        wanted = _ranked(project, tag)
+        wanted = ranked(project, tag)
     assert set(pair) <= set(wanted)
     with reviewing(photos, browser) as review:
         page = review.open("/")
@@ -326,10 +326,10 @@ def test_a_new_tag_goes_to_the_photo_it_was_typed_for(review):
 
 
 def test_accepting_all_above_asks_again_what_is_open(review):
-    tag = _two_tags(review.project)[0]
+    tag = two_tags(review.project)[0]
     page = review.open(f"/tag/{tag}")
     page.wait_for_selector(f"{LENS} {CELL}:focus")
-    top = _ranked(review.project, tag)[:4]
+    top = ranked(review.project, tag)[:4]
     cursor_on(page, top[0])
     press(page, *["ArrowRight"] * 3)
     cursor_on(page, top[3])

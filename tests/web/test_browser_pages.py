@@ -22,6 +22,11 @@ READY = {
     "write": ("/write", CAN_WRITE),
 }
 OVERLAYS = {"keys": ("/", "?", "[data-testid=help]"), "above": ("/tag/16", "A", "[data-testid=expected-precision]")}
+DIALOGS = {
+    "add": ("/", "t", "dialog [data-testid=tag-option]"),
+    "edit": ("/", "e", "[data-testid=bulk]"),
+    "why": ("/#state=suggested", "w", ".why section"),
+}
 #: What reaches beyond the window, or scrolls sideways by itself.
 _TOO_WIDE = """() => {
   const wide = [...document.querySelectorAll("body *")].filter((node) => {
@@ -36,6 +41,19 @@ _TOO_WIDE = """() => {
     .filter(Boolean);
 }"""
 
+#: What of a dialog reaches beyond it, or scrolls sideways.
+_CUT = """() => {
+  const dialog = document.querySelector("dialog[open]");
+  const { left, right } = dialog.getBoundingClientRect();
+  return [...dialog.querySelectorAll(":not(.toasts)")]
+    .filter((node) => {
+      const box = node.getBoundingClientRect();
+      const isOut = box.width > 0 && (box.left < left || box.right > right);
+      const mayScroll = ["auto", "scroll"].includes(getComputedStyle(node).overflowX);
+      return isOut || (mayScroll && node.scrollWidth > node.clientWidth);
+    })
+    .map((node) => `${node.tagName}.${node.className} ${node.textContent.slice(0, 20)}`);
+}"""
 _BAD = """() => {
   const words = document.createElement("p");
   words.textContent = "hard to read";
@@ -93,6 +111,27 @@ def test_nothing_is_wider_than_a_phone(browser, server):
             ready(page)
             page.wait_for_selector(sign)
             found[name] = page.evaluate(_TOO_WIDE)
+    assert found == {name: [] for name in found}
+
+
+def test_dialogs_fit_a_phone(browser, server):
+    phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+    with visiting_page(browser, server, **phone) as visit:
+        page = visit.open("/tag/16")
+        found = {}
+        page.click("button:has-text('Rename, merge')")
+        page.wait_for_selector("dialog[open]")
+        found["tag"] = page.evaluate(_CUT)
+        page.locator("dialog [role=combobox]").last.click()
+        page.wait_for_selector("dialog [data-testid=tag-option]")
+        found["tag, with a list"] = page.evaluate(_CUT)
+        for name, (path, key, sign) in (OVERLAYS | DIALOGS).items():
+            page.goto(server.base + path)
+            ready(page)
+            active(page)
+            press(page, key)
+            page.wait_for_selector(sign)
+            found[name] = page.evaluate(_CUT)
     assert found == {name: [] for name in found}
 
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tagloom.workflow.project import Project
-from tests.web.browsing import CELL, active, cursor_on, press, ready, serving, shown, until
+from tests.web.browsing import CELL, active, at, cursor_on, press, ready, serving, shown, until
 from tests.web.conftest import FLAGS
 
 pytestmark = pytest.mark.medium
@@ -173,3 +173,43 @@ def test_tab_passes_by_a_list_that_scrolls(visit):
     expect(page.get_by_role("checkbox", name="Stacks")).to_be_focused()
     press(page, "Shift+Tab")
     expect(page.locator("[data-testid=filter-tag]")).to_be_focused()
+
+
+def test_a_tag_that_was_merged_leads_to_what_it_became(visit, server, store):
+    old, new = store.tags.numbers(["night", "flower"])
+    page = visit.open(f"/tag/{old}")
+    active(page)
+    store.tags.merge(old, new)  # as the command line in another window does
+    said = "“night” was merged into “flower”"
+    at(page, f"/tag/{new}")
+    expect(page.locator("[data-testid=lens] h1")).to_have_text("flower")
+    expect(page.locator("[data-testid=toast]", has_text=said)).to_have_count(1)
+    photo = active(page)
+    press(page, "r")
+    until(page, lambda: photo in _without(store, new), "what is decided is about the tag in the heading")
+    for path, now in ((f"/tag/{old}#state=any", f"/tag/{new}#state=any"), (f"/#tag={old}", f"/#tag={new}")):
+        other = visit.open(path)
+        until(other, lambda other=other, now=now: other.url == server.base + now, f"the address is {now}")
+        expect(other.locator("[data-testid=toast]", has_text=said)).to_have_count(1)
+        other.wait_for_selector(f"{CELL}:not([aria-label=Loading])")
+
+
+def test_a_merge_on_the_page_is_told_once(visit, store):
+    old, new = store.tags.numbers(["night", "flower"])
+    page = visit.open(f"/tag/{old}")
+    active(page)
+    page.click("button:has-text('Rename, merge')")
+    page.locator("dialog [role=combobox]").first.click()
+    page.keyboard.type("flower")
+    page.wait_for_selector(f"dialog {OPTION}[aria-selected=true]")
+    press(page, "Enter")
+    at(page, f"/tag/{new}")
+    expect(page.locator("[data-testid=toast]", has_text="merged into “flower”")).to_have_count(1)
+    until(page, lambda: page.locator("dialog").count() == 0, "the dialog is gone")
+    page.go_back()
+    at(page, "/")
+
+
+def _without(store, tag):
+    found = store.decisions.current(tag_ids=[tag])
+    return found.photo_ids[found.states == 0].tolist()

@@ -183,6 +183,25 @@ def test_decisions_and_their_undo(session):
     assert [batch["kind"] for batch in session.history(2)["batches"]] == ["redo", "undo"]
 
 
+def test_a_decision_that_is_asked_for_again_is_made_once(project):
+    sky, sea = tag(project, "sky"), tag(project, "sea")
+    asked = {"photos": [3, 5], "tags": [sky], "state": 0, "key": "the page's name for it"}
+    with ReviewSession(project, with_looks=False) as session:
+        first = session.decide(**asked)
+        assert first["n"] == 2
+    with ReviewSession(project, with_looks=False) as session:  # the server was started anew
+        session.change_tag(sky, "merge_into", sea)
+        assert session.decide(**asked) | {"version": first["version"]} == first
+        session.undo()
+        assert session.withdraw(asked["key"])["batch"] == first["batch"]
+        assert session.withdraw(asked["key"])["batch"] is None  # it is undone already
+        n_batches = len(project.history(1000))
+        assert session.withdraw("not come yet")["batch"] is None
+        assert session.decide([3], [sky], 0, key="not come yet")["batch"] is None
+        assert len(project.history(1000)) == n_batches
+        check_agreement(session)
+
+
 def test_too_many_pairs(session):
     with pytest.raises(InvalidInputError, match="pairs"):
         session.decide([1] * 100_001, [1], 1)
@@ -216,9 +235,11 @@ def test_changes_of_tags(session):
     check_agreement(session)
     cells = session.cells(session.photos.ids.tolist())["cells"]
     assert sky not in {number for cell in cells for number, _ in cell["suggested"]}
-    with pytest.raises(InvalidInputError, match="merged"):
+    assert session.overview()["merged"] == [{"id": sky, "text": "sky", "into": sea}]
+    with pytest.raises(InvalidInputError, match="'sky' was merged into 'sea'"):
         session.decide([1], [sky], 1)
     session.undo()
+    assert session.overview()["merged"] == []
     check_agreement(session)
     session.change_tag(sky, "rename", "heaven")
     assert session.tag(sky).text == "heaven"

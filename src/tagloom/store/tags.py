@@ -203,6 +203,12 @@ class Tags:
             change = TagChange("implies", child, other=parent, before="yes")
             return _change(connection, [change], f"{below} no longer implies {above}", who)
 
+    def merged(self) -> dict[int, tuple[str, int]]:
+        """Return the tags that have become others: the text of each, and the tag that it is in the end."""
+        with self._database.reading() as connection:
+            texts = dict(fetch(connection, "SELECT id, text FROM tags WHERE merged IS NOT NULL"))
+            return {tag: (texts[tag], into) for tag, into in live_tags(connection).items()}
+
     def implications(self) -> "Ids":
         """Return pairs (child, parent) as they were said, shape (k, 2)."""
         return self._database.table("SELECT child, parent FROM implications ORDER BY child, parent", n_columns=2)

@@ -12,7 +12,7 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
 from tagloom.core.validation import check_number
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["Accepting", "common_threshold"]
+__all__ = ["Accepting", "check_precision", "common_threshold"]
 
 Floats = NDArray[np.float64]
 
@@ -83,10 +83,8 @@ class Accepting(Annotator):
         long as their mean probability is at least the wanted precision.
         """
         check_is_fitted(self)
-        check_number("precision", precision)
+        check_precision(precision)
         check_number("caution", caution, least=0.0)
-        if not 0.0 < precision < 1.0:
-            raise InvalidInputError(f"precision must lie between 0 and 1, got {precision!r}")
         if over not in ("all", "tag"):
             raise InvalidInputError(f"over must be 'all' or 'tag', got {over!r}")
         open_entries = self._open_entries()
@@ -134,6 +132,13 @@ class Accepting(Annotator):
     def _open_entries(self) -> NDArray[np.bool_]:
         unknown = self._labels == UNKNOWN
         return unknown | ~unknown.any(axis=0)
+
+
+def check_precision(precision: float) -> None:
+    """Raise InvalidInputError unless a wanted precision lies between 0 and 1."""
+    check_number("precision", precision)
+    if not 0.0 < precision < 1.0:
+        raise InvalidInputError(f"precision must lie between 0 and 1, got {precision!r}")
 
 
 def _limits(cautious: Floats, precision: float) -> Floats:

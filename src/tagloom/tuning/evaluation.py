@@ -11,11 +11,10 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
-from tagloom.core.validation import check_number
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.metrics import average_precision
 from tagloom.metrics.calibration import ReliabilityCurve, reliability_curve
-from tagloom.tuning._accepting import common_threshold
+from tagloom.tuning._accepting import check_precision, common_threshold
 from tagloom.tuning._bootstrap import (
     centred,
     draw_counts,
@@ -157,9 +156,7 @@ def cross_validate(
     Y = check_labels(Y, n_rows=X.shape[0])
     check_draws(n_draws, level)
     if precision is not None:
-        check_number("precision", precision)
-        if not 0.0 < precision < 1.0:
-            raise InvalidInputError(f"precision must lie between 0 and 1, got {precision!r}")
+        check_precision(precision)
     seed = draw_seed(random_state)
     folds = deal_folds(X, Y, n_splits, seed)
     progress.start("cross-validating", len(folds))

@@ -40,6 +40,8 @@ async def _stream(hub: EventHub, last_id: str | None) -> AsyncIterator[str]:
             yield _line(ReviewEvent(hub.last_id(), "reset", {}))
         for event in missed or ():
             yield _line(event)
+        # Up to here a page must have heard of everything (see `project` for where it begins).
+        yield _line(ReviewEvent(hub.last_id(), "alive", {}))
         async for event in _arrivals(queue, hub.last_id):
             yield _line(event)
     finally:

@@ -28,14 +28,17 @@ N_DECIDED = 100_000
 N_TAGS = 100
 N_HISTORY = 1_000
 N_PLANNED = 2_000
+LONGEST_KEY = 64
 _TAG_CHANGES = ("rename", "alias", "merge_into", "parent")
 
 
 @get
 def project(request: Request) -> Response:
-    """Return the project: tags, folders, progress."""
+    """Return the project: tags, folders, progress, and up to which news this is known."""
     parameters(request, ())
-    return json_answer({"id": identity_of(request), **session_of(request).overview()})
+    session = session_of(request)
+    news = session.events.last_id()
+    return json_answer({"id": identity_of(request), "news": news, **session.overview()})
 
 
 @get
@@ -59,7 +62,7 @@ def write_plan(request: Request) -> Response:
     return json_answer(session_of(request).write_plan(whole_number(n, "n", most=N_PLANNED)))
 
 
-@post("photos", "tags", "state", "origin", "paired")
+@post("photos", "tags", "state", "origin", "paired", "key")
 def decide(request: Request, body: Body) -> Response:
     """Decide tags of photos: each of all, or side by side one of each."""
     paired = choice(body.get("paired", False), "paired", (True, False))
@@ -67,7 +70,8 @@ def decide(request: Request, body: Body) -> Response:
     tags = id_list(body.get("tags"), "tags", most=N_DECIDED if paired else N_TAGS)
     state = choice(body.get("state"), "state", (1, 0, -1))
     origin = choice(body.get("origin", "human"), "origin", ("human", "suggested"))
-    return json_answer(session_of(request).decide(photos, tags, state, origin=origin, paired=paired))
+    key = _key(body["key"]) if "key" in body else None
+    return json_answer(session_of(request).decide(photos, tags, state, origin=origin, paired=paired, key=key))
 
 
 @post("text")
@@ -90,9 +94,13 @@ def change_tag(request: Request, body: Body) -> Response:
     return json_answer(session_of(request).change_tag(tag, what, value))
 
 
-@post("batch")
+@post("batch", "key")
 def undo(request: Request, body: Body) -> Response:
-    """Take back the action that is named, and no other that was done meanwhile."""
+    """Take back the action that is named, and no other that was done meanwhile; or what was asked for under a name."""
+    if len(body) != 1:
+        raise RequestError("expected either a batch or a key")
+    if "key" in body:
+        return json_answer(session_of(request).withdraw(_key(body["key"])))
     return json_answer(session_of(request).undo(whole_number(body.get("batch"), "batch")))
 
 
@@ -136,6 +144,14 @@ def cancel_job(request: Request, body: Body) -> Response:  # noqa: ARG001
 async def jobs(request: Request) -> Response:
     """List or start jobs."""
     return await (start_job(request) if request.method == "POST" else list_jobs(request))
+
+
+def _key(value: Any) -> str:
+    """Return the name that a page gave to a request."""
+    found = text(value, longest=LONGEST_KEY)
+    if not found:
+        raise RequestError("key must not be empty")
+    return found
 
 
 ROUTES = [

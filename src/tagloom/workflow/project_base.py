@@ -37,3 +37,16 @@ class ProjectBase:
 
             self._settings = project_settings(self.store, self._flags)
         return self._settings
+
+    def reload_settings(self) -> bool:
+        """Read the settings again; return whether any is another one.
+
+        Raises
+        ------
+        SettingsError
+            If a value does not fit; the settings then stay as they are.
+        """
+        from tagloom.workflow.project_settings import project_settings
+
+        before, self._settings = self.settings, project_settings(self.store, self._flags)
+        return self._settings != before

@@ -55,7 +55,7 @@ class ModelVerbs(ProjectBase):
         above_only: bool = False,
         base: Any = None,
     ) -> "list[Suggestion]":
-        """Return suggestions for photos, best first (see `tagloom.workflow.project_suggest.suggest`)."""
-        from tagloom.workflow.project_suggest import suggest
+        """Return suggestions for photos, best first (see `tagloom.workflow.project_suggest.suggest_each`)."""
+        from tagloom.workflow.project_suggest import suggest_each
 
-        return suggest(self.store, photos, n=n, threshold=threshold, above_only=above_only, base=base)
+        return list(suggest_each(self.store, photos, n=n, threshold=threshold, above_only=above_only, base=base))

@@ -22,7 +22,6 @@ __all__ = [
     "Suggestion",
     "check_threshold",
     "open_suggestions",
-    "suggest",
     "suggest_each",
 ]
 
@@ -77,6 +76,8 @@ class OpenSuggestions:
         Whether nobody has said anything, and nothing follows from what was said.
     limits : ndarray of float, shape (c,)
         A tag is suggested above its limit.
+    trained_limits : ndarray of float, shape (c,)
+        Those that training chose; the others are the same where no threshold was set.
     kind : {"score", "probability"}
         What the numbers are.
     model : int
@@ -89,6 +90,7 @@ class OpenSuggestions:
     values: NDArray[Any]
     open: NDArray[np.bool_]
     limits: NDArray[np.float64]
+    trained_limits: NDArray[np.float64]
     kind: str
     model: int
 
@@ -105,7 +107,7 @@ class OpenSuggestions:
         return found
 
 
-def suggest(
+def suggest_each(
     store: ProjectStore,
     photos: PhotoName | Sequence[PhotoName] | None = None,
     *,
@@ -113,8 +115,10 @@ def suggest(
     threshold: float | None = None,
     above_only: bool = False,
     base: Any = None,
-) -> list[Suggestion]:
-    """Return suggestions for photos, best first for each; what was decided is not suggested.
+) -> Iterator[Suggestion]:
+    """Return suggestions for photos one by one, best first for each; what was decided is not suggested.
+
+    All tags of many photos are too many to hold. Errors are raised at once, not with the first suggestion.
 
     Parameters
     ----------
@@ -135,22 +139,6 @@ def suggest(
     ------
     StoreError
         If nothing was trained yet.
-    """
-    return list(suggest_each(store, photos, n=n, threshold=threshold, above_only=above_only, base=base))
-
-
-def suggest_each(
-    store: ProjectStore,
-    photos: PhotoName | Sequence[PhotoName] | None = None,
-    *,
-    n: int = 5,
-    threshold: float | None = None,
-    above_only: bool = False,
-    base: Any = None,
-) -> Iterator[Suggestion]:
-    """Return what `suggest` returns one by one, as all tags of many photos are too many to hold.
-
-    Errors are raised at once, not with the first suggestion.
     """
     if n < 0:
         raise InvalidInputError(f"n must be at least 0, got {n}")
@@ -193,7 +181,7 @@ def open_suggestions(
     photo_ids : array-like of int, optional
         Only these photos.
     threshold : float, optional
-        See `suggest`.
+        See `suggest_each`.
 
     Raises
     ------
@@ -210,14 +198,13 @@ def open_suggestions(
     rows = np.flatnonzero(np.isin(stored.photo_ids, there))
     ids, values = stored.photo_ids[rows], stored.scores[rows]
     limits = np.full(len(stored.tag_ids), np.inf) if stored.thresholds is None else stored.thresholds
-    tag_ids, values, limits = _merge_columns(store, stored.tag_ids, values, limits)
+    tag_ids, values, trained = _merge_columns(store, stored.tag_ids, values, limits)
     chosen = store.settings.get(THRESHOLD) if threshold is None else threshold
-    if chosen is not None:
-        limits = np.full(len(tag_ids), float(chosen))
+    limits = trained if chosen is None else np.full(len(tag_ids), float(chosen))
     Y = store.decisions.labels(ids, tag_ids)[2]
     info = stored.info
     return OpenSuggestions(
-        ids, tag_ids, store.tags.texts(tag_ids), values, Y == UNKNOWN, limits, info["kind"], info["model"]
+        ids, tag_ids, store.tags.texts(tag_ids), values, Y == UNKNOWN, limits, trained, info["kind"], info["model"]
     )
 
 

@@ -26,6 +26,7 @@ from tagloom.workflow.review_live import LiveReview
 from tagloom.workflow.review_photos import PhotoIndex
 from tagloom.workflow.review_plan import plan_view
 from tagloom.workflow.review_ranking import PhotoQuery, Ranking, moment_text, rank
+from tagloom.workflow.review_requests import act_once
 from tagloom.workflow.review_views import batch_view, cell_views, photo_view, tag_views, teach_ids
 from tagloom.workflow.review_work import job_work
 from tagloom.workflow.stored_graph import graph_of_model
@@ -107,7 +108,8 @@ class ReviewSession(LiveReview):
         """Return the project: tags, folders, progress, and what to do next."""
         status = self.project.status()
         state, model = self.state, self.project.store.models.active()
-        in_use = {tag.id for tag in self.project.store.tags.in_use()}
+        tags = self.project.store.tags
+        in_use = {tag.id for tag in tags.in_use()}
         return {
             "name": self.project.root.name,
             "root": os.fsencode(self.project.root).decode("utf-8", errors="replace"),
@@ -116,6 +118,7 @@ class ReviewSession(LiveReview):
             "kind": state.kind,
             "model": None if model is None else {"id": model.id, "method": str(model.settings.get("method", ""))},
             "tags": tag_views(self._tags, state, in_use),
+            "merged": [{"id": tag, "text": text, "into": into} for tag, (text, into) in tags.merged().items()],
             "folders": state.photos.folders,
             "dates": _dates(state.photos),
             "can_write": status.online,
@@ -210,6 +213,7 @@ class ReviewSession(LiveReview):
         *,
         origin: Origin = "human",
         paired: bool = False,
+        key: str | None = None,
     ) -> dict[str, Any]:
         """Say of photos that they have tags (1), have them not (0), or that nothing is said (-1): one action.
 
@@ -223,6 +227,8 @@ class ReviewSession(LiveReview):
             "suggested" is a suggestion that was accepted or refused.
         paired : bool, default=False
             Whether photos and tags stand side by side; otherwise every tag is about every photo.
+        key : str, optional
+            A name for this request: asked for again under it, nothing is done twice.
         """
         n_pairs = max(len(photos), len(tags)) if paired else len(photos) * len(tags)
         if not 1 <= n_pairs <= N_PAIRS:
@@ -231,18 +237,16 @@ class ReviewSession(LiveReview):
             raise InvalidInputError(f"origin must be human or suggested, got {origin!r}")
         if state not in (1, 0, -1):
             raise InvalidInputError(f"state must be 1, 0 or -1, got {state!r}")
-        self.photos.rows(photos)
-        texts = [self.tag(tag).text for tag in dict.fromkeys(tags)]
-        if paired:
-            result = label_pairs(self.project.store, photos, tags, state, who=self._who, origin=origin)
-        else:
-            said = {"add" if state == 1 else "remove" if state == 0 else "clear": texts}
-            # The tags are there, if only since a moment ago; `create=False` wants some of which something stands.
-            result = self.project.label(list(photos), who=self._who, origin=origin, create=True, **said)
+        store = self.project.store
+
+        def act() -> int | None:
+            return self._say(photos, tags, state, origin, paired)
+
+        batch = self._made_here(act() if key is None else act_once(store, key, act))
         self._pace.append((time.monotonic(), len(photos)))
-        batch = self._made_here(None if result.batch is None else result.batch.id)
         self.sync()
-        return {"batch": batch, "n": result.n_decisions, "version": self.state.version}
+        n = 0 if batch is None else store.decisions.batch(batch).n
+        return {"batch": batch, "n": n, "version": self.state.version}
 
     def add_tag(self, text: str) -> dict[str, Any]:
         """Return the tag of a name, made if there is none."""
@@ -284,13 +288,32 @@ class ReviewSession(LiveReview):
         """Take back an action, by default the latest one."""
         return self._turn("undo", batch)
 
+    def withdraw(self, key: str) -> dict[str, Any]:
+        """Take back what was asked for under a name, if it was done; what comes under it later does nothing."""
+        batch = act_once(self.project.store, key, lambda: None)
+        if batch is None or self.project.store.decisions.batch(batch).undone:
+            return {"batch": None, "label": "", "version": self.state.version}
+        return self.undo(batch)
+
     def redo(self) -> dict[str, Any]:
         """Bring back what was taken back last."""
         return self._turn("redo")
 
     def start_job(self, kind: str, options: dict[str, Any] | None = None) -> Job:
-        """Start long work (see `tagloom.workflow.review_work`)."""
+        """Start long work (see `tagloom.workflow.review_work`), with the settings as they are now."""
+        self.take_in_settings()
         return self.jobs.start(kind, job_work(self.project, kind, options or {}, exports=self._exports, who=self._who))
+
+    def _say(self, photos: Sequence[int], tags: Sequence[int], state: int, origin: Origin, paired: bool) -> int | None:
+        self.photos.rows(photos)
+        texts = [self.tag(tag).text for tag in dict.fromkeys(tags)]
+        if paired:
+            result = label_pairs(self.project.store, photos, tags, state, who=self._who, origin=origin)
+        else:
+            said = {"add" if state == 1 else "remove" if state == 0 else "clear": texts}
+            # The tags are there, if only since a moment ago; `create=False` wants some of which something stands.
+            result = self.project.label(list(photos), who=self._who, origin=origin, create=True, **said)
+        return None if result.batch is None else result.batch.id
 
     def _graph(self, photos: PhotoIndex) -> NeighborGraph:
         found = graph_of_model(self.project.store, photos.ids)

@@ -4,11 +4,10 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from tagloom.exceptions import InvalidInputError, StoreBusyError, TagloomError
+from tagloom.exceptions import InvalidInputError, SettingsError, StoreBusyError, TagloomError
 from tagloom.store.project import ProjectStore
 from tagloom.store.tags import Tag
 from tagloom.workflow.project import Project
@@ -20,7 +19,8 @@ from tagloom.workflow.review_log import ProjectReader
 from tagloom.workflow.review_looks import load_looks
 from tagloom.workflow.review_photos import PhotoIndex, load_photos
 from tagloom.workflow.review_ranking import Looks
-from tagloom.workflow.review_state import ReviewState
+from tagloom.workflow.review_state import ReviewState, UnknownTagError
+from tagloom.workflow.settings import PROJECT_FILE_NAME
 
 __all__ = ["LiveReview"]
 
@@ -115,11 +115,14 @@ class LiveReview:
 
     def tag(self, number: int) -> Tag:
         """Return a tag by id."""
-        self._state.place(number)
         found = next((tag for tag in self._tags if tag.id == number), None)
-        if found is None:
-            raise InvalidInputError(f"the tag {number} was merged into another one; load the page again")
-        return found
+        if found is not None:
+            return found
+        text, into = self.project.store.tags.merged().get(number, ("", 0))
+        if not into:
+            raise UnknownTagError(f"no tag has the id {number}; load the page again")
+        (now,) = self.project.store.tags.texts([into])
+        raise InvalidInputError(f"the tag {text!r} was merged into {now!r}; name that one")
 
     def sync(self) -> bool:
         """Take in what was decided since, by whomever, and tell the pages; return whether there was anything."""
@@ -156,6 +159,7 @@ class LiveReview:
         state.set_tags([tag.id for tag in self._tags], store.tags.closure())
         state.take_in(self.reader.changes(0, 0))
         load_numbers(store, state)
+        state.set_threshold(self.project.threshold)
         return state
 
     def _start_anew(self) -> None:
@@ -163,41 +167,65 @@ class LiveReview:
         if self._learning is not None:
             self._learning.restart()
         with self._sync_lock:
-            self._looks, self._state = Looks(), self._load()
+            before, self._state = self.photos, self._load()
+            # How the same photos look is worked out anew, and until then what is known of them holds.
+            if not self.photos.is_same(before):
+                self._looks = Looks()
             version, tags = self._state.version, [tag.id for tag in self._tags]
         if self._with_looks:
             self._look_due.set()
-        self.events.publish("learned", {"version": version, "tags": tags, "seconds": 0.0})
+        self._tell_learned(version, tags)
         self.events.publish("reset", {})  # whatever a page holds of a photo, its picture too, may be another one now
 
     def _watch(self) -> None:
-        """Look once a second whether another process has changed the project."""
-        seen = -1
+        """Look once a second whether another process has changed the project, or a person its settings."""
+        seen: Any = None
         while not self._closing.wait(POLL_SECONDS):
             try:
-                now = self.reader.stamp()
+                now = (self.reader.stamp(), _file_stamp(self.project.folder / PROJECT_FILE_NAME))
                 if now == seen:
                     continue
-                self.sync()
-                store = self.project.store
-                if (self._roots, self._numbers) != (tuple(store.roots.all()), store.suggestions.latest()):
-                    self._start_anew()
+                self._catch_up()
+                seen = now
+            except SettingsError as error:
+                logger.warning("%s; until then the settings stay as they were", error)
                 seen = now
             except Exception:
                 logger.exception("changes of the project could not be taken in; trying again")
 
+    def _catch_up(self) -> None:
+        """Take in what another process has changed."""
+        self.sync()
+        store = self.project.store
+        if (self._roots, self._numbers) != (tuple(store.roots.all()), store.suggestions.latest()):
+            self._start_anew()
+        threshold = self.project.threshold
+        if threshold != self._state.threshold:
+            with self._sync_lock:
+                self._state.set_threshold(threshold)
+                version, tags = self._state.version, [tag.id for tag in self._tags]
+            self._tell_learned(version, tags)
+        self.take_in_settings()
+
+    def take_in_settings(self) -> None:
+        """Read the settings again; what learns in the background begins anew where they have changed."""
+        if self.project.reload_settings() and self._learning is not None:
+            self._learning.restart()
+
+    def _tell_learned(self, version: int, tags: list[int], seconds: float = 0.0) -> None:
+        self.events.publish("learned", {"version": version, "tags": tags, "seconds": round(seconds, 3)})
+
     def _learned(self, learner: Learner, tag_ids: Any, seconds: float) -> None:
         changed = {int(tag) for tag in tag_ids}
         columns = [place for place, tag in enumerate(learner.tag_ids.tolist()) if tag in changed]
-        chosen = self.project.threshold
-        limits = learner.thresholds[columns] if chosen is None else np.full(len(columns), chosen)
+        limits = learner.thresholds[columns]
         with self._sync_lock:
             self._state.clear_values(changed.difference(learner.tag_ids.tolist()))
             self._state.set_values(
                 learner.photo_ids, learner.tag_ids[columns], learner.values[:, columns], limits, kind=learner.kind
             )
             version = self._state.version
-        self.events.publish("learned", {"version": version, "tags": sorted(changed), "seconds": round(seconds, 3)})
+        self._tell_learned(version, sorted(changed), seconds)
 
     def _job_ended(self, job: Job) -> None:
         self.sync()
@@ -223,5 +251,16 @@ class LiveReview:
                 logger.info("photos cannot be compared: %s", error)
                 continue
             with self._sync_lock:
-                if photos is self.photos:
-                    self._looks = looks
+                if photos is not self.photos:
+                    continue
+                self._looks = looks
+            self.events.publish("looks", {})
+
+
+def _file_stamp(path: Path) -> tuple[int, int] | None:
+    """Return what changes with a file; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

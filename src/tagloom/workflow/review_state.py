@@ -44,6 +44,8 @@ class ReviewState:
         The latest batch that is taken in.
     kind : {"probability", "score"}
         What the numbers are.
+    threshold : float or None
+        The limit of all tags that a person has set; None: those of the model.
     lock : RLock
         Held by whoever reads or changes the arrays.
     """
@@ -53,6 +55,7 @@ class ReviewState:
         self.version = 0
         self.batch = 0
         self.kind = "score"
+        self.threshold: float | None = None
         self.lock = threading.RLock()
         self.tag_ids: list[int] = []
         self._place: dict[int, int] = {}
@@ -94,7 +97,7 @@ class ReviewState:
     def set_values(
         self, photo_ids: Ids, tag_ids: Ids, values: NDArray[Any], limits: NDArray[Any], *, kind: str
     ) -> None:
-        """Enter a model's numbers; ``values`` has a row for each photo and a column for each tag."""
+        """Enter a model's numbers and limits; ``values`` has a row for each photo and a column for each tag."""
         with self.lock:
             found, columns = self.photos.known(photo_ids)
             rows = self._rows_of(tag_ids)
@@ -103,6 +106,12 @@ class ReviewState:
                     self._values[row, columns] = values[found, column]
                     self._limits[row] = limits[column]
             self.kind = kind
+            self._derived.clear()
+
+    def set_threshold(self, threshold: float | None) -> None:
+        """Set the limit of all tags, None: those of the model."""
+        with self.lock:
+            self.threshold = threshold
             self._derived.clear()
 
     def clear_values(self, tags: Iterable[int] | None = None) -> None:
@@ -151,12 +160,12 @@ class ReviewState:
     @property
     def limits(self) -> NDArray[np.float64]:
         """A tag is suggested above its limit."""
-        return self._limits
+        return self._limits if self.threshold is None else np.full_like(self._limits, self.threshold)
 
     def suggested(self, rows: Any = slice(None), columns: Any = slice(None)) -> Flags:
         """Return which pairs are suggested: nothing is said of them, and the number is above the limit."""
         values = self._values[rows][..., columns]
-        limits = self._limits[rows]
+        limits = self.limits[rows]
         with np.errstate(invalid="ignore"):
             above = values > (limits[:, None] if np.ndim(limits) else limits)
         live = self._live[rows]
@@ -213,7 +222,7 @@ class ReviewState:
 
     def tag_doubt(self, row: int) -> Floats:
         """Return how unsure the model is of one tag on each photo; NaN where there is no number."""
-        values, limit = self._values[row], self._limits[row]
+        values, limit = self._values[row], self.limits[row]
         middle = HALF if self.kind == "probability" or not np.isfinite(limit) else limit
         found: Floats = -np.abs(values - np.float32(middle))
         return found

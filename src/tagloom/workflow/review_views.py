@@ -82,6 +82,7 @@ def photo_view(
         row = photos.row(photo)
         said, labels, values = state.said[:, row], state.labels[:, row], state.values[:, row]
         suggested = _suggestions(state, np.asarray([row]))[0]
+        version = state.version
         shown = [
             {
                 "id": tag,
@@ -96,6 +97,7 @@ def photo_view(
         ]
     return {
         "id": photo,
+        "version": version,
         "name": photos.names[row].rpartition("/")[2],
         "path": photos.names[row],
         "time": moment_text(photos.taken[row]),

@@ -3,19 +3,20 @@
 import { Bar, lensPath } from "./bar.js";
 import { redo, undo } from "./decide.js";
 import { dialogIsOpen } from "./dialog.js";
-import { h, isTyping } from "./dom.js";
+import { isTyping } from "./dom.js";
 import { listen } from "./events.js";
 import { focusPage } from "./focus.js";
 import { openHelp } from "./help.js";
+import { goOnAfterMerge } from "./merged.js";
 import { keptOfOthers, outbox } from "./outbox.js";
 import { plural } from "./format.js";
-import { firstPaint } from "./photo-list.js";
 import { GridPage } from "./page-grid.js";
-import { go, isClosing, start } from "./router.js";
+import { go, isClosing, place, start } from "./router.js";
 import { startShortcuts } from "./shortcuts.js";
 import { store } from "./state.js";
 import { toggleTheme } from "./theme.js";
 import { complain, toast } from "./toast.js";
+import { TroublePage } from "./trouble.js";
 
 const LOADERS = {
   grid: async () => new GridPage(),
@@ -45,9 +46,10 @@ function pageOf(name) {
   return pages.get(name);
 }
 
-async function show(place) {
+async function show(where) {
+  if (goOnAfterMerge(where)) return;
   const turn = (wanted += 1);
-  const page = await pageOf(place.page);
+  const page = await pageOf(where.page).catch(() => new TroublePage(() => show(where).catch(complain)));
   if (turn !== wanted) return;
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
   if (current !== page) {
@@ -55,8 +57,8 @@ async function show(place) {
     current = page;
     main.replaceChildren(page.element);
   }
-  bar.show(place);
-  await page.enter(place);
+  bar.show(where);
+  await page.enter(where);
   document.title = `${page.title} – ${store.project.name || "tagloom"}`;
 }
 
@@ -93,24 +95,27 @@ function startKeys() {
 
 function preload() {
   setTimeout(() => {
-    for (const name of ["lens", "photo"]) pageOf(name);
+    for (const name of Object.keys(LOADERS)) pageOf(name);
   }, PRELOAD_MS);
 }
 
 async function begin() {
-  outbox.addEventListener("failed", ({ detail }) => toast(`Not saved: ${detail.message}`, { bad: true }));
+  outbox.addEventListener("failed", ({ detail: { decision, message } }) =>
+    toast(`${decision.isRevoked ? "Not taken back" : "Not saved"}: ${message}`, { bad: true }),
+  );
+  outbox.addEventListener("revoked", ({ detail: { label } }) =>
+    toast(label === null ? "It had not been done: there was nothing to take back." : `Undone: ${label}`),
+  );
   addEventListener("beforeunload", (event) => outbox.size && event.preventDefault());
+  store.addEventListener("project", () => goOnAfterMerge(place()));
+  store.addEventListener("reset", () => current instanceof TroublePage && show(place()).catch(complain));
   startKeys();
   const project = store.loadProject();
   // The first order does not need the project: both are asked for at once, and cells are drawn again with their words.
   if (location.pathname !== "/") await project.catch(() => {});
-  start((place) => show(place).catch(complain));
-  try {
-    await project;
-  } catch (error) {
-    main.replaceChildren(h("p", { class: "empty", text: error.message }));
-    firstPaint();
-  }
+  start((where) => show(where).catch(complain));
+  // Each page says by itself what it could not read, and reads it again when the server is back.
+  await project.catch(complain);
   outbox.flush();
   listen();
   for (const { name, n } of keptOfOthers())

@@ -164,20 +164,27 @@ export class Bar {
   }
 
   #drawBanner() {
-    const n = outbox.size;
     const isAway = !this.link.on || outbox.trouble !== null;
     this.banner.hidden = !isAway;
     if (!isAway) return;
     const why = this.link.why ?? outbox.trouble ?? "The server does not answer.";
     const isForeign = outbox.isForeign || this.link.isForeign;
     const back = isForeign ? `“${store.project.name}” is reviewed here again` : "it is back";
-    const kept = n
-      ? `${plural(n, "decision is", "decisions are")} kept here and will be sent when ${back}.`
+    const kept = outbox.size
+      ? waiting(outbox.size - outbox.nRevoked, outbox.nRevoked, back)
       : isForeign
         ? "Load the page again to go there."
         : "Trying again…";
     this.banner.replaceChildren(h("span", { text: sentence(why) }), h("span", { text: kept }));
   }
+}
+
+/** What is done with the decisions that wait. */
+function waiting(n, nRevoked, back) {
+  const sent = n ? `${plural(n, "decision is", "decisions are")} kept here and will be sent when ${back}.` : "";
+  if (!nRevoked) return sent;
+  const revoked = `${plural(nRevoked, "decision")} will be taken back ${n ? "then" : `when ${back}`}.`;
+  return sent ? `${sent} ${revoked}` : revoked;
 }
 
 function searched(now) {

@@ -1,6 +1,6 @@
 /** What a person decides: shown at once, sent through the outbox, undone and redone on the server. */
 
-import { ApiError, get, post } from "./api.js";
+import { ApiError, get, OfflineError, post } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { button, h } from "./dom.js";
 import { count, moment, plural } from "./format.js";
@@ -12,7 +12,11 @@ const MOST_PAIRS = 100000;
 const MOST_CHARACTERS = 1000000;
 /** Decisions in one action above which a key alone does not undo it. */
 const LARGE = 50;
-const TAKEN_BACK = "Taken back before it was sent.";
+const TAKEN_BACK = {
+  unsent: "Taken back before it was sent.",
+  revoked: "It may have reached the server, whose answer did not come. It will be taken back when the server is back.",
+};
+const UNKNOWN = "Whether it was done is not known: the history tells when the server is back.";
 const VERBS = { 1: "Accepted", 0: "Rejected", "-1": "Opened again" };
 
 /**
@@ -108,8 +112,7 @@ function inTurn(work) {
 export function undo() {
   return inTurn(async () => {
     dropOffers();
-    if (outbox.takeBack()) return toast(TAKEN_BACK);
-    await outbox.settled();
+    if (await takeBack(outbox.latest)) return;
     const { next_undo: next } = await get("/api/history?limit=1");
     if (next === null) return toast("There is nothing to undo.");
     if (await mayUndo(next)) await step("undo", "Undone", { batch: next.id });
@@ -119,13 +122,18 @@ export function undo() {
 /** Undo one decision of this page, whatever was done since. */
 function undoThis(decision) {
   return inTurn(async () => {
-    if (outbox.takeBack(decision)) return toast(TAKEN_BACK);
-    await outbox.settled();
+    if (await takeBack(decision)) return;
     const batch = store.batchOf(decision);
     if (batch) await step("undo", "Undone", { batch });
-    else if (outbox.takeBack(decision)) toast(TAKEN_BACK);
     else toast("It changed nothing: there is nothing to undo.");
   });
+}
+
+/** Take back what the server has not confirmed, and say how. @returns {Promise<boolean>} whether there was any */
+async function takeBack(decision) {
+  const was = outbox.takeBack(decision) ?? (await outbox.settled(), outbox.takeBack(decision));
+  if (was) toast(TAKEN_BACK[was]);
+  return was !== null;
 }
 
 /** Ask before files are put back, and before more is undone than a key press too many may undo. */
@@ -161,12 +169,12 @@ async function step(verb, word, body = {}) {
   await outbox.settled();
   try {
     const answer = await post(`/api/${verb}`, body);
-    store.version = Math.max(store.version, answer.version ?? 0);
-    store.invalidate(null);
+    store.invalidate(null, answer.version);
     store.emit("decided", { batch: answer.batch, photos: null, own: true });
     toast(`${word}: ${answer.label}`);
   } catch (error) {
     if (error instanceof ApiError && error.status === 409) toast(error.message);
+    else if (error instanceof OfflineError) toast(`${error.message} ${UNKNOWN}`, { bad: true });
     else complain(error);
   }
 }

@@ -26,12 +26,25 @@ addEventListener("pageshow", (event) => {
   reset();
 });
 
-const HANDLERS = { decided, learned, job, reset };
+const HANDLERS = { decided, learned, looks, job, reset };
 
 function heard(message) {
   if (message.link) return linked(message);
+  begin(message);
+  if (message.type === "alive") return;
   if (document.hidden) hasMissed = true;
   else HANDLERS[message.type]?.(message.data);
+}
+
+let hasBegun = false;
+
+/** What happened after the page was read and before it heard any news is not among them. */
+function begin({ type, id }) {
+  const isMissed = !hasBegun && (type !== "alive" || id !== store.project.news);
+  hasBegun = true;
+  if (!isMissed) return;
+  if (document.hidden) hasMissed = true;
+  else reset();
 }
 
 // A tab that nobody looks at asks for nothing; it reads everything again when it is looked at, if there was any news.
@@ -49,20 +62,30 @@ function linked({ on, why, isForeign }) {
   wasLinked = on;
   if (isNew || why) store.emit("link", { on, why, isForeign });
   if (!isNew || !on) return;
+  store.forgetVersions();
   outbox.flush();
   reset();
 }
 
 function decided(data) {
-  if ((data.version ?? 0) > store.version || data.photos === null) store.invalidate(data.photos ?? null);
-  store.version = Math.max(store.version, data.version ?? 0);
+  const { version = 0, photos = null } = data;
+  // What was decided here is known here; what others decided a moment before may be told after it.
+  store.invalidate(photos?.filter((id) => !store.knows(id, version)) ?? null, version);
   store.reloadProjectSoon();
   store.emit("decided", data);
 }
 
 function learned(data) {
+  store.age();
   store.reloadProjectSoon();
   store.emit("learned", data);
+}
+
+/** Which photos look alike is known now, or anew. */
+function looks() {
+  store.age();
+  store.reloadProjectSoon();
+  store.emit("looks");
 }
 
 function job(data) {

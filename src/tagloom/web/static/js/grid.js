@@ -46,6 +46,7 @@ export class Grid extends HTMLElement {
     this.#watch.observe(this);
     store.addEventListener("cells", this.#onCells);
     store.addEventListener("stale", this.#onStale);
+    store.addEventListener("aged", this.#onStale);
     store.addEventListener("project", this.#onProject);
     this.#layout();
   }
@@ -54,6 +55,7 @@ export class Grid extends HTMLElement {
     this.#watch.disconnect();
     store.removeEventListener("cells", this.#onCells);
     store.removeEventListener("stale", this.#onStale);
+    store.removeEventListener("aged", this.#onStale);
     store.removeEventListener("project", this.#onProject);
   }
 

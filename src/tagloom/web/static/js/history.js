@@ -4,9 +4,9 @@ import { get } from "./api.js";
 import { redo, undo } from "./decide.js";
 import { button, enable, h } from "./dom.js";
 import { moment, plural } from "./format.js";
+import { Notice } from "./notice.js";
 import { firstPaint } from "./photo-list.js";
 import { store } from "./state.js";
-import { complain } from "./toast.js";
 
 const STEP = 50;
 const MOST = 500;
@@ -21,6 +21,7 @@ export class HistoryPage {
     this.undo = button("Undo", undo, { icon: "undo", key: "u", testid: "undo-page" });
     this.redo = button("Redo", redo, { icon: "redo", key: "U" });
     this.list = h("ol", { class: "history", "data-testid": "history" });
+    this.notice = new Notice();
     this.more = button("Show more", () => ((this.#limit = Math.min(MOST, this.#limit * 2)), this.#load()));
     const head = h(
       "header",
@@ -36,7 +37,7 @@ export class HistoryPage {
     this.element = h(
       "section",
       { class: "page scroll", "aria-label": "History" },
-      h("div", { class: "column" }, head, this.list, this.more),
+      h("div", { class: "column" }, head, this.notice.element, this.list, this.more),
     );
     store.addEventListener("decided", () => this.#soon());
     store.addEventListener("reset", () => this.#soon());
@@ -59,10 +60,15 @@ export class HistoryPage {
       enable(this.undo, canUndo);
       enable(this.redo, canRedo);
       this.more.hidden = batches.length < this.#limit || this.#limit >= MOST;
+      this.notice.hide();
       this.list.replaceChildren(...batches.map(line));
       if (!batches.length) this.list.append(h("li", { class: "empty", text: "Nothing has been decided yet." }));
     } catch (error) {
-      complain(error);
+      // What was done since is not in the lines of before.
+      this.list.replaceChildren();
+      this.more.hidden = true;
+      for (const node of [this.undo, this.redo]) enable(node, false);
+      this.notice.show(`The history could not be read. ${error.message}`, () => this.#load());
     }
   }
 

@@ -1,6 +1,9 @@
 /**
  * Decisions on their way: sent in order, kept over a short outage or a reload, taken back with a message if refused.
  * They belong to the project that they were made in: what is kept has its name, and no other project gets it.
+ *
+ * A connection may break after the server has carried a decision out. Each has a name (`key`) under which the server
+ * does it once, so that it can be sent again, or taken back whether it was done or not.
  */
 
 import { ApiError, isForeign, OfflineError, post } from "./api.js";
@@ -11,7 +14,7 @@ const FIRST_WAIT = 500;
 const LONGEST_WAIT = 15000;
 const LOCKED = new Set([401, 403]);
 
-/** Events: change, failed (detail: {decision, message}). */
+/** Events: change, failed (detail: {decision, message}), revoked (detail: {label}, null where it had not been done). */
 class Outbox extends EventTarget {
   #items = [];
   #project = null;
@@ -33,7 +36,7 @@ class Outbox extends EventTarget {
     this.#project = store.project.id;
     const before = kept(this.#project);
     this.#items.unshift(...before);
-    for (const decision of before) store.overlay(decision);
+    for (const decision of before) if (!decision.isRevoked) store.overlay(decision);
     this.#changed();
     this.flush();
   }
@@ -42,26 +45,38 @@ class Outbox extends EventTarget {
     return this.#items.length;
   }
 
-  /** @param {number} photo @returns {boolean} whether something about this photo is still on its way */
-  concerns(photo) {
-    return this.#items.some((decision) => decision.photos.includes(photo));
+  /** How many of them are to be taken back. */
+  get nRevoked() {
+    return this.#items.filter((decision) => decision.isRevoked).length;
+  }
+
+  /** The last one that is to be carried out. @returns {import("./state.js").Decision | undefined} */
+  get latest() {
+    return this.#items.findLast((decision) => !decision.isRevoked);
   }
 
   /** @param {import("./state.js").Decision} decision */
   push(decision) {
+    decision.key = crypto.randomUUID();
     this.#items.push(decision);
     store.overlay(decision);
     this.#changed();
     this.flush();
   }
 
-  /** Take back a decision, by default the latest, if it has not left yet. @returns {boolean} */
-  takeBack(decision = this.#items.at(-1)) {
-    if (this.#items.indexOf(decision) < (this.#sending ? 1 : 0)) return false;
-    this.#items = this.#items.filter((other) => other !== decision);
+  /**
+   * Take back a decision that waits here.
+   * @param {import("./state.js").Decision | undefined} decision
+   * @returns {"unsent" | "revoked" | null} unsent: it had not left; revoked: the server may have it, and is asked to
+   *   take it back; null: it does not wait here
+   */
+  takeBack(decision) {
+    if (this.#items.indexOf(decision) < (this.#sending ? 1 : 0) || decision.isRevoked) return null;
+    if (decision.isSent) decision.isRevoked = true;
+    else this.#items = this.#items.filter((other) => other !== decision);
     store.withdraw(decision);
     this.#changed();
-    return true;
+    return decision.isSent ? "revoked" : "unsent";
   }
 
   /** Resolves when nothing is on its way (or it cannot leave now). */
@@ -80,13 +95,18 @@ class Outbox extends EventTarget {
 
   async #sendFirst() {
     const decision = this.#items[0];
+    const wasSent = decision.isSent;
     try {
-      const answer = await post("/api/decide", decision);
-      store.confirm(decision, answer);
+      decision.isSent = true;
+      this.#keep();
+      if (decision.isRevoked) await this.#revoke(decision);
+      else store.confirm(decision, await post("/api/decide", asked(decision)));
       this.trouble = null;
       this.isForeign = false;
       this.#wait = FIRST_WAIT;
     } catch (error) {
+      // An answer tells that nothing was done this time; none tells nothing.
+      if (error instanceof ApiError) decision.isSent = wasSent;
       if (mayPass(error)) return this.#later(error);
       store.withdraw(decision);
       this.dispatchEvent(new CustomEvent("failed", { detail: { decision, message: error.message } }));
@@ -94,6 +114,12 @@ class Outbox extends EventTarget {
     this.#items.shift();
     this.#changed();
     return true;
+  }
+
+  async #revoke(decision) {
+    const { batch, label, version } = await post("/api/undo", { key: decision.key });
+    store.invalidate(decision.photos, version);
+    this.dispatchEvent(new CustomEvent("revoked", { detail: { label: batch === null ? null : label } }));
   }
 
   #later(error) {
@@ -107,9 +133,18 @@ class Outbox extends EventTarget {
 
   #changed() {
     if (!this.#items.length) this.trouble = null;
-    if (this.#project !== null) keep(this.#project, this.#items);
+    this.#keep();
     this.dispatchEvent(new Event("change"));
   }
+
+  #keep() {
+    if (this.#project !== null) keep(this.#project, this.#items);
+  }
+}
+
+/** A decision as the server reads it. */
+function asked({ isSent, isRevoked, ...decision }) {
+  return decision;
 }
 
 /** Whether the same decision may be taken another time: the server is away, locked, or that of another project. */

@@ -7,6 +7,7 @@ import { bulkEdit, addTagTo } from "./bulk.js";
 import { button, h, isTyping } from "./dom.js";
 import { Grid } from "./grid.js";
 import { plural } from "./format.js";
+import { Notice } from "./notice.js";
 import { outbox } from "./outbox.js";
 import { go } from "./router.js";
 import { store } from "./state.js";
@@ -28,7 +29,6 @@ export class PhotoList extends EventTarget {
   #isStale = false;
   #shown = null;
   #slow = 0;
-  #again = null;
 
   constructor() {
     super();
@@ -39,8 +39,7 @@ export class PhotoList extends EventTarget {
       h("span", { class: "pill" }, "New order ready", show),
     );
     this.empty = h("div", { class: "empty", hidden: true });
-    this.retry = button("Try again", () => this.#again?.(), { testid: "retry" });
-    this.notice = h("div", { class: "empty", role: "status", hidden: true }, h("p"), this.retry);
+    this.notice = new Notice();
     this.about = h("p", { class: "about", "aria-live": "off" });
     this.bar = h("div", { class: "actions", role: "toolbar", "aria-label": "Actions" }, this.about);
     this.grid.addEventListener("tl-open", ({ detail }) => this.open(detail));
@@ -52,6 +51,7 @@ export class PhotoList extends EventTarget {
     );
     store.addEventListener("cells", ({ detail }) => detail?.includes(this.grid.activeId) && this.#chosen());
     store.addEventListener("reset", () => this.#outdated());
+    store.addEventListener("looks", () => this.query && dependsOnLooks(this.query) && this.#outdated());
     store.addEventListener(
       "jobs",
       ({ detail }) => detail?.state === "done" && NEW_ORDER.has(detail.kind) && this.#outdated(),
@@ -60,7 +60,7 @@ export class PhotoList extends EventTarget {
 
   /** @returns {Node[]} from top to bottom */
   get parts() {
-    return [h("div", { class: "grid-area" }, this.chip, this.empty, this.notice, this.grid), this.bar];
+    return [h("div", { class: "grid-area" }, this.chip, this.empty, this.notice.element, this.grid), this.bar];
   }
 
   /** Whether the photos on the screen are those of the query; only then anything may be decided about them. */
@@ -77,7 +77,6 @@ export class PhotoList extends EventTarget {
     this.#abort?.abort();
     this.#abort = new AbortController();
     this.query = query;
-    this.#again = null;
     clearTimeout(this.#slow);
     if (!this.isShown) this.#slow = setTimeout(() => this.#blank("Reading the photos…"), SLOW_MS);
     let order;
@@ -95,7 +94,8 @@ export class PhotoList extends EventTarget {
     clearTimeout(this.#slow);
     this.#shown = query;
     this.#isStale = false;
-    this.chip.hidden = this.notice.hidden = true;
+    this.chip.hidden = true;
+    this.notice.hide();
     const tag = query.tag && this.showsTag ? Number(query.tag) : null;
     grid.context = { tag, kind: store.project.kind, stacks: Boolean(query.stacks) };
     grid.classList.toggle("of-tag", tag !== null);
@@ -112,20 +112,17 @@ export class PhotoList extends EventTarget {
   #failed(error, query, options) {
     clearTimeout(this.#slow);
     if (this.isShown) return complain(error);
-    this.#again = () => this.load(query, options);
-    this.#blank(`The photos could not be read. ${error.message}`);
-    if (options.focus && !isTyping(document.activeElement)) this.retry.focus();
+    this.#blank(`The photos could not be read. ${error.message}`, () => this.load(query, options));
+    if (options.focus && !isTyping(document.activeElement)) this.notice.retry.focus();
   }
 
   /** Show no photos at all: those of the query before must not pass for those of this one. */
-  #blank(text) {
+  #blank(text, again = null) {
     this.#shown = null;
     this.#isStale = false;
     this.grid.setItems(new Int32Array(0), null);
     this.grid.hidden = this.bar.hidden = this.empty.hidden = this.chip.hidden = true;
-    this.notice.firstElementChild.textContent = text;
-    this.retry.hidden = this.#again === null;
-    this.notice.hidden = false;
+    this.notice.show(text, again);
     this.dispatchEvent(new Event("blank"));
   }
 
@@ -143,7 +140,7 @@ export class PhotoList extends EventTarget {
 
   async refresh() {
     const at = document.activeElement;
-    const had = this.grid.contains(at) || this.notice.contains(at) || at === document.body;
+    const had = this.grid.contains(at) || this.notice.element.contains(at) || at === document.body;
     await outbox.settled();
     if (this.query) await this.load(this.query, { keep: true, focus: had });
   }
@@ -206,6 +203,10 @@ export class PhotoList extends EventTarget {
       similar: () => grid.activeId !== null && go("/", { query: { similar: grid.activeId } }),
     };
   }
+}
+
+function dependsOnLooks({ stacks, similar, sort }) {
+  return Boolean(stacks || similar || sort === "cluster");
 }
 
 function withStacks(ids, cells) {

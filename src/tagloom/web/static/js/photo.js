@@ -7,6 +7,7 @@ import { button, h } from "./dom.js";
 import { count, plural } from "./format.js";
 import { outbox } from "./outbox.js";
 import { firstPaint } from "./photo-list.js";
+import { withoutSaid, withSaid } from "./photo-said.js";
 import { aboutPhoto, historyOf, rejectedChips, suggestionRow, tagRow } from "./photo-tags.js";
 import { close, go } from "./router.js";
 import { largeUrl, store } from "./state.js";
@@ -22,9 +23,12 @@ const NOT_FOUND = 404;
 export class PhotoPage {
   id = null;
   detail = null;
+  /** The photo as the server gave it: `detail` has what was decided here since. */
+  #answer = null;
   #cursor = 0;
   #pictures = new Map();
   #reload = 0;
+  #turn = 0;
 
   constructor() {
     this.under = h("img", { class: "under", alt: "" });
@@ -55,6 +59,7 @@ export class PhotoPage {
       ({ detail }) => (detail === null || detail.includes(this.id)) && this.#reloadSoon(),
     );
     store.addEventListener("learned", () => this.#reloadSoon());
+    store.addEventListener("withdrawn", ({ detail }) => this.#takeBack(detail));
   }
 
   get title() {
@@ -102,25 +107,24 @@ export class PhotoPage {
   async enter({ id }) {
     this.id = id;
     this.detail = null;
+    this.open = [];
     this.#cursor = 0;
     document.getElementById("main").focus({ preventScroll: true });
     await this.#show();
     firstPaint();
-    if (!store.order) await this.#makeOrder();
-    this.#drawPlace();
-    this.#prefetch();
   }
 
   leave() {
     this.box.input.blur();
   }
 
-  async #makeOrder() {
-    try {
-      store.order = { ids: (await api.ranking({ sort: "path" })).ids, path: "/" };
-    } catch (error) {
-      complain(error);
-    }
+  /** Show where in the order the photo is, and get ready for its neighbours. */
+  async #findPlace() {
+    const { id } = this;
+    store.order ??= { ids: (await api.ranking({ sort: "path" })).ids, path: "/" };
+    if (id !== this.id) return;
+    this.#drawPlace();
+    this.#prefetch();
   }
 
   async #show() {
@@ -142,19 +146,20 @@ export class PhotoPage {
 
   async #load() {
     const id = this.id;
+    const turn = (this.#turn += 1);
     try {
-      const detail = await api.get(`/api/photo/${id}`);
-      if (id !== this.id) return;
-      if (outbox.concerns(id)) {
-        // What is still on its way is newer than this answer: ask again, and keep what is shown until then.
-        this.#reloadSoon();
-        if (this.detail) return;
-      }
-      this.detail = detail;
-      this.#picture(detail.large, detail);
+      const answer = await api.get(`/api/photo/${id}`);
+      if (turn !== this.#turn) return;
+      // It was on its way when something was decided, and does not know of it.
+      if (store.isOld(id, answer.version)) return this.#reloadSoon();
+      this.#answer = answer;
+      this.detail = store.pending(id).reduce((detail, { tags, ...said }) => withSaid(detail, tags, said), answer);
+      this.#picture(answer.large, answer);
       this.#draw();
+      // Without an order the photo is shown all the same; the order is asked for again with it.
+      this.#findPlace().catch(() => {});
     } catch (error) {
-      if (id === this.id && (!this.detail || error.status === NOT_FOUND)) this.#missing(error);
+      if (turn === this.#turn && (!this.detail || error.status === NOT_FOUND)) this.#missing(error);
     }
   }
 
@@ -178,9 +183,12 @@ export class PhotoPage {
 
   #draw() {
     const { detail } = this;
+    const current = this.open?.[this.#cursor]?.id;
     const byId = new Map(detail.tags.map((tag) => [tag.id, tag]));
     this.open = detail.suggested.map(([tag, p]) => ({ id: tag, text: byId.get(tag)?.text ?? store.tagText(tag), p }));
-    this.#cursor = Math.min(this.#cursor, Math.max(0, this.open.length - 1));
+    // Who is about to press a key means the tag that is marked, wherever it stands now.
+    const at = this.open.findIndex(({ id }) => id === current);
+    this.#cursor = at < 0 ? Math.min(this.#cursor, Math.max(0, this.open.length - 1)) : at;
     const say = (tag, state) => this.#say(tag, state, "suggested");
     const why = (tag) => openWhy(this.id, tag);
     this.suggested.replaceChildren(
@@ -233,21 +241,16 @@ export class PhotoPage {
   #say(tag, state, origin) {
     markPaint();
     if (!this.detail) return;
-    const { detail } = this;
-    const known = detail.tags.find((other) => other.id === tag);
-    const now = {
-      id: tag,
-      text: store.tagText(tag),
-      p: null,
-      implied: false,
-      ...known,
-      state: state < 0 ? null : state,
-      origin,
-    };
-    detail.tags = [...detail.tags.filter((other) => other.id !== tag), now];
-    detail.suggested = detail.suggested.filter(([other]) => other !== tag);
+    this.detail = withSaid(this.detail, [tag], { state, origin });
     this.#draw();
     decide(this.photos, [tag], state, origin);
+  }
+
+  /** Show of the tags of a decision again what the server had said. */
+  #takeBack({ photos, tags }) {
+    if (!this.detail || !photos.includes(this.id)) return;
+    this.detail = withoutSaid(this.detail, this.#answer, tags);
+    this.#draw();
   }
 
   #current() {

@@ -11,13 +11,14 @@ const NOT_FOUND = 404;
 /**
  * @typedef {{id: number, name: string, width: number, height: number, thumb: string, yes: number[], no: number[],
  *   suggested: [number, number][], stack: number[] | null, reviewed: boolean}} Cell
- * @typedef {{photos: number[], tags: number[], state: 1 | 0 | -1, origin: string, paired?: boolean}} Decision every
- *   tag of every photo; `paired`: photos and tags stand side by side
+ * @typedef {{photos: number[], tags: number[], state: 1 | 0 | -1, origin: string, paired?: boolean, key?: string,
+ *   isSent?: boolean, isRevoked?: boolean}} Decision every tag of every photo; `paired`: photos and tags stand side by
+ *   side; the rest is the outbox's
  */
 
 /**
- * Events: project, progress, cells (detail: ids that came), stale (ids, or null for all), learned, decided, jobs,
- * reset, link.
+ * Events: project, progress, cells (detail: ids that came), stale (ids, or null for all), aged (numbers of all may be
+ * others), withdrawn (a decision), learned, looks, decided, jobs, reset, link.
  */
 class Store extends EventTarget {
   project = {
@@ -32,6 +33,8 @@ class Store extends EventTarget {
     model: null,
   };
   tags = new Map();
+  /** Tags that have become others. @type {Map<number, {id: number, text: string, into: number}>} */
+  merged = new Map();
   cells = new Map();
   jobs = new Map();
   progress = null;
@@ -47,11 +50,18 @@ class Store extends EventTarget {
    */
   lastPhoto = null;
   #stale = new Set();
-  #asked = new Set();
+  /** Which cells are being read; whether more than numbers of them may have changed. @type {Map<number, boolean>} */
+  #asked = new Map();
+  #age = 0;
+  /** At which age a cell was asked for. @type {Map<number, number>} */
+  #ageOf = new Map();
   #wanted = new Set();
   #timer = 0;
   #floor = new Map();
+  #floorOfAll = 0;
   #overlays = new Set();
+  /** Cells as the server gave them, where decisions on their way are shown: one that is taken back leaves no trace. */
+  #bases = new Map();
   #batches = new WeakMap();
   #reload = 0;
 
@@ -63,6 +73,7 @@ class Store extends EventTarget {
     this.project = await api.get("/api/project");
     api.bind(this.project.id);
     this.tags = new Map(this.project.tags.map((tag) => [tag.id, tag]));
+    this.merged = new Map(this.project.merged.map((tag) => [tag.id, tag]));
     this.version = Math.max(this.version, this.project.version ?? 0);
     this.progress = this.project.progress ?? this.progress;
     this.emit("project");
@@ -84,10 +95,11 @@ class Store extends EventTarget {
     return this.tags.get(id)?.text ?? `tag ${id}`;
   }
 
-  /** Ask for cells that are missing or stale; "cells" is emitted when they have come. */
+  /** Ask for cells that are missing, stale or aged; "cells" is emitted when they have come. */
   want(ids) {
     for (const id of ids) {
-      if ((!this.cells.has(id) || this.#stale.has(id)) && !this.#asked.has(id)) this.#wanted.add(id);
+      const isCurrent = this.cells.has(id) && !this.#stale.has(id) && !this.#isAged(id);
+      if (!isCurrent && !this.#asked.has(id)) this.#wanted.add(id);
     }
     if (this.#wanted.size && !this.#timer) this.#timer = setTimeout(() => this.#fetchWanted(), 0);
   }
@@ -102,12 +114,16 @@ class Store extends EventTarget {
 
   async #fetch(ids) {
     for (const id of ids) {
-      this.#asked.add(id);
+      this.#asked.set(id, !this.cells.has(id) || this.#stale.has(id));
       this.#stale.delete(id);
+      this.#ageOf.set(id, this.#age);
     }
+    let again = [];
     try {
       const answer = await api.get(`/api/cells?ids=${ids.join(",")}`);
       this.#put(answer.cells, answer.version);
+      // What was said while the answer was on its way is not in it.
+      again = ids.filter((id) => this.#stale.has(id));
     } catch (error) {
       for (const id of ids) this.#stale.add(id);
       if (error.status === NOT_FOUND && ids.length > 1) return this.#fetchHalves(ids);
@@ -115,6 +131,8 @@ class Store extends EventTarget {
       for (const id of ids) this.#asked.delete(id);
     }
     this.emit("cells", ids);
+    if (again.length) this.emit("stale", again);
+    else if (ids.some((id) => this.#isAged(id))) this.emit("aged");
   }
 
   /** One photo that is gone must not hide the others that were asked for with it. */
@@ -125,10 +143,11 @@ class Store extends EventTarget {
 
   #put(cells, version) {
     for (const cell of cells) {
-      const older = version < (this.#floor.get(cell.id) ?? 0);
-      if (older && this.cells.has(cell.id)) continue;
+      const isOld = this.isOld(cell.id, version);
+      if (isOld) this.#stale.add(cell.id);
+      if (isOld && this.cells.has(cell.id)) continue;
       this.cells.delete(cell.id);
-      this.cells.set(cell.id, this.#overlaid(cell));
+      this.#show(cell);
     }
     for (const id of this.cells.keys()) {
       if (this.cells.size <= MOST_CELLS) break;
@@ -136,10 +155,33 @@ class Store extends EventTarget {
     }
   }
 
-  #overlaid(cell) {
+  /** Show a cell of the server with what was decided since. */
+  #show(cell) {
     let shown = cell;
     for (const decision of this.#overlays) shown = decided(shown, tagsOf(decision, cell.id), decision.state);
-    return shown;
+    this.cells.set(cell.id, shown);
+    if (shown === cell) this.#bases.delete(cell.id);
+    else this.#bases.set(cell.id, cell);
+  }
+
+  #floorOf(id) {
+    return Math.max(this.#floorOfAll, this.#floor.get(id) ?? 0);
+  }
+
+  /** @param {number} id @param {number} version @returns {boolean} whether an answer is older than what is known */
+  isOld(id, version) {
+    return version < this.#floorOf(id);
+  }
+
+  /** @param {number} id @param {number} version @returns {boolean} whether news of a photo are no news here */
+  knows(id, version) {
+    return version <= this.#floorOf(id);
+  }
+
+  /** Another server answers from now on: what the one before has said of versions does not bind it. */
+  forgetVersions() {
+    this.version = this.#floorOfAll = 0;
+    this.#floor.clear();
   }
 
   /** One photo's cell now or when it has come. @param {number} id @returns {Promise<Cell | undefined>} */
@@ -156,9 +198,22 @@ class Store extends EventTarget {
     });
   }
 
-  /** Whether a photo's cell is there and nothing is known to have changed since. @param {number} id */
+  /** Whether a photo's cell is there and nothing is known to have been said of it since. @param {number} id */
   isFresh(id) {
-    return this.cells.has(id) && !this.#stale.has(id) && !this.#asked.has(id);
+    return this.cells.has(id) && !this.#stale.has(id) && !this.#asked.get(id);
+  }
+
+  #isAged(id) {
+    return (this.#ageOf.get(id) ?? 0) < this.#age;
+  }
+
+  /**
+   * The model has learned: numbers and suggestions of all cells may be others. What is on the screen is read again;
+   * nothing was said, so that what is shown may be decided meanwhile.
+   */
+  age() {
+    this.#age += 1;
+    this.emit("aged");
   }
 
   /**
@@ -172,12 +227,14 @@ class Store extends EventTarget {
     for (const id of ids) this.isFresh(id) ? found.set(id, this.cells.get(id)) : missing.push(id);
     for (let start = 0; start < missing.length; start += CELLS_PER_REQUEST) {
       const part = missing.slice(start, start + CELLS_PER_REQUEST);
+      const age = this.#age;
       const { cells, version } = await api.get(`/api/cells?ids=${part.join(",")}`);
-      this.#put(cells, version);
-      for (const cell of cells) {
-        this.#stale.delete(cell.id);
-        found.set(cell.id, this.cells.get(cell.id));
+      for (const { id } of cells) {
+        this.#stale.delete(id);
+        this.#ageOf.set(id, age);
       }
+      this.#put(cells, version);
+      for (const { id } of cells) found.set(id, this.cells.get(id));
       this.emit("cells", part);
     }
     return found;
@@ -189,23 +246,38 @@ class Store extends EventTarget {
     const { photos, tags, state, paired } = decision;
     photos.forEach((id, at) => {
       const cell = this.cells.get(id);
-      if (cell) this.cells.set(id, decided(cell, paired ? [tags[at]] : tags, state));
+      if (!cell) return;
+      if (!this.#bases.has(id)) this.#bases.set(id, cell);
+      this.cells.set(id, decided(cell, paired ? [tags[at]] : tags, state));
     });
     this.emit("cells", photos);
   }
 
   /** @param {number} id @param {number} tag @returns {1 | 0 | -1 | undefined} what was decided and is not confirmed */
   onItsWay(id, tag) {
-    const about = [...this.#overlays].filter((decision) => tagsOf(decision, id).includes(tag));
-    return about.at(-1)?.state;
+    return this.pending(id).findLast(({ tags }) => tags.includes(tag))?.state;
+  }
+
+  /**
+   * What was decided of a photo and is not confirmed, in the order in which it was.
+   * @param {number} id
+   * @returns {{tags: number[], state: 1 | 0 | -1, origin: string}[]}
+   */
+  pending(id) {
+    return [...this.#overlays]
+      .map((decision) => ({ tags: tagsOf(decision, id), state: decision.state, origin: decision.origin }))
+      .filter(({ tags }) => tags.length);
   }
 
   /** The server has it: answers older than `version` no longer count for these photos. */
   confirm(decision, { version, batch }) {
     this.#overlays.delete(decision);
     this.#batches.set(decision, batch);
-    this.version = Math.max(this.version, version);
-    for (const id of decision.photos) this.#floor.set(id, version);
+    this.#raise(decision.photos, version);
+    for (const id of decision.photos) {
+      const base = this.#bases.get(id);
+      if (base) this.#show(decided(base, tagsOf(decision, id), decision.state));
+    }
     // A tag that is open again may be suggested again, and of a photo that never came only the server knows anything.
     if (decision.state === -1 || decision.photos.some((id) => !this.cells.has(id))) this.invalidate(decision.photos);
   }
@@ -222,14 +294,26 @@ class Store extends EventTarget {
   /** The server refused it, or it was taken back: show what the server says. */
   withdraw(decision) {
     this.#overlays.delete(decision);
+    for (const id of decision.photos) if (this.#bases.has(id)) this.#show(this.#bases.get(id));
+    this.emit("cells", decision.photos);
+    this.emit("withdrawn", decision);
     this.invalidate(decision.photos);
+  }
+
+  /** Answers older than a version no longer count for these photos (or all). */
+  #raise(ids, version) {
+    this.version = Math.max(this.version, version);
+    if (ids === null) this.#floorOfAll = Math.max(this.#floorOfAll, version);
+    for (const id of ids ?? []) this.#floor.set(id, Math.max(this.#floor.get(id) ?? 0, version));
   }
 
   /**
    * These cells (or all) are no longer what the server has; what is on screen is read again.
    * @param {number[] | null} ids
+   * @param {number} [version] of the server's answer that says so
    */
-  invalidate(ids) {
+  invalidate(ids, version = 0) {
+    this.#raise(ids, version);
     for (const id of ids ?? this.cells.keys()) this.#stale.add(id);
     this.emit("stale", ids);
   }

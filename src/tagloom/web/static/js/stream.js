@@ -4,12 +4,12 @@ import { ApiError, bind, get, isForeign } from "./api.js";
 
 const SILENCE_MS = 40000;
 const RETRY_MS = 2000;
-const NEWS = ["decided", "learned", "job", "reset"];
+const NEWS = ["decided", "learned", "looks", "job", "reset"];
 
 /**
  * @typedef {{link: true, on: boolean, why: string | null, isForeign: boolean}} LinkMessage whether the stream is open,
  *   and if not, why
- * @typedef {{link: false, type: string, data: any}} NewsMessage
+ * @typedef {{link: false, type: string, data: any, id: string}} NewsMessage `id`: its place among the news
  */
 
 /** Keeps a stream open. */
@@ -44,7 +44,7 @@ export class Stream {
     for (const type of [...NEWS, "alive"]) {
       source.addEventListener(type, (event) => {
         this.#linked(true);
-        if (type !== "alive") this.#tell({ link: false, type, data: parsed(event.data) });
+        this.#tell({ link: false, type, data: parsed(event.data), id: event.lastEventId });
       });
     }
   }

@@ -3,7 +3,6 @@
 import { post } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { button, h } from "./dom.js";
-import { go } from "./router.js";
 import { store } from "./state.js";
 import { TagBox } from "./tags.js";
 import { complain, toast } from "./toast.js";
@@ -16,9 +15,8 @@ export function tagMenu(tag) {
       try {
         await post(`/api/tags/${tag}`, body);
         await store.loadProject();
-        toast(said);
+        if (said) toast(said);
         close();
-        if (body.merge_into) go(`/tag/${body.merge_into}`);
       } catch (error) {
         complain(error);
       }
@@ -28,7 +26,8 @@ export function tagMenu(tag) {
         line("New name", text, "Rename", (value) => change({ rename: value }, `Renamed to ${value}`)),
         line("Another word for it", "", "Add alias", (value) => change({ alias: value }, `${value} now means ${text}`)),
         pick("Merge into (all its photos get that tag)", (other) =>
-          change({ merge_into: other }, `Merged into ${store.tagText(other)}`),
+          // The address of the tag leads on to the other one, and that is said there.
+          change({ merge_into: other }, null),
         ),
         pick("It is a kind of", (other) => change({ parent: other }, `${text} is a kind of ${store.tagText(other)}`)),
       ],

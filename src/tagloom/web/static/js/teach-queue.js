@@ -4,11 +4,11 @@ import { get } from "./api.js";
 import { decide, markPaint } from "./decide.js";
 import { button, enable, h } from "./dom.js";
 import { plural, strength } from "./format.js";
+import { Notice } from "./notice.js";
 import { firstPaint } from "./photo-list.js";
 import { go } from "./router.js";
 import { largeUrl, store } from "./state.js";
 import { TagBox } from "./tags.js";
-import { complain } from "./toast.js";
 import { unreadableNote } from "./unreadable.js";
 import { openWhy } from "./why.js";
 
@@ -25,13 +25,18 @@ export class TeachQueue {
   constructor() {
     this.image = h("img", { class: "large", alt: "" });
     this.image.addEventListener("load", () => this.image.classList.add("ready"));
-    const stage = h("div", { class: "stage" }, this.image, unreadableNote(this.image));
+    this.unreadable = unreadableNote(this.image);
+    const stage = h("div", { class: "stage" }, this.image, this.unreadable);
     this.card = h("div", { class: "teach-card" }, stage, this.#makeAsk());
     const back = button("Back to the photos", () => go("/"));
     this.done = h("div", { class: "empty", hidden: true }, h("p", { text: "Nothing is left to ask." }), back);
-    this.element = h("div", { class: "teach" }, this.card, this.done);
+    this.notice = new Notice();
+    this.element = h("div", { class: "teach" }, this.card, this.done, this.notice.element);
+    store.addEventListener("reset", () => this.notice.isTrouble && this.element.isConnected && this.start(this.#tag));
     store.addEventListener("cells", ({ detail }) => this.#concerns(detail) && this.#draw());
     store.addEventListener("stale", ({ detail }) => this.#concerns(detail) && store.want([this.#id()]));
+    // The question that is on the screen stays; those after it are made of what is known then.
+    store.addEventListener("aged", () => this.element.isConnected && store.want(this.#following));
   }
 
   #makeAsk() {
@@ -56,6 +61,10 @@ export class TeachQueue {
     return h("div", { class: "teach-ask" }, parts);
   }
 
+  get #following() {
+    return this.#ids.slice(this.#at + 1, this.#at + 1 + AHEAD);
+  }
+
   #concerns(ids) {
     const id = this.#id();
     return this.element.isConnected && id !== undefined && (ids === null || ids.includes(id));
@@ -66,17 +75,28 @@ export class TeachQueue {
     this.#tag = tag;
     try {
       const { ids, reason } = await get(`/api/teach?n=${LENGTH}${tag === null ? "" : `&tag=${tag}`}`);
-      this.#ids = ids;
-      this.#at = 0;
+      if (tag !== this.#tag) return;
+      this.#begin(ids);
       this.note.textContent = reason;
+      this.notice.hide();
       this.done.hidden = ids.length > 0;
-      this.card.hidden = ids.length === 0;
       store.want(ids);
       await this.#draw();
     } catch (error) {
-      complain(error);
+      if (tag !== this.#tag) return;
+      // Nothing of the questions before may stay: an answer would be about another tag.
+      this.#begin([]);
+      this.done.hidden = true;
+      this.notice.show(`The questions could not be read. ${error.message}`, () => this.start(tag));
     }
     firstPaint();
+  }
+
+  #begin(ids) {
+    this.#ids = ids;
+    this.#at = 0;
+    this.#asked = null;
+    this.card.hidden = ids.length === 0;
   }
 
   #id() {
@@ -89,7 +109,7 @@ export class TeachQueue {
     const cell = await store.cell(id);
     if (id !== this.#id()) return;
     if (!cell) return this.#drawMissing();
-    if (this.image.getAttribute("src") !== largeUrl(cell)) {
+    if (this.image.getAttribute("src") !== largeUrl(cell) || !this.unreadable.hidden) {
       this.image.classList.remove("ready");
       this.image.src = largeUrl(cell);
     }
@@ -101,7 +121,7 @@ export class TeachQueue {
     this.#asked = best?.[0] ?? null;
     this.#ask(best);
     this.tags.replaceChildren(...cell.yes.map((tag) => h("span", { class: "chip", text: store.tagText(tag) })));
-    this.next.replaceChildren(...this.#ids.slice(this.#at + 1, this.#at + 1 + AHEAD).map((other) => ahead(other)));
+    this.next.replaceChildren(...this.#following.map((other) => ahead(other)));
   }
 
   /** Nothing of the photo before may stay: an answer would be about this one. */
