@@ -20,7 +20,7 @@ def page(folder: Path = HERE) -> str:
     lines = [
         "# What a project says",
         "",
-        "Every number that a person is shown, beside the truth. Made by `python -m benchmarks.said report` from",
+        "Numbers that a person is shown, beside the truth. Made by `python -m benchmarks.said report` from",
         "`benchmarks/said/results.json`; edit nothing here.",
         "",
         "A project of real photos comes by its tags in different ways, with the verbs that a person has (`import`,",
