@@ -65,6 +65,40 @@ def test_photos_whose_tags_are_listed_later_have_noes_too():
     assert np.array_equal(fill_silence(Y)[0], single)
 
 
+def two_lists(first, second, n_tags):
+    """Make two lists of 60 photos, each of which speaks of some tags, and a third part of which nothing is said."""
+    rng = np.random.default_rng(0)
+    truth = (rng.random((150, n_tags)) < 0.2).astype(np.int8)
+    Y = np.full(truth.shape, -1, dtype=np.int8)
+    for rows, columns in ((np.arange(60), first), (np.arange(60, 120), second)):
+        Y[np.ix_(rows, columns)] = truth[np.ix_(rows, columns)]
+    return Y
+
+
+def test_what_one_of_two_lists_of_a_kind_does_not_name_is_absent_there():
+    Y = two_lists(np.arange(24), np.arange(6, 30), 30)
+    filled, named = fill_silence(Y)
+    assert not named.any()
+    assert np.array_equal(filled[:120], np.where(Y[:120] == -1, 0, Y[:120]))
+    assert (filled[120:] == -1).all()
+    # Not on photos of which only some tags were said, one by one.
+    Y[60:120, 6:] = np.where(np.arange(24) < 8, Y[60:120, 6:], -1)
+    assert np.array_equal(fill_silence(Y)[0][60:120, 14:24], Y[60:120, 14:24])
+
+
+def test_lists_of_different_tags_say_nothing_of_each_others():
+    Y = two_lists(np.arange(15), np.arange(15, 30), 30)
+    assert np.array_equal(fill_silence(Y)[0], Y)
+    # A third of the tags of either is no list of the same kind.
+    Y = two_lists(np.arange(18), np.arange(12, 30), 30)
+    assert np.array_equal(fill_silence(Y)[0], Y)
+
+
+def test_a_list_of_a_few_tags_is_no_list_of_all():
+    Y = two_lists(np.arange(40), np.arange(12), 40)
+    assert np.array_equal(fill_silence(Y)[0], Y)
+
+
 def test_tags_given_photo_by_photo_are_told_from_those_given_to_many(made_up):
     made = made_up(80, 4)
     made.say(range(40))

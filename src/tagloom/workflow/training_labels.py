@@ -22,6 +22,9 @@ REFUSED_SHARE = 0.1
 JUDGED_SHARE, ENOUGH_NOES = 0.5, 20
 #: Tags that somebody who lists those of a photo names at least.
 LISTED_TAGS = 2
+#: Noes of a photo, and share of the tags that is known of it, by which it was listed as a whole: nobody refuses so many
+#: one by one. And share of these tags that is known where another one is: then both come from lists of the same kind.
+LISTED_NOES, WHOLE_SHARE, ALIKE_SHARE = 10, 1 / 3, 0.5
 NOTHING_DECIDED = (
     "no readable photo has a tag decided yet, so that there is nothing to learn from; bring labels in with "
     "tagloom import FILE, or say some with tagloom label PHOTO --add TAG"
@@ -206,7 +209,8 @@ def fill_silence(
     -------
     Y : label matrix of shape (n, c)
         For tags that some photo has and that were named rather than judged, 0 where it was -1 on a listed photo; for
-        the other ones, 0 where it was -1 on a photo of which all tags were listed, and nothing refused.
+        the other ones, 0 where it was -1 on a photo of which all tags were listed, and nothing refused, or in a list
+        like those that have the tag.
     named : ndarray of bool, shape (c,)
         Which tags these are.
 
@@ -222,6 +226,10 @@ def fill_silence(
     would make every such tag far too frequent: of a photo that was given several tags by itself silence tells, of all
     tags. (One tag is a list where every photo that was judged as a whole has just one.)
 
+    Where a second file lists photos, each file speaks of its own tags alone: a tag that is in one of them is unknown on
+    the photos of the other, and would be as frequent as in the one that has it. If the files share half of their tags,
+    they are of one kind, and a tag that is not given in one is absent there.
+
     A photo of which only suggestions were judged says nothing of other tags: nobody has looked for those.
     """
     listed = labeled_rows(Y) if listed is None else listed
@@ -232,7 +240,8 @@ def fill_silence(
     judged |= n_yes + n_no == listed.sum()
     has_yes = (Y == 1).any(axis=0)
     named = ~judged & has_yes
-    told = (listed[:, None] & named) | (_all_listed(Y, listed, judged, n_spoken)[:, None] & judged & has_yes)
+    whole = _all_listed(Y, listed, judged, n_spoken)[:, None] | _listed_alike(Y, listed, has_yes)
+    told = (listed[:, None] & named) | (whole & judged & has_yes)
     return np.where(told & ~known, 0, Y).astype(np.int8), named
 
 
@@ -246,6 +255,23 @@ def _all_listed(
         return np.zeros(len(Y), dtype=bool)
     least = 1 if (yes[whole] == 1).all() else LISTED_TAGS
     return np.asarray(listed & ~(Y == 0).any(axis=1) & ((yes if n_spoken is None else n_spoken) >= least))
+
+
+def _listed_alike(Y: LabelMatrix, listed: NDArray[np.bool_], tags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the pairs of a photo that was listed as a whole and a tag that lists of the same kind have.
+
+    Of the tags known of the photo, half are known, on the mean, where the tag is.
+    """
+    found = np.zeros(Y.shape, dtype=bool)
+    known = Y[:, tags] != UNKNOWN
+    whole = listed & ((Y == 0).sum(axis=1) >= LISTED_NOES) & (known.sum(axis=1) >= WHOLE_SHARE * tags.sum())
+    known = known[whole].astype(np.float32)
+    if not known.size or known.all():
+        return found
+    together = known.T @ known
+    shared = known @ (together / np.maximum(together.diagonal(), 1.0)) / known.sum(axis=1, keepdims=True)
+    found[np.ix_(whole, tags)] = shared >= ALIKE_SHARE
+    return found
 
 
 def _column_digests(photo_ids: NDArray[np.int64], Y: LabelMatrix) -> list[str]:
