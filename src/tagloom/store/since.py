@@ -21,12 +21,10 @@ _CHANGED = """
 # That a photo has no tag, or another name leads to it, is in no file. Nor is a yes of which nothing is said any more,
 # unless tagloom wrote to the photo: only what it wrote itself it takes out.
 _ACTIONS = """
-    WITH RECURSIVE asked(photo) AS MATERIALIZED (
-        SELECT id FROM photos WHERE (?2 IS NULL OR id IN (SELECT value FROM json_each(?2)))
-        AND id NOT IN (SELECT value FROM json_each(?3))
-    ),
-    had(tag) AS (
-        SELECT DISTINCT tag FROM standing WHERE state = 1 AND photo IN (SELECT photo FROM asked)
+    WITH RECURSIVE had(tag) AS (
+        SELECT DISTINCT tag FROM standing WHERE state = 1
+        AND (?2 IS NULL OR photo IN (SELECT value FROM json_each(?2)))
+        AND photo NOT IN (SELECT value FROM json_each(?3))
         UNION SELECT parent FROM implications JOIN had ON child = tag
     ),
     since AS MATERIALIZED (SELECT * FROM batches WHERE id > ?1),
@@ -49,7 +47,8 @@ _ACTIONS = """
         ), 0) AND (
             s.state = 1 OR s.state = 0 AND s.origin <> 1
             OR photo IN (SELECT photo FROM written WHERE state = 'done' AND note <> '')
-        ) AND photo IN (SELECT photo FROM asked)
+        ) AND (?2 IS NULL OR photo IN (SELECT value FROM json_each(?2)))
+        AND photo NOT IN (SELECT value FROM json_each(?3))
     ),
     renamed AS MATERIALIZED (
         SELECT tag FROM (
