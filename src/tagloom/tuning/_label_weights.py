@@ -104,6 +104,8 @@ class RidgeWeights(LabelWeights):
     def __init__(self, annotator: Any, X: NDArray[Any], Y: LabelMatrix, *, graph: NeighborGraph | None = None) -> None:
         super().__init__(annotator, X, Y)
         self._views, self._factors = Latest(), Latest()
+        #: Lines of tags where they are not those of the annotator.
+        self._lines: Latest | None = None
         self._graph = graph
         self._smoother: Any = None
 
@@ -131,16 +133,20 @@ class RidgeWeights(LabelWeights):
         return view.share / len(rows) + slopes, 0.0
 
     def without(self, Y: LabelMatrix) -> "RidgeWeights":
-        """Return the weights where some labels are not there; coefficients are solved for anew at the same penalty."""
+        """Return the weights where some labels are not there; a tag that is asked for is solved at the same penalty."""
         found = copy.copy(self)
-        found.Y, found._factors, found.annotator = Y, Latest(), copy.copy(self.annotator)
-        lines = [found._line(tag) for tag in range(Y.shape[1])]
-        found.annotator.coef_ = np.column_stack([coef for coef, _ in lines])
-        found.annotator.intercept_ = np.array([intercept for _, intercept in lines])
+        found.Y, found._factors, found._lines = Y, Latest(), Latest()
         return found
 
-    def _line(self, tag: int) -> tuple[Floats, float]:
+    def line(self, tag: int) -> tuple[Floats, float]:
         """Return slopes and intercept of a tag."""
+        if self._lines is None:
+            coef, intercept = np.asarray(self.annotator.coef_), np.asarray(self.annotator.intercept_)
+            return coef[:, tag].astype(np.float64), float(intercept[tag])
+        found: tuple[Floats, float] = self._lines.get(tag, lambda: self._solved_line(tag))
+        return found
+
+    def _solved_line(self, tag: int) -> tuple[Floats, float]:
         rows = self.known(tag)
         if len(rows) == 0:
             return np.zeros(self.X.shape[1]), 0.0

@@ -124,9 +124,9 @@ class ScoreExplainer:
         if isinstance(self._weights, AutoWeights) and self._scores is not None:
             found, kept = self._weights.scores(tag), self._scores[:, tag]
             return found if np.abs(found - kept).max() <= ROUNDING else kept
-        model: Any = self.annotator
-        found = linear_scores(self.X, np.asarray(model.coef_)[:, [tag]], np.asarray(model.intercept_)[[tag]])[:, 0]
-        return self._weights.smoothed(found) if isinstance(self._weights, RidgeWeights) else found
+        ridge: Any = self._weights  # no other annotator is without scores
+        coef, intercept = ridge.line(tag)
+        return np.asarray(ridge.smoothed(linear_scores(self.X, coef[:, None], np.array([intercept]))[:, 0]))
 
     def _score_of(self, row: int, tag: int) -> float:
         """Return the score of one photo, without those of all others where they are dear."""
@@ -263,12 +263,13 @@ class ScoreExplainer:
 
     def _line(self, row: int, tag: int) -> tuple[RowView, Floats, float] | None:
         """Return the photo's features as the annotator takes them, slopes and intercept, None where it has none."""
+        if isinstance(self._weights, RidgeWeights):
+            return self._weights.view(row), *self._weights.line(tag)
         coef, intercept = getattr(self.annotator, "coef_", None), getattr(self.annotator, "intercept_", None)
         if coef is None or intercept is None or np.shape(coef) != (self.X.shape[1], self.Y.shape[1]):
             return None
         own = RowView(self.X[row].astype(np.float64), 1.0)
-        view = self._weights.view(row) if isinstance(self._weights, RidgeWeights) else own
-        return view, np.asarray(coef[:, tag], dtype=np.float64), float(intercept[tag])
+        return own, np.asarray(coef[:, tag], dtype=np.float64), float(intercept[tag])
 
     def _grouped(self, products: Floats, base: float, score: float, *, is_own: bool) -> Decomposition:
         groups = FeatureGroups([], []) if self.groups is None else self.groups
