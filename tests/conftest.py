@@ -1,20 +1,83 @@
 """Fixtures and rules shared by all tests.
 
-Things that a user's machine may lack (datasets, chromium, exiftool) are found through one fixture each. A test that
-needs one skips with a reason where it is missing; with ``TAGLOOM_REQUIRE=data,exiftool`` any skip is a failure, but for
-what the machine's kernel does not permit (tracing, mounting).
+Things that a user's machine may lack (datasets, tools, packages of extras) are found through one fixture each. A test
+that needs one asks for its fixture and skips with a reason where it is missing; a test that does not ask finds no tool
+and no dataset, wherever it is run. With ``TAGLOOM_REQUIRE=data,exiftool`` any skip is a failure, but for what the
+machine's kernel does not permit (tracing, mounting).
 """
 
+import functools
 import gc
+import importlib.util
 import os
-import shutil
+import signal
 import socket
+import tempfile
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from tests.hiding import TOOLS, find_tool, path_without
+
 ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("TAGLOOM_DATA", ROOT.parent / "shared" / "data"))
 REQUIRED = {name for name in os.environ.get("TAGLOOM_REQUIRE", "").split(",") if name}
+#: The fixtures of what a machine may lack; tests that ask for one are marked so.
+NEEDS = {*TOOLS, "face_detector", "matplotlib", "pyarrow", "rawpy", "shared_data", "unprivileged_uid"}
+
+
+class Hiding:
+    """What is hidden from tests that do not ask for it: tools of this machine, and the datasets."""
+
+    def __init__(self):
+        self.path = os.environ.get("PATH", "")
+        # Links to all else cannot be made everywhere on Windows, where nothing is hidden.
+        self.tools = [tool for tool in TOOLS if os.name == "posix" and find_tool(tool)]
+        self.links = tempfile.TemporaryDirectory(prefix="tagloom-hidden-")
+
+    @functools.cache  # noqa: B019 - one of these lives as long as the process
+    def path_for(self, shown: frozenset[str]) -> str:
+        """Return the PATH of tests that ask for some tools."""
+        hidden = [tool for tool in self.tools if tool not in shown]
+        return path_without(hidden, Path(self.links.name) / "-".join(["without", *hidden]), self.path)
+
+    def settings(self, asked: set[str]) -> dict[str, str]:
+        """Return what the environment of a test is to say, by the fixtures that it asks for."""
+        return {
+            "PATH": self.path_for(frozenset(asked.intersection(self.tools))),
+            "TAGLOOM_DATA": str(DATA if "shared_data" in asked else ROOT / "not-asked-for"),
+        }
+
+
+HIDING = Hiding()
+
+
+def pytest_configure():
+    """Let tests be interrupted: a shell's background jobs, and all that they start, ignore Ctrl-C."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_unconfigure():
+    """Remove the folders of links."""
+    HIDING.links.cleanup()
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the tests that ask for something that a machine may lack."""
+    for item in items:
+        if NEEDS.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("needs")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Hide what a test does not ask for: it would fail where that is missing, and nobody would know before."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in HIDING.settings(set(getattr(item, "fixturenames", ()))).items():
+            patch.setenv(name, value)
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -31,37 +94,57 @@ def pytest_collection():
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Return the folder of public datasets: ``$TAGLOOM_DATA`` or ``../shared/data`` beside the checkout."""
-    folder = Path(os.environ.get("TAGLOOM_DATA", ROOT.parent / "shared" / "data"))
-    if not folder.is_dir():
+    if not DATA.is_dir():
         pytest.skip("public datasets not found; set TAGLOOM_DATA to the folder that holds corel5k, msrc_v2, …")
-    return folder
+    return DATA
+
+
+def _tool(name, advice):
+    """Return the fixture of a tool, which gives the path of its program."""
+
+    @pytest.fixture(scope="session", name=name)
+    def find() -> str:
+        found = find_tool(name)
+        if found is None:
+            pytest.skip(f"{name} not found; install {advice}")
+        return found
+
+    return find
+
+
+exiftool = _tool("exiftool", "libimage-exiftool-perl")
+exiv2 = _tool("exiv2", "exiv2")
+chromium = _tool("chromium", "it to test pages in a browser")
+strace = _tool("strace", "strace")
+
+
+def _package(name, extra):
+    """Return the fixture of a package that an extra brings, which gives the package."""
+
+    @pytest.fixture(scope="session", name=name)
+    def find() -> ModuleType:
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} not found; install tagloom[{extra}]")
+        return importlib.import_module(name)
+
+    return find
+
+
+matplotlib = _package("matplotlib", "plot")
+pyarrow = _package("pyarrow", "parquet")
+rawpy = _package("rawpy", "raw")
 
 
 @pytest.fixture(scope="session")
-def exiftool() -> str:
-    """Return the path of exiftool."""
-    found = shutil.which("exiftool")
-    if found is None:
-        pytest.skip("exiftool not found; install libimage-exiftool-perl")
-    return found
+def face_detector() -> Path:
+    """Return the file of the face detector; nothing of its package is imported."""
+    from tagloom.exceptions import ModelError
+    from tagloom.features.faces import detector_path
 
-
-@pytest.fixture(scope="session")
-def exiv2() -> str:
-    """Return the path of exiv2."""
-    found = shutil.which("exiv2")
-    if found is None:
-        pytest.skip("exiv2 not found; install exiv2")
-    return found
-
-
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    """Return the path of a Chromium browser."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("chromium not found; install it to test pages in a browser")
-    return found
+    try:
+        return detector_path()
+    except ModelError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +167,19 @@ def unprivileged_uid() -> int:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    """Under TAGLOOM_REQUIRE a skip is a failure, but for what the machine's kernel does not permit."""
-    report = yield
+def pytest_runtest_makereport():
+    """Look at the skips of tests."""
+    return _required((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    """Look at the skips of whole files."""
+    return _required((yield))
+
+
+def _required(report):
+    """Make a skip a failure under TAGLOOM_REQUIRE, but for what the machine's kernel does not permit."""
     if REQUIRED and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         if "not permitted here" in reason:
@@ -100,6 +193,14 @@ def pytest_runtest_makereport(item, call):
 def session_cache(tmp_path_factory) -> Path:
     """Return one cache folder for all tests, so that the network is built once."""
     return tmp_path_factory.mktemp("tagloom-cache")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_config(tmp_path_factory):
+    """Keep tests out of the user's folder of what is trusted, those that make projects for many tests as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAGLOOM_CONFIG", str(tmp_path_factory.mktemp("tagloom-config")))
+        yield
 
 
 @pytest.fixture(autouse=True)

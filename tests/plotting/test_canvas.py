@@ -4,11 +4,8 @@ import itertools
 import subprocess
 import sys
 
-import matplotlib
 import numpy as np
 import pytest
-from matplotlib import _pylab_helpers, colors
-from matplotlib.figure import Figure
 
 from tagloom import plotting
 from tagloom.core.groups import FeatureGroups
@@ -72,8 +69,8 @@ def test_every_public_figure_is_among_these():
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_a_figure_is_drawn_into_the_axes_given_or_into_its_own(name):
-    figure = Figure()
+def test_a_figure_is_drawn_into_the_axes_given_or_into_its_own(name, matplotlib):
+    figure = matplotlib.figure.Figure()
     first, second = figure.subplots(1, 2)
     assert DRAWINGS[name](ax=second) is second
     assert second.has_data()
@@ -85,12 +82,12 @@ def test_a_figure_is_drawn_into_the_axes_given_or_into_its_own(name):
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_nothing_global_changes(name):
+def test_nothing_global_changes(name, matplotlib):
     before, maps = dict(matplotlib.rcParams), list(matplotlib.colormaps)
     DRAWINGS[name]().figure.draw_without_rendering()
     assert dict(matplotlib.rcParams) == before
     assert list(matplotlib.colormaps) == maps
-    assert not _pylab_helpers.Gcf.figs, "pyplot knows of a figure"
+    assert not matplotlib._pylab_helpers.Gcf.figs, "pyplot knows of a figure"
 
 
 def test_pyplot_is_not_imported_and_matplotlib_only_to_draw():
@@ -115,20 +112,20 @@ def test_without_matplotlib_the_error_says_what_to_install(name, monkeypatch):
     assert isinstance(caught.value.__cause__, ImportError)
 
 
-def test_what_is_no_axes_is_refused():
+def test_what_is_no_axes_is_refused(matplotlib):
     with pytest.raises(InvalidInputError, match="ax must be a matplotlib Axes or None, got Figure"):
-        axes_for(Figure(), (1, 1))
+        axes_for(matplotlib.figure.Figure(), (1, 1))
 
 
 @pytest.mark.parametrize("kind", BLINDNESS)
-def test_colours_differ_with_every_kind_of_colour_vision(kind):
-    seen = [lab(np.asarray(BLINDNESS[kind]) @ linear(colors.to_rgb(color))) for color in PALETTE]
+def test_colours_differ_with_every_kind_of_colour_vision(kind, matplotlib):
+    seen = [lab(np.asarray(BLINDNESS[kind]) @ linear(matplotlib.colors.to_rgb(color))) for color in PALETTE]
     distances = [np.linalg.norm(one - other) for one, other in itertools.combinations(seen, 2)]
     assert min(distances) > 15
 
 
-def test_colours_stand_out_from_white():
-    assert min(1.05 / (luminance(colors.to_rgb(color)) + 0.05) for color in PALETTE) >= 3
+def test_colours_stand_out_from_white(matplotlib):
+    assert min(1.05 / (luminance(matplotlib.colors.to_rgb(color)) + 0.05) for color in PALETTE) >= 3
 
 
 def test_the_first_twenty_lines_look_different():
@@ -136,7 +133,7 @@ def test_the_first_twenty_lines_look_different():
 
 
 @pytest.mark.parametrize("name", ["cividis", "cividis_r", "gray"])
-def test_ink_reads_better_than_the_other_ink(name):
+def test_ink_reads_better_than_the_other_ink(name, matplotlib):
     for color in matplotlib.colormaps[name](np.linspace(0, 1, 41)):
         shade = luminance(color[:3])
         contrasts = {"white": 1.05 / (shade + 0.05), "black": (shade + 0.05) / 0.05}

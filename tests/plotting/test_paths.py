@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
@@ -38,13 +37,13 @@ def test_all_tags_together_are_norms_of_whole_rows():
     assert ax.get_ylabel() == "norm of the column's coefficients"
 
 
-def test_without_groups_the_largest_columns_have_a_label():
+def test_without_groups_the_largest_columns_have_a_label(matplotlib):
     ax = plot_paths(STRENGTHS, COEFS[:, :, 0], max_labels=2)
     largest = np.sort(np.argsort(-np.abs(COEFS[2, :, 0]))[:2])
     assert entries(ax) == [f"column {index}" for index in largest]
     for index, line in enumerate(ax.lines):
         np.testing.assert_allclose(line.get_ydata(), COEFS[::-1, index, 0])
-        assert (to_hex(line.get_color()).upper() == GREY) == (index not in largest)
+        assert (matplotlib.colors.to_hex(line.get_color()).upper() == GREY) == (index not in largest)
     assert ax.get_ylabel() == "coefficient"
 
 
