@@ -9,7 +9,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 from tagloom.core.annotator import Annotator, fit_thresholds
-from tagloom.exceptions import InvalidLabelsError
+from tagloom.exceptions import InvalidLabelsError, NothingToScoreError
+from tagloom.metrics import mean_average_precision
 
 
 class FirstColumns(Annotator):
@@ -100,8 +101,20 @@ def test_missing_or_wrong_labels_are_named():
         FirstColumns().fit(X, None)
     with pytest.raises(InvalidLabelsError, match="inconsistent numbers of rows"):
         FirstColumns().fit(X, Y[:2])
-    with pytest.raises(InvalidLabelsError, match="reshape"):
-        FirstColumns().fit(X, Y[:, 0])
+    with pytest.raises(InvalidLabelsError, match=r"shape \(photos, tags\)"):
+        FirstColumns().fit(X, Y[:, :, None])
+
+
+def test_one_dimension_is_one_tag():
+    assert FirstColumns().fit(X, Y[:, 0]).n_tags_ == 1
+
+
+def test_score_is_the_mean_average_precision_of_known_entries():
+    truth = np.array([[1, -1], [0, 0], [-1, 1], [1, 0]], dtype=np.int8)
+    model = FirstColumns().fit(X, truth)
+    assert model.score(X, truth) == pytest.approx(mean_average_precision(truth, model.decision_function(X)))
+    with pytest.raises(NothingToScoreError, match="no tag has a known positive"):
+        model.score(X, np.where(truth == 1, 0, truth))
 
 
 def test_features_are_validated():

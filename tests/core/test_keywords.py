@@ -98,3 +98,13 @@ def test_a_wrong_escape_is_told_in_words_of_a_person():
     with pytest.raises(InvalidInputError, match=r"after each backslash") as caught:
         Keyword.parse(r"a\b")
     assert "Keyword.flat" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", [("x" * 10_001,), ("x" * 6000, "y" * 6000), ("x",) * 20_000])
+def test_a_keyword_has_an_end(path):
+    with pytest.raises(InvalidInputError) as refused:
+        Keyword(path)
+    assert len(str(refused.value)) < 200
+    with pytest.raises(InvalidInputError) as refused:
+        Keyword.parse("|".join(path))
+    assert len(str(refused.value)) < 200

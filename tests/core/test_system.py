@@ -29,6 +29,7 @@ def test_without_the_posix_modules_everything_still_answers(tmp_path, monkeypatc
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     assert system.limit_memory(1 << 30) is False
     assert system.peak_memory() is None
+    assert system.descriptor_limit() is None
     assert system.sync_folder(tmp_path) is False
     assert system.cpu_count() >= 1
     with open(tmp_path / "lock", "ab") as handle:
@@ -87,3 +88,59 @@ def test_a_lock_is_exclusive_and_ends_with_its_holder(tmp_path):
 
 def test_peak_memory_is_plausible():
     assert 10 << 20 < system.peak_memory() < 24 << 30
+
+
+def _pair(tmp_path):
+    one, other = os.fsencode(tmp_path / "one"), os.fsencode(tmp_path / "other")
+    for path in (one, other):
+        with open(path, "wb") as handle:
+            handle.write(os.path.basename(path))
+    return one, other
+
+
+def _content(path):
+    with open(path, "rb") as handle:
+        return handle.read()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are exchanged on Linux")
+def test_files_exchange_their_names(tmp_path):
+    one, other = _pair(tmp_path)
+    if not system.exchange_files(one, other):
+        pytest.skip("the file system cannot do it")
+    assert (_content(one), _content(other)) == (b"other", b"one")
+    with pytest.raises(FileNotFoundError):
+        system.exchange_files(one, other + b"missing")
+
+
+@pytest.mark.parametrize("has_call", [True, False])
+def test_a_name_that_is_taken_is_not_taken_over(tmp_path, monkeypatch, has_call):
+    if not has_call:
+        monkeypatch.setattr(system, "_rename", lambda *_: False)
+    one, other = _pair(tmp_path)
+    with pytest.raises(FileExistsError):
+        system.move_to_free_name(one, other)
+    assert (_content(one), _content(other)) == (b"one", b"other")
+    system.move_to_free_name(one, other + b"2")
+    assert _content(other + b"2") == b"one"
+    assert not os.path.exists(one)
+
+
+def test_a_file_system_without_hard_links(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(system, "_rename", lambda *_: False)
+    monkeypatch.setattr(os, "link", refuse)
+    one, other = _pair(tmp_path)
+    with pytest.raises(FileExistsError):
+        system.move_to_free_name(one, other)
+    system.move_to_free_name(one, other + b"2")
+    assert _content(other + b"2") == b"one"
+
+
+def test_descriptor_limit_is_the_soft_one(monkeypatch):
+    resource = pytest.importorskip("resource")
+    assert system.descriptor_limit() in (None, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert system.descriptor_limit() is None

@@ -3,9 +3,12 @@ import io
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
+import textwrap
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +17,13 @@ from PIL import Image
 
 from tagloom.core.keywords import Keyword
 from tagloom.exceptions import MetadataError, WriteError
-from tagloom.metadata import embedding
+from tagloom.metadata import embedding, kept_process
 from tagloom.metadata.embedded import find_blocks, read_blocks
 from tagloom.metadata.embedding import KeywordEmbedder
 from tagloom.metadata.file_changes import FileChanges
 from tagloom.metadata.iptc import read_iptc
 from tagloom.metadata.photo_keywords import read_photo_keywords
-from tagloom.metadata.sidecars import KeywordChange
+from tagloom.metadata.sidecars import FileMemory, KeywordChange
 from tagloom.metadata.xmp_read import Stated, read_xmp
 
 SIDECARS = Path(__file__).parent / "sidecars"
@@ -34,7 +37,11 @@ ODD = (
     Keyword.flat("# 日本"),
     Keyword.flat("x" * 1000),
 )
-OURS = re.compile(rb"\s*<(dc:subject|lr:hierarchicalSubject|digiKam:TagsList)\b.*?</\1>", re.DOTALL)
+OURS = re.compile(
+    rb"\s*<(dc:subject|lr:hierarchicalSubject|digiKam:TagsList|MicrosoftPhoto:\w+|mediapro:\w+)\b.*?</\1>"
+    rb'|acdsee:categories="[^"]*"',
+    re.DOTALL,
+)
 
 
 def encoded(kind: str, **options) -> bytes:
@@ -58,22 +65,36 @@ def changes(tmp_path):
     return FileChanges(tmp_path / "journal")
 
 
+FAKE_LOOP = """
+import os, sys, time
+said = []
+for line in iter(sys.stdin.readline, ""):
+    said.append(line.rstrip("\\n"))
+    if said[-1] != "-execute":
+        continue
+    BODY
+    print("{ready}", flush=True)
+    said = []
+"""
+
+
 @pytest.fixture
 def fake(tmp_path):
-    """Return a function that makes a program in place of exiftool, which runs some Python in the scratch folder."""
+    """Return a function that makes a program in place of exiftool, which runs some Python for each photo."""
 
     def make(body: str) -> str:
         program = tmp_path / "fake-exiftool"
-        program.write_text(f"#!{sys.executable}\nimport sys\nsaid = sys.stdin.read()\n{body}\n")
+        loop = FAKE_LOOP.replace("BODY", textwrap.indent(body, "    ").strip() or "pass")
+        program.write_text(f"#!{sys.executable}\n{loop}")
         program.chmod(0o755)
         return str(program)
 
     return make
 
 
-def embed_one(changes, photo, exiftool, **asked):
-    embedder = KeywordEmbedder(changes, exiftool=exiftool)
-    (outcome,) = embedder.write([KeywordChange(os.fsencode(photo), **asked)])
+def embed_one(changes, photo, exiftool, iptc=False, **asked):
+    with KeywordEmbedder(changes, exiftool=exiftool, iptc=iptc) as embedder:
+        (outcome,) = embedder.write([KeywordChange(os.fsencode(photo), **asked)])
     return outcome
 
 
@@ -83,6 +104,12 @@ def test_without_exiftool_there_is_a_clear_error(changes, monkeypatch):
         KeywordEmbedder(changes)
 
 
+WITH_PACKET = """
+packet = b"http://ns.adobe.com/xap/1.0/" + bytes(1) + open("packet.xmp", "rb").read()
+photo = open("original.jpg", "rb").read()
+with open("copy.jpg", "wb") as handle:
+    handle.write(photo[:2] + bytes([255, 225]) + (len(packet) + 2).to_bytes(2, "big") + packet + photo[2:])
+"""
 OTHER_PIXELS = """
 from PIL import Image
 Image.new("RGB", (32, 24), "red").save("copy.jpg", xmp=open("packet.xmp", "rb").read())
@@ -125,25 +152,147 @@ def test_a_full_disk_ends_it_with_a_clear_line(changes, tmp_path, monkeypatch):
     assert os.listdir(changes.journal.folder) == []
 
 
-def test_a_missing_program_and_formats_that_are_not_written(changes, tmp_path):
+def test_a_missing_program_and_files_that_cannot_be_read(changes, tmp_path):
     photo = tmp_path / "a.jpg"
     photo.write_bytes(encoded("JPEG"))
     assert "did not run" in embed_one(changes, photo, str(tmp_path / "nothing"), add=(CAT,)).problem
-    others = {
-        "a.gif": encoded("GIF"),
-        "a.dng": encoded("TIFF"),
-        "a.txt": b"text",
-        "b.jpg": b"",
-        "c.jpg": encoded("JPEG", xmp=b"<x HasExtendedXMP='0'/>"),
-    }
-    for name, data in others.items():
-        (tmp_path / name).write_bytes(data)
-    asked = [KeywordChange(os.fsencode(tmp_path / name), add=(CAT,)) for name in [*others, "missing.jpg"]]
-    outcomes = list(KeywordEmbedder(changes, exiftool="exiftool").write(asked))
+    (tmp_path / "b.jpg").write_bytes(b"")
+    asked = [KeywordChange(os.fsencode(tmp_path / name), add=(CAT,)) for name in ("b.jpg", "missing.jpg")]
+    with KeywordEmbedder(changes, exiftool="exiftool") as embedder:
+        outcomes = list(embedder.write(asked))
     assert {outcome.status for outcome in outcomes} == {"failed"}
     assert all(outcome.problem and outcome.plan is None for outcome in outcomes)
-    for name, data in others.items():
+    assert sorted(os.listdir(tmp_path)) == ["a.jpg", "b.jpg", "journal"]
+
+
+def test_formats_that_are_not_written_get_sidecars(changes, tmp_path):
+    photos = {
+        "a.avif": b"\0\0\0\x20ftypavif" + b"\0" * 30,
+        "a.heic": b"\0\0\0\x20ftypheic" + b"\0" * 30,
+        "a.gif": encoded("GIF"),
+        "a.dng": encoded("TIFF"),
+        "c.jpg": encoded("JPEG", xmp=b"<x HasExtendedXMP='0'/>"),
+    }
+    for name, data in photos.items():
+        (tmp_path / name).write_bytes(data)
+    asked = [KeywordChange(os.fsencode(tmp_path / name), add=(CAT,)) for name in photos]
+    with KeywordEmbedder(changes, exiftool="never-run") as embedder:
+        planned = [embedder.plan(change) for change in asked]
+        outcomes = list(embedder.write(asked))
+    assert [outcome.status for outcome in planned] == ["planned"] * len(photos)
+    assert [outcome.status for outcome in outcomes] == ["written"] * len(photos)
+    for outcome, (name, data) in zip(outcomes, photos.items(), strict=True):
+        assert outcome.file == os.fsencode(tmp_path / f"{name}.xmp")
+        assert read_xmp((tmp_path / f"{name}.xmp").read_bytes()) == (CAT,)
         assert (tmp_path / name).read_bytes() == data
+        changes.undo(outcome.entry)
+        assert not (tmp_path / f"{name}.xmp").exists()
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("if os.path.exists('first'): time.sleep(100)", "took more than 0.5 s"),
+        ("if os.path.exists('first'): os.kill(os.getpid(), 9)", "did not run to its end"),
+        ("if os.path.exists('first'): print('x' * (1 << 21))", "did not run to its end"),
+    ],
+    ids=["hangs", "crashes", "prints without end"],
+)
+def test_a_program_that_hangs_or_crashes_is_started_again(changes, fake, tmp_path, monkeypatch, body, problem):
+    rewrite, n_runs = KeywordEmbedder._run, []
+
+    def run(self, arguments, folder):
+        n_runs.append(1)
+        if len(n_runs) == 1:
+            (folder / "first").touch()
+        monkeypatch.setattr(embedding, "DEADLINE", 0.5 if len(n_runs) == 1 and "sleep" in body else 60.0)
+        rewrite(self, arguments, folder)
+
+    monkeypatch.setattr(KeywordEmbedder, "_run", run)
+    photos = [tmp_path / "a.jpg", tmp_path / "b.jpg"]
+    for photo in photos:
+        photo.write_bytes(encoded("JPEG"))
+    program = fake(body + WITH_PACKET)
+    with KeywordEmbedder(changes, exiftool=program) as embedder:
+        asked = [KeywordChange(os.fsencode(photo), add=(CAT,)) for photo in photos]
+        first, second = embedder.write(asked)
+    assert (first.status, second.status) == ("failed", "written"), (first.problem, second.problem)
+    assert problem in first.problem
+    assert "left as it was" in first.problem
+    assert photos[0].read_bytes() == encoded("JPEG")
+    assert os.listdir(changes.journal.folder) == [f"{second.entry.id}.done"]
+
+
+@pytest.mark.medium
+def test_exiftool_ends_with_tagloom(exiftool, tmp_path):
+    (tmp_path / "a.jpg").write_bytes(encoded("JPEG"))
+    code = f"""
+        import os, signal
+        from tagloom.core.keywords import Keyword
+        from tagloom.metadata.embedding import KeywordEmbedder
+        from tagloom.metadata.file_changes import FileChanges
+        from tagloom.metadata.sidecars import KeywordChange
+
+        embedder = KeywordEmbedder(FileChanges({str(tmp_path / "journal")!r}), exiftool={exiftool!r})
+        list(embedder.write([KeywordChange({os.fsencode(tmp_path / "a.jpg")!r}, add=(Keyword.flat("sea"),))]))
+        print(embedder._exiftool._process.pid, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, check=False)
+    group = int(done.stdout)
+    for _ in range(1000):  # ten seconds at most
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.01)
+    os.killpg(group, signal.SIGKILL)
+    pytest.fail("exiftool outlived tagloom")
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("kind", ["JPEG", "TIFF", "PNG"])
+def test_iptc_where_it_is_asked_for(exiftool, changes, tmp_path, kind):
+    photo = tmp_path / f"a.{kind.lower()}"
+    photo.write_bytes(encoded(kind))
+    long = Keyword.flat("ß" * 33)
+    outcome = embed_one(changes, photo, exiftool, add=(CAT, long))
+    assert (outcome.status, read_blocks(os.fsencode(photo)).iptc) == ("written", b"")
+    without = photo.read_bytes()
+    outcome = embed_one(changes, photo, exiftool, iptc=True, add=(CAT, long))
+    if kind == "PNG":  # other programs do not look for IPTC there
+        assert outcome.status == "unchanged"
+        return
+    assert outcome.status == "written"
+    assert read_iptc(read_blocks(os.fsencode(photo)).iptc) == (Keyword.flat("Animals"), Keyword.flat("Cat"))
+    assert any("64 bytes" in note for note in outcome.plan.notes)
+    assert embed_one(changes, photo, exiftool, iptc=True, add=(CAT, long)).status == "unchanged"
+    changes.undo(outcome.entry)
+    assert photo.read_bytes() == without
+
+
+@pytest.mark.medium
+def test_one_program_writes_many_photos(exiftool, changes, tmp_path, monkeypatch):
+    blocks = [jpeg_with_iptc(b"caf\xe9"), jpeg_with_iptc("日本".encode()), encoded("PNG"), jpeg_with_iptc(b"lake")]
+    kinds = [".jpg", ".jpg", ".png", ".jpg"]
+    photos = [tmp_path / f"{number}{kind}" for number, kind in enumerate(kinds)]
+    for photo, data in zip(photos, blocks, strict=True):
+        photo.write_bytes(data)
+    starts, start = [], kept_process.KeptProcess._start
+    monkeypatch.setattr(kept_process.KeptProcess, "_start", lambda *given: (starts.append(1), start(*given))[1])
+    with KeywordEmbedder(changes, exiftool=exiftool) as embedder:
+        asked = [KeywordChange(os.fsencode(photo), add=(*ODD, CAT)) for photo in photos]
+        outcomes = list(embedder.write(asked))
+    assert [outcome.status for outcome in outcomes] == ["written"] * 4
+    assert len(starts) == 2  # exiftool, and what decodes pictures
+    for photo, old in zip(photos, ["café", "日本", None, "lake"], strict=True):
+        wanted = {*ODD, CAT, *([Keyword.flat(old)] if old else [])}
+        assert set(read_xmp(read_blocks(os.fsencode(photo)).xmp)) == wanted
+    for outcome, data in zip(outcomes, blocks, strict=True):
+        changes.undo(outcome.entry)
+        with open(outcome.photo, "rb") as handle:
+            assert handle.read() == data
 
 
 def test_a_plan_runs_nothing(changes, tmp_path):
@@ -157,6 +306,9 @@ def test_a_plan_runs_nothing(changes, tmp_path):
         "  + Animals|Cat",
         "  + lake",
         "  - old",
+        "  dc:subject: + Animals  + Cat  + lake",
+        "  lr:hierarchicalSubject: + Animals|Cat  + lake",
+        "  digiKam:TagsList: + Animals/Cat  + lake",
     ]
     assert embedder.plan(KeywordChange(os.fsencode(photo))).status == "unchanged"
     assert embedder.plan(KeywordChange(os.fsencode(photo), remove=(SEA,))).status == "unchanged"
@@ -256,7 +408,11 @@ def test_what_was_brought_goes_out_of_both_blocks_and_what_others_wrote_stays(ex
     assert (sorted(written.plan.own.flat), written.plan.own.paths) == (["Animals", "sea"], {CAT, SEA})
     assert Stated.from_text(written.entry.note) == written.plan.own
     later = embed_one(
-        changes, photo, exiftool, add=(Keyword.flat("ocean"),), own={written.entry.after: written.plan.own}
+        changes,
+        photo,
+        exiftool,
+        add=(Keyword.flat("ocean"),),
+        memory={written.entry.after: FileMemory(written.plan.own)},
     )
     assert later.problem == ""
     blocks = read_blocks(os.fsencode(photo))
@@ -282,9 +438,9 @@ def test_nothing_is_known_of_a_photo_that_another_program_has_changed(exiftool, 
     photo = tmp_path / "a.jpg"
     photo.write_bytes(jpeg_with_iptc(b"lake"))
     written = embed_one(changes, photo, exiftool, add=(SEA,))
-    own = {written.entry.after: written.plan.own}
+    memory = {written.entry.after: FileMemory(written.plan.own)}
     subprocess.run([exiftool, "-q", "-overwrite_original", "-XMP:Rating=3", photo], check=True)
-    assert embed_one(changes, photo, exiftool, own=own).status == "unchanged"
+    assert embed_one(changes, photo, exiftool, memory=memory).status == "unchanged"
 
 
 @pytest.mark.medium

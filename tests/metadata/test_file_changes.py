@@ -1,6 +1,8 @@
+import contextlib
 import errno
 import json
 import os
+import struct
 import subprocess
 import sys
 import textwrap
@@ -233,7 +235,9 @@ KILLER = """
             return wrapped
 
         system.sync_file, system.sync_folder = deadly(system.sync_file), deadly(system.sync_folder)
-        os.replace, os.unlink = deadly(os.replace), deadly(os.unlink)
+        os.replace, os.rename, os.unlink = deadly(os.replace), deadly(os.rename), deadly(os.unlink)
+        system.exchange_files = deadly(system.exchange_files)
+        system.move_to_free_name = deadly(system.move_to_free_name)
         if entry is None:
             changes.replace(target, before, new, kind="sidecar")
         else:
@@ -327,3 +331,213 @@ def test_what_cannot_be_removed_is_told(changes, tmp_path, monkeypatch):
     assert entry.state == "done"
     changes.undo(entry)
     assert content(path) is None
+
+
+ACCESS_LIST = struct.pack("<I", 2) + b"".join(
+    struct.pack("<HHI", *entry)
+    for entry in ((1, 6, 2**32 - 1), (2, 4, 1234), (4, 4, 2**32 - 1), (0x10, 4, 2**32 - 1), (0x20, 0, 2**32 - 1))
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="extended attributes are copied on Linux")
+@pytest.mark.parametrize(
+    ("name", "value"), [("user.rating", b"five"), ("system.posix_acl_access", ACCESS_LIST)], ids=["attribute", "list"]
+)
+def test_extended_attributes_and_access_lists_stay(changes, target, name, value):
+    try:
+        os.setxattr(target, name, value)
+    except OSError as error:
+        pytest.skip(f"the file system has none: {error}")
+    mode = os.stat(target).st_mode
+    entry = changes.replace(target, OLD, NEW, kind="sidecar")
+    assert os.getxattr(target, name) == value
+    assert os.stat(target).st_mode == mode
+    changes.undo(entry)
+    assert os.getxattr(target, name) == value
+    assert os.stat(target).st_mode == mode
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="access lists are copied on Linux")
+def test_a_folder_gives_no_access_list_to_a_file_that_had_none(changes, target):
+    try:
+        os.setxattr(os.path.dirname(target), "system.posix_acl_default", ACCESS_LIST)
+    except OSError as error:
+        pytest.skip(f"the file system has none: {error}")
+    entry = changes.replace(target, OLD, NEW, kind="sidecar")
+    assert os.listxattr(target) == []
+    changes.undo(entry)
+    assert os.listxattr(target) == []
+
+
+def save_by_rename(path: bytes, data: bytes) -> None:
+    put(path + b"~", data)
+    os.replace(path + b"~", path)
+
+
+@pytest.fixture(params=["exchanged", "replaced"])
+def exchange(request, monkeypatch):
+    """Return what exchanges names, which is nothing on some file systems; tests patch it to save right before it."""
+    if request.param == "replaced":
+        monkeypatch.setattr(system, "exchange_files", lambda one, other: False)
+    elif sys.platform != "linux":
+        pytest.skip("names are exchanged on Linux")
+    return system.exchange_files
+
+
+@pytest.mark.parametrize("undo", [False, True], ids=["write", "undo"])
+def test_a_save_right_before_the_files_change_names_is_kept(changes, target, exchange, monkeypatch, undo):
+    entry = changes.replace(target, OLD, NEW, kind="sidecar") if undo else None
+    calls = []
+
+    def save_first(one, other):
+        if not calls:
+            save_by_rename(target, b"edited")
+        calls.append(one)
+        return exchange(one, other)
+
+    monkeypatch.setattr(system, "exchange_files", save_first)
+    with pytest.raises(ChangedMeanwhileError):
+        changes.replace(target, OLD, NEW, kind="sidecar") if entry is None else changes.undo(entry)
+    assert content(target) == b"edited"
+    assert os.listdir(os.path.dirname(target)) == [b"a.xmp"]
+
+
+def test_a_save_after_a_save_that_came_out_is_kept(changes, target, monkeypatch):
+    exchange, n_calls = system.exchange_files, []
+    if sys.platform != "linux":
+        pytest.skip("names are exchanged on Linux")
+
+    def save_first(one, other):
+        n_calls.append(one)
+        if len(n_calls) <= 2:
+            save_by_rename(target, b"edited %d" % len(n_calls))
+        return exchange(one, other)
+
+    monkeypatch.setattr(system, "exchange_files", save_first)
+    with pytest.raises(ChangedMeanwhileError):
+        changes.replace(target, OLD, NEW, kind="sidecar")
+    assert content(target) == b"edited 2"
+    assert os.listdir(os.path.dirname(target)) == [b"a.xmp"]
+    assert changes.entries() == []
+
+
+def test_a_file_that_is_made_meanwhile_is_kept(changes, tmp_path, monkeypatch):
+    path = os.fsencode(tmp_path / "b.xmp")
+    move = system.move_to_free_name
+    monkeypatch.setattr(system, "move_to_free_name", lambda one, other: (put(path, b"edited"), move(one, other)))
+    with pytest.raises(ChangedMeanwhileError):
+        changes.replace(path, None, NEW, kind="sidecar")
+    assert content(path) == b"edited"
+    assert changes.entries() == []
+
+
+def test_a_save_right_before_a_removal_is_kept(changes, tmp_path, monkeypatch):
+    path = os.fsencode(tmp_path / "photos" / "b.xmp")
+    os.mkdir(os.path.dirname(path))
+    entry = changes.replace(path, None, NEW, kind="sidecar")
+    rename = os.rename
+    monkeypatch.setattr(os, "rename", lambda one, other: (save_by_rename(path, b"edited"), rename(one, other)))
+    with pytest.raises(ChangedMeanwhileError):
+        changes.undo(entry)
+    assert content(path) == b"edited"
+    assert os.listdir(os.path.dirname(path)) == [b"b.xmp"]
+
+
+def test_a_crash_before_a_save_is_put_back(changes, target, monkeypatch):
+    if sys.platform != "linux":
+        pytest.skip("names are exchanged on Linux")
+    exchange = system.exchange_files
+
+    class Killed(BaseException):
+        pass
+
+    def save_and_be_killed(one, other):
+        save_by_rename(target, b"edited")
+        exchange(one, other)
+        monkeypatch.setattr(changes, "_settle", None)
+        raise Killed
+
+    monkeypatch.setattr(system, "exchange_files", save_and_be_killed)
+    with pytest.raises((Killed, TypeError)):
+        changes.replace(target, OLD, NEW, kind="sidecar")
+    monkeypatch.undo()
+    assert content(target) == NEW  # and the save lies beside it
+    (recovered,) = changes.recover()
+    assert recovered.entry.state == "unclear"
+    assert content(target) == b"edited"
+    assert os.listdir(os.path.dirname(target)) == [b"a.xmp"]
+
+
+def test_a_file_that_is_open_for_writing_is_left_alone(changes, target, monkeypatch):
+    monkeypatch.setattr(file_changes, "_PATIENCE", 0.02)
+    with open(target, "r+b") as handle:
+        if system.hold_off_writers(handle.fileno()) is None:
+            pytest.skip("writers cannot be held off here")
+        with pytest.raises(ChangedMeanwhileError):
+            changes.replace(target, OLD, NEW, kind="sidecar")
+        handle.truncate(0)
+        handle.write(b"edited")
+    assert content(target) == b"edited"
+    changes.replace(target, b"edited", NEW, kind="sidecar")
+
+
+OTHER_PROGRAM = """
+    import os, sys, time
+
+    path, kind, n_saves, seconds = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+    end, n_lost, n_late, number = time.monotonic() + seconds, 0, 0, 0
+
+    def own():
+        with open(path, "rb") as handle:
+            return [line for line in handle.read().split(b"\\n") if line.startswith(b"other ")]
+
+    while number < n_saves and time.monotonic() < end:
+        if number and own() != [b"other %d" % number]:
+            n_late += 1  # it came out by the exchange, and is put back at once
+            patience = time.monotonic() + 5
+            while own() != [b"other %d" % number]:
+                if time.monotonic() > patience:
+                    n_lost += 1
+                    break
+        number += 1
+        data = b"other %d\\n" % number
+        if kind == "rename":
+            with open(path + "~", "wb") as handle:
+                handle.write(data)
+            os.replace(path + "~", path)
+        else:
+            with open(path, "wb") as handle:
+                handle.write(data[:3])
+                handle.flush()
+                handle.write(data[3:])
+        if number % 3 == 0:
+            time.sleep(0.0005 * (number % 7))
+        if number % 40 == 0:
+            time.sleep(0.05)  # long enough for a write to come through
+    print(number, n_lost, n_late)
+"""
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(sys.platform != "linux", reason="names are exchanged on Linux")
+@pytest.mark.parametrize("kind", ["rename", "in place"])
+def test_saves_of_another_program_at_the_same_time_are_never_lost(changes, target, kind):
+    put(target, b"other 0\n")
+    command = [sys.executable, "-c", textwrap.dedent(OTHER_PROGRAM), os.fsdecode(target), kind, "3000", "10"]
+    n_written = 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
+        while other.poll() is None:
+            now = content(target)
+            if now is None:
+                continue
+            lines = [line for line in now.split(b"\n") if not line.startswith(b"tagloom")]
+            merged = b"\n".join([*lines[:-1], b"tagloom %d" % n_written, b""])
+            with contextlib.suppress(ChangedMeanwhileError):
+                entry = changes.replace(target, now, merged, kind="sidecar")
+                changes.forget(entry)
+                n_written += 1
+        n_saves, n_lost, _ = map(int, other.stdout.read().split())
+    assert n_lost == 0
+    assert n_saves >= 100
+    assert n_written
+    assert os.listdir(os.path.dirname(target)) == [b"a.xmp"]

@@ -48,7 +48,7 @@ def test_version_numbers_are_no_text():
 
 
 def test_long_datasets_and_hierarchy_marks():
-    long = b"x" * 40_000
+    long = b"x" * 9_000
     block = b"\x1c\x02\x19\x80\x04" + len(long).to_bytes(4, "big") + long + dataset(2, 25, b"a|b")
     assert texts(block) == [r"a\|b", long.decode()]
 

@@ -48,16 +48,16 @@ def test_keywords_come_back_through_read_labels(tmp_path_factory, tags_of):
 
 def test_another_csv_reader_sees_the_same_cells(tmp_path):
     path = tmp_path / "keywords.csv"
-    rows = [(b'a,"b"\r.jpg', "sky", np.float32(0.1), 1), ("é\n.jpg".encode(), "=SUM(A1)", -2.5, 2)]
-    write_keywords(path, rows)
+    rows = [(b'a,"b"\r.jpg', "sky", np.float32(0.1), 1, True), ("é\n.jpg".encode(), "=SUM(A1)", -2.5, 2)]
+    write_keywords(path, [KeywordRow(*row) for row in rows])
     with open(path, encoding="utf-8", newline="") as handle:
         cells = list(csv.reader(handle))
     assert cells == [
-        ["file", "tag", "score", "rank"],
-        ['a,"b"\r.jpg', "sky", "0.1", "1"],
-        ["é\n.jpg", "=SUM(A1)", "-2.5", "2"],
+        ["file", "tag", "score", "rank", "suggested"],
+        ['a,"b"\r.jpg', "sky", "0.1", "1", "yes"],
+        ["é\n.jpg", "=SUM(A1)", "-2.5", "2", "no"],
     ]
-    assert path.read_bytes().endswith(b",2\n")
+    assert path.read_bytes().endswith(b",2,no\n")
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_a_bad_row_leaves_the_old_file(tmp_path, row):
 def test_no_rows_is_a_table_with_a_header(tmp_path):
     path = tmp_path / "keywords.csv"
     assert write_keywords(path, []) == 0
-    assert path.read_text() == "file,tag,score,rank\n"
+    assert path.read_text() == "file,tag,score,rank,suggested\n"

@@ -96,9 +96,16 @@ def test_a_photo_of_which_only_unknown_is_said_is_unlabelled(read):
     assert labels.n_labeled == 1
 
 
-def test_tags_are_normalised_and_keep_case(read):
+def test_two_spellings_are_one_tag_and_the_first_counts(read):
     labels = read("file,tags\na.jpg,Paris;  sea  side ;cafe\u0301\nb.jpg,paris;caf\u00e9\n")
-    assert labels.vocabulary.names == ("Paris", "caf\u00e9", "paris", "sea side")
+    assert labels.vocabulary.names == ("Paris", "caf\u00e9", "sea side")
+    assert labels.respelled == (("paris", "Paris"),)
+    assert labels.Y[:2].tolist() == [[1, 1, 1], [1, 1, 0]]
+
+
+def test_a_separator_splits_lists(read):
+    labels = read('file,tags\na.jpg,"sky, sea; sand"\nb.jpg,"!sky,sea"\n', separator=",")
+    assert as_dict(labels) == {"a.jpg": {"sand": 1, "sea": 1, "sky": 1}, "b.jpg": {"sand": 0, "sea": 0, "sky": 0}}
 
 
 def test_marks_before_a_tag(read):
@@ -129,7 +136,7 @@ def test_unmatched_names_are_collected_with_their_first_line(read):
         ("sep=;\n", "no header"),
         ("file,tags\n", "no rows"),
         ("a.jpg,sky\n", r"line 1: expected a header .* got 'a.jpg', 'sky'"),
-        ("file,keywords\na.jpg,sky\n", r"got 'file', 'keywords'; rename"),
+        ("file,notes\na.jpg,sky\n", r"got 'file', 'notes'; rename"),
         ("file,tags,tag\na.jpg,sky,\n", "one column tags or tag"),
         ("file,file,tags\na.jpg,a.jpg,sky\n", "one column file"),
         ("file,tags\na.jpg,sky,sea\n", "line 2: has 3 cells, the header has 2"),

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from tagloom.core.keywords import Keyword
-from tagloom.metadata.photo_keywords import find_sidecar, new_sidecar, read_photo_keywords
+from tagloom.metadata.photo_keywords import find_sidecar, find_sidecars, new_sidecar, read_photo_keywords
 from tagloom.metadata.sidecar_plan import plan_sidecar
 from tagloom.metadata.write_journal import fingerprint
 
@@ -16,7 +16,7 @@ CAT, SEA = Keyword(("Animals", "Cat")), Keyword.flat("sea")
 def photo(tmp_path):
     """Return the path of a JPEG with an embedded keyword and no sidecar."""
     buffer = io.BytesIO()
-    Image.new("RGB", (8, 8)).save(buffer, "JPEG", xmp=plan_sidecar(None, add=[Keyword.flat("Cat"), SEA]).after)
+    Image.new("RGB", (8, 8)).save(buffer, "JPEG", xmp=packet(["Cat", "sea"], []))
     path = tmp_path / "photo.jpg"
     path.write_bytes(buffer.getvalue())
     return os.fsencode(path)
@@ -53,6 +53,51 @@ def test_union_of_places(photo):
     assert found.fingerprint == fingerprint(sidecar)
     assert found.problems == ()
     assert read_photo_keywords(photo, embedded=False).keywords == (CAT,)
+    assert read_photo_keywords(photo, sidecars=False).keywords == (Keyword.flat("Cat"), SEA)
+
+
+def test_both_sidecars_are_read(photo):
+    put(photo + b".xmp", plan_sidecar(None, add=[CAT]).after)
+    stem = photo.removesuffix(b".jpg") + b".xmp"
+    put(stem, plan_sidecar(None, add=[Keyword.flat("boat")]).after)
+    found = read_photo_keywords(photo, embedded=False)
+    assert found.keywords == (CAT, Keyword.flat("boat"))
+    assert [each.file for each in found.files] == [photo + b".xmp", stem]
+    assert find_sidecars(photo, "photo.xmp") == [stem, photo + b".xmp"]
+    assert new_sidecar(photo, "photo.xmp") == stem
+
+
+def test_a_file_that_did_not_change_has_no_say(photo):
+    """A program that wrote a sidecar, having read the photo, took out there what the photo itself still has."""
+    put(photo + b".xmp", plan_sidecar(None, add=[CAT, SEA]).after)
+    records = {each.file: each.reading.record for each in read_photo_keywords(photo).files}
+    put(photo + b".xmp", plan_sidecar(None, add=[CAT, Keyword.flat("new")]).after)
+    found = read_photo_keywords(photo, known=lambda file, _: records[file])
+    assert found.keywords == (CAT, Keyword.flat("new"))
+    assert (found.added, found.removed) == ({Keyword.flat("new")}, {SEA})
+    assert read_photo_keywords(photo).keywords == (CAT, Keyword.flat("new"), SEA)
+
+
+def exif(text: str) -> bytes:
+    data = Image.Exif()
+    data[0x9C9E] = text.encode("utf-16-le") + b"\0\0"
+    return data.tobytes()
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "tif"])
+def test_keywords_of_windows(tmp_path, suffix):
+    path = tmp_path / f"photo.{suffix}"
+    Image.new("RGB", (8, 8)).save(path, exif=exif("Größe;sea; sea ;"))
+    found = read_photo_keywords(os.fsencode(path))
+    assert found.places == {"exif": (Keyword.flat("Größe"), SEA)}
+    assert read_photo_keywords(os.fsencode(path)).keywords == (Keyword.flat("Größe"), SEA)
+
+
+@pytest.mark.parametrize("end", range(0, 60, 3))
+def test_keywords_of_windows_in_a_damaged_block(tmp_path, end):
+    path = tmp_path / "photo.jpg"
+    Image.new("RGB", (8, 8)).save(path, exif=exif("a;b")[:end])
+    read_photo_keywords(os.fsencode(path))
 
 
 def packet(flat: list[str], hierarchical: list[str]) -> bytes:

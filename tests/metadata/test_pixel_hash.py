@@ -3,10 +3,17 @@ import pytest
 from PIL import Image
 
 from tagloom.exceptions import MetadataError
-from tagloom.metadata.pixel_hash import pixel_hashes
+from tagloom.metadata.pixel_hash import PixelHasher
 
 
-def test_pixels_count_and_metadata_does_not(tmp_path):
+@pytest.fixture
+def hasher():
+    found = PixelHasher()
+    yield found
+    found.close()
+
+
+def test_pixels_count_and_metadata_does_not(hasher, tmp_path):
     pixels = np.random.default_rng(0).integers(0, 256, size=(20, 30, 3), dtype=np.uint8)
     changed = pixels.copy()
     changed[7, 9, 1] ^= 1
@@ -27,14 +34,17 @@ def test_pixels_count_and_metadata_does_not(tmp_path):
     ]
     for picture, name, options in files:
         picture.save(tmp_path / name, **options)
-    plain, same, *others = pixel_hashes([tmp_path / name for _, name, _ in files])
+    plain, same, *others = hasher.hashes([tmp_path / name for _, name, _ in files])
     assert plain == same
     *others, one_page, two_pages = others
     assert len({plain, *others}) == 4
     assert one_page != two_pages
 
 
-def test_what_cannot_be_decoded(tmp_path):
+def test_what_cannot_be_decoded(hasher, tmp_path):
+    Image.new("RGB", (3, 4)).save(tmp_path / "good.png")
+    before = hasher.hashes([tmp_path / "good.png"])
     (tmp_path / "a.jpg").write_bytes(b"\xff\xd8\xff\xe0 nothing")
     with pytest.raises(MetadataError, match="cannot be decoded"):
-        pixel_hashes([tmp_path / "a.jpg"])
+        hasher.hashes([tmp_path / "a.jpg"])
+    assert hasher.hashes([tmp_path / "good.png"]) == before

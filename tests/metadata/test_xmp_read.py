@@ -33,7 +33,7 @@ def texts(data: bytes) -> list[str]:
     [
         ("darktable", ["Animals|heron", "lake"]),
         ("lightroom", ["Places|Europe|France|Paris", "rain & wind"]),
-        ("digikam", ["Orte|Café", "日本|京都"]),
+        ("digikam", ["Orte", "Orte|Café", "日本|京都"]),
         ("exiftool", ["O'Neill", "sea"]),
         ("odd", ["<second> & third", "Single|Text", "first", "from an attribute", "qualified"]),
     ],
@@ -71,17 +71,98 @@ def test_union_keeps_hierarchy_and_absorbs_levels():
 
 def test_absorb():
     cat, animals, both = Keyword.flat("cat"), Keyword.flat("Animals"), Keyword(("Animals", "cat"))
-    assert absorb([cat, cat]) == (cat,)
-    assert absorb([cat, both, animals]) == (both,)
-    assert absorb([Keyword.flat("Cat"), both]) == (both, Keyword.flat("Cat"))
+    assert absorb([cat, cat], ["cat"]) == (cat,)
+    assert absorb([both], ["cat", "Animals", "Animals|cat", "Animals/cat"]) == (both,)
+    assert absorb([both], ["Cat"]) == (both, Keyword.flat("Cat"))
+    # In a field with levels a flat keyword was meant as such.
+    assert absorb([cat, both, animals]) == (animals, both, cat)
+
+
+def test_a_root_tag_with_the_name_of_a_level_is_read():
+    flat = (
+        "<dc:subject><rdf:Bag><rdf:li>Italy</rdf:li><rdf:li>Places</rdf:li><rdf:li>Rome</rdf:li></rdf:Bag></dc:subject>"
+    )
+    lr = "<lr:hierarchicalSubject><rdf:Bag>{}<rdf:li>Places|Italy|Rome</rdf:li></rdf:Bag></lr:hierarchicalSubject>"
+    assert texts(packet(flat + lr.format(""))) == ["Places|Italy|Rome"]
+    assert texts(packet(flat + lr.format("<rdf:li>Rome</rdf:li>"))) == ["Places|Italy|Rome", "Rome"]
 
 
 def test_separators_of_fields():
     keyword = Keyword(("a/b", "c"))
-    assert (SUBJECT.text(keyword), HIERARCHICAL.text(keyword), TAGS_LIST.text(keyword)) == (None, "a/b|c", None)
+    assert (SUBJECT.text(keyword), HIERARCHICAL.text(keyword), TAGS_LIST.text(keyword)) == ("c", "a/b|c", "a\\b/c")
+    assert HIERARCHICAL.text(Keyword(("a|b", "c"))) == "a/b|c"
     assert TAGS_LIST.text(Keyword(("a|b", "c"))) == "a|b/c"
     assert HIERARCHICAL.keyword("||") is None
     assert SUBJECT.keyword("a|b") == Keyword.flat("a|b")
+
+
+MORE = (
+    'xmlns:mwg-kw="http://www.metadataworkinggroup.com/schemas/keywords/" '
+    'xmlns:mwg-rs="http://www.metadataworkinggroup.com/schemas/regions/" '
+    'xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" xmlns:MP="http://ns.microsoft.com/photo/1.2/" '
+    'xmlns:MPRI="http://ns.microsoft.com/photo/1.2/t/RegionInfo#" '
+    'xmlns:MPReg="http://ns.microsoft.com/photo/1.2/t/Region#" '
+    'xmlns:MicrosoftPhoto="http://ns.microsoft.com/photo/1.0/" xmlns:acdsee="http://ns.acdsee.com/iptc/1.0/" '
+    'xmlns:mediapro="http://ns.iview-multimedia.com/mediapro/1.0/"'
+)
+
+
+def more(inner: str) -> list[str]:
+    return texts(packet(inner).replace(b"<rdf:Description ", f"<rdf:Description {MORE} ".encode(), 1))
+
+
+@pytest.mark.parametrize(
+    ("inner", "expected"),
+    [
+        (
+            "<Iptc4xmpExt:PersonInImage><rdf:Bag><rdf:li>Ann Smith</rdf:li></rdf:Bag></Iptc4xmpExt:PersonInImage>",
+            ["Ann Smith"],
+        ),
+        (
+            '<mwg-rs:Regions rdf:parseType="Resource"><mwg-rs:RegionList><rdf:Bag>'
+            '<rdf:li><rdf:Description mwg-rs:Name="Ann" mwg-rs:Type="Face"><mwg-rs:Area/></rdf:Description></rdf:li>'
+            '<rdf:li rdf:parseType="Resource"><mwg-rs:Name>Rex</mwg-rs:Name><mwg-rs:Type>Pet</mwg-rs:Type></rdf:li>'
+            '<rdf:li><rdf:Description mwg-rs:Name="point" mwg-rs:Type="Focus"/></rdf:li>'
+            '<rdf:li><rdf:Description mwg-rs:Name="" mwg-rs:Type="Face"/></rdf:li>'
+            "</rdf:Bag></mwg-rs:RegionList></mwg-rs:Regions>",
+            ["Ann", "Rex"],
+        ),
+        (
+            '<MP:RegionInfo rdf:parseType="Resource"><MPRI:Regions><rdf:Bag>'
+            '<rdf:li MPReg:PersonDisplayName="Ann" MPReg:Rectangle="0.1, 0.1, 0.2, 0.2"/>'
+            "</rdf:Bag></MPRI:Regions></MP:RegionInfo>",
+            ["Ann"],
+        ),
+        (
+            '<mwg-kw:Keywords rdf:parseType="Resource"><mwg-kw:Hierarchy><rdf:Bag><rdf:li rdf:parseType="Resource">'
+            "<mwg-kw:Keyword>Animals</mwg-kw:Keyword><mwg-kw:Children><rdf:Bag>"
+            '<rdf:li mwg-kw:Keyword="Cat"/><rdf:li mwg-kw:Keyword="Dog" mwg-kw:Applied="False"/>'
+            "</rdf:Bag></mwg-kw:Children></rdf:li></rdf:Bag></mwg-kw:Hierarchy></mwg-kw:Keywords>",
+            ["Animals|Cat"],
+        ),
+        (
+            "<MicrosoftPhoto:LastKeywordXMP><rdf:Bag><rdf:li>A/B</rdf:li></rdf:Bag></MicrosoftPhoto:LastKeywordXMP>",
+            ["A|B"],
+        ),
+        ("<mediapro:CatalogSets><rdf:Bag><rdf:li>A|B</rdf:li></rdf:Bag></mediapro:CatalogSets>", ["A|B"]),
+        (
+            '<acdsee:categories>&lt;Categories&gt;&lt;Category Assigned="0"&gt;A&lt;Category Assigned="1"&gt;B'
+            "&lt;/Category&gt;&lt;/Category&gt;&lt;/Categories&gt;</acdsee:categories>",
+            ["A|B"],
+        ),
+        ("<acdsee:categories>&lt;Categories&gt;&lt;broken</acdsee:categories>", []),
+        ("<acdsee:categories>&lt;!DOCTYPE a [&lt;!ENTITY b 'c'&gt;]&gt;&lt;Categories/&gt;</acdsee:categories>", []),
+    ],
+)
+def test_people_and_other_fields_are_read(inner, expected):
+    assert more(inner) == expected
+    assert more(inner.replace("<rdf:li", " <rdf:li")) == expected
+
+
+def test_a_person_who_is_a_tag_with_levels_is_no_second_tag():
+    person = "<Iptc4xmpExt:PersonInImage><rdf:Bag><rdf:li>Ann</rdf:li></rdf:Bag></Iptc4xmpExt:PersonInImage>"
+    tagged = "<digiKam:TagsList><rdf:Seq><rdf:li>People/Ann</rdf:li></rdf:Seq></digiKam:TagsList>"
+    assert more(person + tagged) == ["People|Ann"]
 
 
 def test_properties_of_other_things_in_the_packet_are_not_keywords():

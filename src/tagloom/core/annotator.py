@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
 from tagloom.core.validation import check_parameters
-from tagloom.exceptions import InvalidLabelsError
+from tagloom.exceptions import InvalidLabelsError, NothingToScoreError
 
 __all__ = ["Annotator", "fit_thresholds"]
 
@@ -109,6 +109,32 @@ class Annotator(BaseEstimator):
     def predict(self, X: Any) -> LabelMatrix:
         """Return a (n, c) matrix of 0 and 1: which scores lie above ``thresholds_``."""
         return np.asarray(self.decision_function(X) > self.thresholds_, dtype=np.int8)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the mean average precision of photos whose labels are known, as `GridSearchCV` wants it.
+
+        Parameters
+        ----------
+        X : array or CSR of shape (n, d)
+            Features.
+        y : label matrix of shape (n, c)
+            The truth; entries of -1 do not count, nor do tags without a known positive.
+
+        Raises
+        ------
+        NothingToScoreError
+            If no tag has a known positive.
+        """
+        from sklearn.metrics import average_precision_score
+
+        scores = self.decision_function(X)
+        Y = check_labels(y, n_rows=len(scores), n_tags=scores.shape[1])
+        tags = np.flatnonzero((Y == 1).any(axis=0))
+        if not tags.size:
+            raise NothingToScoreError("nothing can be scored: no tag has a known positive; give labels with some")
+        known = Y != UNKNOWN
+        values = [average_precision_score(Y[known[:, tag], tag], scores[known[:, tag], tag]) for tag in tags]
+        return float(np.mean(values))
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         if reset:

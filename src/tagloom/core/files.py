@@ -18,6 +18,7 @@ __all__ = [
     "before_replacing",
     "sweep_temporary_files",
     "write_bytes",
+    "write_error",
     "write_text",
 ]
 
@@ -51,7 +52,9 @@ def before_replacing(watcher: Watcher) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def atomic_write(
+    path: str | os.PathLike[str], *, put: Callable[[Path, Path], None] | None = None
+) -> Iterator[IO[bytes]]:
     """Open a file for writing that appears under its name only when it is complete.
 
     The data go to a temporary file in the same folder, are brought to stable storage, renamed over ``path``, and the
@@ -61,6 +64,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     ----------
     path : path
         The file to make or replace; where a symbolic link leads, for the link stays.
+    put : callable, optional
+        Gets the complete temporary file and the file to make or replace, and lets the one take the other's place.
+        Default: ``os.replace``.
 
     Yields
     ------
@@ -82,19 +88,24 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         watcher = _watcher.get()
         if watcher is not None:
             watcher(target, temporary)
-        os.replace(temporary, target)
+        (put or os.replace)(temporary, target)
         system.sync_folder(target.parent)
     except OSError as error:
         _remove_quietly(temporary)
-        raise WriteError(
-            error.errno or 0,
-            f"could not write {target.name!r} ({error.strerror or error}); what was there before is unchanged. "
-            f"{_ADVICE.get(error.errno or 0, 'Choose another folder')}, then run the same command again",
-            str(target),
-        ) from error
+        raise write_error(target, error) from error
     except BaseException:
         _remove_quietly(temporary)
         raise
+
+
+def write_error(path: Path, error: OSError) -> WriteError:
+    """Return what to raise if the system refuses to write a file that then is what it was before."""
+    return WriteError(
+        error.errno or 0,
+        f"could not write {path.name!r} ({error.strerror or error}); what was there before is unchanged. "
+        f"{_ADVICE.get(error.errno or 0, 'Choose another folder')}, then run the same command again",
+        str(path),
+    )
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:

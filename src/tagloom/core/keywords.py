@@ -2,11 +2,15 @@
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
-from tagloom.core.vocabulary import normalize_tag
+from tagloom.core.vocabulary import LONGEST_TAG, normalize_tag
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["Keyword"]
+__all__ = ["Keyword", "SidecarName"]
+
+#: How the sidecar of ``photo.jpg`` is named.
+SidecarName = Literal["photo.jpg.xmp", "photo.xmp"]
 
 SEPARATOR = "|"
 ESCAPE = "\\"
@@ -31,7 +35,8 @@ class Keyword:
     Raises
     ------
     InvalidInputError
-        If there is no level, or one is blank, not text, or holds control characters.
+        If there is no level, or one is blank, not text, or holds control characters, or all have more than 10,000
+        characters.
 
     Examples
     --------
@@ -52,7 +57,14 @@ class Keyword:
                 f"a keyword's path must be a tuple of one or more levels, got {self.path!r}; use Keyword.flat for one "
                 f"level and Keyword.parse for text such as 'Animals|Birds'"
             )
+        if len(self.path) > LONGEST_TAG:
+            raise InvalidInputError(f"a keyword must have at most {LONGEST_TAG:,} levels, got {len(self.path):,}")
         object.__setattr__(self, "path", tuple(_check_level(level) for level in self.path))
+        n_characters = sum(map(len, self.path))
+        if n_characters > LONGEST_TAG:
+            raise InvalidInputError(
+                f"a keyword must have at most {LONGEST_TAG:,} characters, got {n_characters:,} in all levels"
+            )
 
     @property
     def name(self) -> str:
@@ -83,6 +95,8 @@ class Keyword:
         """
         if not isinstance(text, str):
             raise InvalidInputError(f"a keyword must be text, got {type(text).__name__} {text!r}")
+        if len(text) > 3 * LONGEST_TAG:  # with a mark before each character, and one between levels
+            raise InvalidInputError(f"a keyword must have at most {LONGEST_TAG:,} characters, got {len(text):,}")
         levels = [""]
         for escaped, separator, plain in _PARTS.findall(text):
             if separator:

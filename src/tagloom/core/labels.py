@@ -37,8 +37,9 @@ def check_labels(Y: ArrayLike, *, n_rows: int | None = None, n_tags: int | None 
 
     Parameters
     ----------
-    Y : array-like of shape (n, c)
-        Entries 1, 0 and -1; booleans and floats with exactly these values are accepted.
+    Y : array-like of shape (n, c) or (n,)
+        Entries 1, 0 and -1; booleans and floats with exactly these values are accepted. NaN is unknown, too. One
+        dimension is one tag.
     n_rows, n_tags : int, optional
         The shape that is needed.
 
@@ -58,9 +59,13 @@ def check_labels(Y: ArrayLike, *, n_rows: int | None = None, n_tags: int | None 
             "is 0 (has it not) or -1 (unknown). Give Y.toarray() where it is 0"
         )
     array = _as_array(Y)
+    if array.ndim == 1 and array.dtype.kind in "biuf":
+        array = array[:, None]
     if array.ndim != 2:
         hint = f". {_hint_of(array)}" if array.ndim == 1 else ""
         raise InvalidLabelsError(f"expected a label matrix of shape (photos, tags), got shape {array.shape}{hint}")
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), UNKNOWN, array)
     if array.shape[1] == 0:
         raise InvalidLabelsError("expected at least one tag (column), got a label matrix with none")
     if n_rows is not None and array.shape[0] != n_rows:
@@ -101,7 +106,7 @@ def _hint_of(array: NDArray[Any]) -> str:
     is_numeric = array.dtype.kind in "biuf"
     if not is_numeric and not (array.dtype == object and all(isinstance(value, numbers.Real) for value in array.flat)):
         return "Use tagloom.core.labels.encode_labels to make a matrix from tag names"
-    return "Use Y.reshape(-1, 1) for a single tag" if array.ndim == 1 else "Use Y.astype(np.int8)"
+    return "Use Y.astype(np.int8)"
 
 
 def labeled_rows(Y: LabelMatrix) -> NDArray[np.bool_]:

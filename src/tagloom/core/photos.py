@@ -4,6 +4,7 @@ Both are plain data and protocols: `tagloom.images` makes the records, `tagloom.
 `tagloom.store` implements one; none of them needs the others.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,11 +19,20 @@ __all__ = ["FeatureCache", "FileStamp", "PhotoRecord", "Verdict"]
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """Size and times of a file, enough to see that it did not change."""
+    """Size, times and number of a file, enough to see that it did not change.
+
+    A program may put back the time of the last modification, but not that of the last change, ``ctime_ns``.
+    """
 
     size: int
     mtime_ns: int
     inode: int = 0
+    ctime_ns: int = 0
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "FileStamp":
+        """Return the stamp of a file from what ``os.stat`` says."""
+        return cls(status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
 
 
 @dataclass(frozen=True, slots=True)

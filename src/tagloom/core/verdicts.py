@@ -15,6 +15,7 @@ class Verdict(enum.StrEnum):
     NO_PERMISSION = "no_permission"
     UNREADABLE = "unreadable"
     NOT_AN_IMAGE = "not_an_image"
+    RAW_OF_PHOTO = "raw_of_photo"
     DAMAGED = "damaged"
     TOO_LARGE = "too_large"
     TIMEOUT = "timeout"

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator
 
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["TagVocabulary", "normalize_tag"]
+__all__ = ["LONGEST_TAG", "TagVocabulary", "normalize_tag"]
+
+LONGEST_TAG = 10_000
 
 
 def normalize_tag(name: str) -> str:
@@ -19,14 +21,18 @@ def normalize_tag(name: str) -> str:
     Raises
     ------
     InvalidInputError
-        If nothing is left, or the name holds control characters.
+        If nothing is left, or the name has more than 10,000 characters or holds control characters.
     """
     if not isinstance(name, str):
         raise InvalidInputError(f"a tag must be text, got {type(name).__name__} {name!r}")
+    if len(name) > LONGEST_TAG:
+        raise InvalidInputError(
+            f"a tag must have at most {LONGEST_TAG:,} characters, got {len(name):,} that begin with {name[:20]!r}"
+        )
     text = " ".join(unicodedata.normalize("NFC", name).split())
     if not text:
         raise InvalidInputError(f"a tag must not be blank, got {name!r}")
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+    if not text.isprintable() and any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
         raise InvalidInputError(f"a tag must not hold control characters or broken Unicode, got {name!r}")
     return text
 
@@ -34,8 +40,8 @@ def normalize_tag(name: str) -> str:
 class TagVocabulary:
     """An ordered set of tags: names ↔ columns of a label matrix.
 
-    Tags differ by case (``Paris`` and ``paris`` are two tags, as in other photo software) but not by Unicode form
-    or by blanks.
+    Here names differ by case, but not by Unicode form or by blanks. Labels files and projects take two spellings of a
+    name for one tag (see `tagloom.core.tag_names.fold_tag`).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The raw XMP and IPTC blocks inside JPEG, PNG, TIFF and WebP files, found without decoding the picture.
+"""XMP and IPTC blocks and the keywords of Windows in JPEG, PNG, TIFF and WebP files, found without decoding pictures.
 
 Files are untrusted. Every length is checked against a limit before anything of that length is read, every walk has a
 limit on its steps, and a file that makes no sense simply has no blocks from there on.
@@ -10,6 +10,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from typing import IO
 
 from tagloom.exceptions import MetadataError
@@ -18,6 +19,7 @@ from tagloom.metadata.xmp_tree import LARGEST_XMP
 __all__ = ["EmbeddedBlocks", "find_blocks", "read_blocks"]
 
 LARGEST_IPTC = 1 << 20
+LARGEST_BLOCKS = 4 * LARGEST_XMP  # of all segments of a JPEG together
 MOST_STEPS = 1 << 20
 
 _XMP = b"http://ns.adobe.com/xap/1.0/\0"
@@ -25,7 +27,10 @@ _EXTENDED_XMP = b"http://ns.adobe.com/xmp/extension/\0"
 _PHOTOSHOP = b"Photoshop 3.0\0"
 _PNG_XMP = b"XML:com.adobe.xmp\0"
 _IPTC_RESOURCE = 0x0404
-_TIFF_XMP, _TIFF_IPTC, _TIFF_PHOTOSHOP = 700, 33723, 34377
+_EXIF = b"Exif\0\0"
+_TIFF_XMP, _TIFF_IPTC, _TIFF_PHOTOSHOP, _TIFF_XP_KEYWORDS = 700, 33723, 34377, 0x9C9E
+_TIFF_WANTED = frozenset({_TIFF_XMP, _TIFF_IPTC, _TIFF_PHOTOSHOP, _TIFF_XP_KEYWORDS})
+_TIFF_ORDERS = {b"II*\0": "<", b"MM\0*": ">"}
 _TIFF_SIZES = {1: 1, 2: 1, 4: 4, 7: 1}
 
 
@@ -41,11 +46,14 @@ class EmbeddedBlocks:
         The part of a JPEG's XMP that did not fit into the packet, a packet of its own, or empty.
     iptc : bytes
         The IPTC datasets, or empty.
+    xp_keywords : tuple of str
+        The field ``XPKeywords`` of EXIF, in which Windows keeps keywords.
     """
 
     xmp: bytes = b""
     extended_xmp: bytes = b""
     iptc: bytes = b""
+    xp_keywords: tuple[str, ...] = ()
 
 
 def read_blocks(path: bytes) -> EmbeddedBlocks:
@@ -85,8 +93,8 @@ def find_blocks(handle: IO[bytes]) -> EmbeddedBlocks:
             return _jpeg(handle)
         if head.startswith(b"\x89PNG\r\n\x1a\n"):
             return _png(handle)
-        if head.startswith((b"II*\0", b"MM\0*")):
-            return _tiff(handle, "<" if head.startswith(b"II") else ">")
+        if head[:4] in _TIFF_ORDERS:
+            return _tiff(handle, _TIFF_ORDERS[head[:4]])
         if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
             return _webp(handle)
     except (struct.error, zlib.error):
@@ -95,18 +103,27 @@ def find_blocks(handle: IO[bytes]) -> EmbeddedBlocks:
 
 
 def _jpeg(handle: IO[bytes]) -> EmbeddedBlocks:
-    xmp, photoshop = b"", b""
+    xmp, exif = b"", b""
+    photoshop: list[bytes] = []
+    n_kept = 0
     extended: dict[bytes, list[tuple[int, int, bytes]]] = {}
     for marker, data in _segments(handle):
+        n_kept += len(data)
+        if n_kept > LARGEST_BLOCKS:
+            break
         if marker == 0xE1 and data.startswith(_XMP):
             xmp = xmp or data[len(_XMP) :]
         elif marker == 0xE1 and data.startswith(_EXTENDED_XMP) and len(data) > len(_EXTENDED_XMP) + 40:
             start = len(_EXTENDED_XMP)
             total, offset = struct.unpack_from(">II", data, start + 32)
             extended.setdefault(data[start : start + 32], []).append((total, offset, data[start + 40 :]))
+        elif marker == 0xE1 and data.startswith(_EXIF):
+            exif = exif or data[len(_EXIF) :]
         elif marker == 0xED and data.startswith(_PHOTOSHOP):
-            photoshop += data[len(_PHOTOSHOP) :]  # a long block goes on in the next segment
-    return EmbeddedBlocks(xmp, _assembled(xmp, extended), _resource(photoshop, _IPTC_RESOURCE))
+            photoshop.append(data[len(_PHOTOSHOP) :])  # a long block goes on in the next segment
+    iptc = _resource(b"".join(photoshop), _IPTC_RESOURCE)
+    iptc = iptc if len(iptc) <= LARGEST_IPTC else b""
+    return EmbeddedBlocks(xmp, _assembled(xmp, extended), iptc, _xp_keywords(exif))
 
 
 def _segments(handle: IO[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -132,12 +149,12 @@ def _segments(handle: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 def _assembled(xmp: bytes, parts: dict[bytes, list[tuple[int, int, bytes]]]) -> bytes:
     """Return the extended packet that the main one names, if all its parts are there."""
     chosen = next((parts[name] for name in parts if name in xmp), [])
-    whole, total = b"", chosen[0][0] if chosen else 0
+    whole, total = bytearray(), chosen[0][0] if chosen else 0
     for _, offset, data in sorted(chosen, key=lambda part: part[1]):
         if offset != len(whole) or len(whole) > LARGEST_XMP:
             return b""
         whole += data
-    return whole if len(whole) == total else b""
+    return bytes(whole) if len(whole) == total else b""
 
 
 def _resource(block: bytes, wanted: int) -> bytes:
@@ -157,19 +174,22 @@ def _resource(block: bytes, wanted: int) -> bytes:
 
 def _png(handle: IO[bytes]) -> EmbeddedBlocks:
     handle.seek(8)
+    xmp, exif = b"", b""
     for _ in range(MOST_STEPS):
         head = handle.read(8)
         if len(head) < 8 or head[4:] == b"IEND":
             break
         length = int.from_bytes(head[:4], "big")
-        if head[4:] == b"iTXt" and length <= LARGEST_XMP:
+        if head[4:] in (b"iTXt", b"eXIf") and length <= LARGEST_XMP:
             data = handle.read(length)
             handle.seek(4, os.SEEK_CUR)
-            if data.startswith(_PNG_XMP):
-                return EmbeddedBlocks(xmp=_international_text(data[len(_PNG_XMP) :]))
+            if head[4:] == b"eXIf":
+                exif = exif or data
+            elif data.startswith(_PNG_XMP):
+                xmp = xmp or _international_text(data[len(_PNG_XMP) :])
         else:
             handle.seek(length + 4, os.SEEK_CUR)
-    return EmbeddedBlocks()
+    return EmbeddedBlocks(xmp=xmp, xp_keywords=_xp_keywords(exif))
 
 
 def _international_text(data: bytes) -> bytes:
@@ -184,19 +204,31 @@ def _international_text(data: bytes) -> bytes:
 
 def _webp(handle: IO[bytes]) -> EmbeddedBlocks:
     handle.seek(12)
+    xmp, exif = b"", b""
     for _ in range(MOST_STEPS):
         head = handle.read(8)
         if len(head) < 8:
             break
         length = int.from_bytes(head[4:], "little")
-        if head[:4] == b"XMP " and length <= LARGEST_XMP:
-            return EmbeddedBlocks(xmp=handle.read(length))
-        handle.seek(length + (length & 1), os.SEEK_CUR)
-    return EmbeddedBlocks()
+        if head[:4] in (b"XMP ", b"EXIF") and length <= LARGEST_XMP:
+            data = handle.read(length + (length & 1))[:length]
+            xmp, exif = (xmp or data, exif) if head[:4] == b"XMP " else (xmp, exif or data)
+        else:
+            handle.seek(length + (length & 1), os.SEEK_CUR)
+    return EmbeddedBlocks(xmp=xmp, xp_keywords=_xp_keywords(exif.removeprefix(_EXIF)))
 
 
 def _tiff(handle: IO[bytes], order: str) -> EmbeddedBlocks:
     """Read the first directory, which is also where raw files of many cameras have these blocks."""
+    values = _directory(handle, order)
+    iptc = values.get(_TIFF_IPTC) or _resource(values.get(_TIFF_PHOTOSHOP, b""), _IPTC_RESOURCE)
+    return EmbeddedBlocks(
+        xmp=values.get(_TIFF_XMP, b""), iptc=iptc, xp_keywords=_listed(values.get(_TIFF_XP_KEYWORDS, b""))
+    )
+
+
+def _directory(handle: IO[bytes], order: str) -> dict[int, bytes]:
+    """Return the values of the first directory that are of use here."""
     handle.seek(4)
     handle.seek(struct.unpack(order + "I", handle.read(4))[0])
     (n_entries,) = struct.unpack(order + "H", handle.read(2))
@@ -206,11 +238,29 @@ def _tiff(handle: IO[bytes], order: str) -> EmbeddedBlocks:
         tag, kind, count = struct.unpack_from(order + "HHI", entries, start)
         limit = LARGEST_XMP if tag == _TIFF_XMP else LARGEST_IPTC
         n_bytes = _TIFF_SIZES.get(kind, 0) * count
-        if tag in (_TIFF_XMP, _TIFF_IPTC, _TIFF_PHOTOSHOP) and 4 < n_bytes <= limit:
+        if tag in _TIFF_WANTED and 4 < n_bytes <= limit:
             handle.seek(struct.unpack_from(order + "I", entries, start + 8)[0])
             values[tag] = _as_written(handle.read(n_bytes), kind, order)
-    iptc = values.get(_TIFF_IPTC) or _resource(values.get(_TIFF_PHOTOSHOP, b""), _IPTC_RESOURCE)
-    return EmbeddedBlocks(xmp=values.get(_TIFF_XMP, b""), iptc=iptc)
+        elif tag == _TIFF_XP_KEYWORDS and 0 < n_bytes <= 4:
+            values[tag] = entries[start + 8 : start + 8 + n_bytes]
+    return values
+
+
+def _xp_keywords(exif: bytes) -> tuple[str, ...]:
+    """Return the keywords of an EXIF block; none where it makes no sense."""
+    order = _TIFF_ORDERS.get(exif[:4])
+    if order is None:
+        return ()
+    try:
+        return _listed(_directory(BytesIO(exif), order).get(_TIFF_XP_KEYWORDS, b""))
+    except struct.error:
+        return ()
+
+
+def _listed(value: bytes) -> tuple[str, ...]:
+    """Return the items of a text in UTF-16 with semicolons between them, as Windows writes it."""
+    text = value.decode("utf-16-le", errors="replace").split("\0", 1)[0]
+    return tuple(dict.fromkeys(item.strip() for item in text.split(";") if item.strip()))
 
 
 def _as_written(data: bytes, kind: int, order: str) -> bytes:

@@ -1,20 +1,25 @@
 """Writing keywords into photo files, for those who ask for it: exiftool works on a copy, which is checked.
 
 The merged XMP packet is made as for a sidecar and handed to exiftool as one block, so that what other programs wrote in
-it stays as it was. A photo that has an IPTC block gets its keywords there too. The copy takes the photo's place only if
-its picture decodes to the same pixels and its keywords read back as they should; the original is in the journal before.
+it stays as it was. A photo that has an IPTC block gets its keywords there too, and one that has none if the user asks.
+The copy takes the photo's place only if its picture decodes to the same pixels and its keywords read back as they
+should; the original is in the journal before. One exiftool works on all photos of a run. Photos whose format is not
+written get sidecars.
 """
 
+import contextlib
 import errno
 import os
+import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
-from tagloom.core.keywords import Keyword
+from tagloom.core.keywords import Keyword, SidecarName
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import MetadataError, TagloomError, WriteError
 from tagloom.images.source import read_file
@@ -22,10 +27,12 @@ from tagloom.images.verdicts import Refused
 from tagloom.metadata.embedded import EmbeddedBlocks, find_blocks
 from tagloom.metadata.file_changes import FileChanges, real_file
 from tagloom.metadata.iptc import is_utf8, read_iptc
-from tagloom.metadata.pixel_hash import pixel_hashes
+from tagloom.metadata.kept_process import KeptProcess
+from tagloom.metadata.photo_keywords import IPTC
+from tagloom.metadata.pixel_hash import PixelHasher
 from tagloom.metadata.sidecar_plan import SidecarPlan, plan_sidecar
-from tagloom.metadata.sidecars import KeywordChange, WriteOutcome, is_disk_full, line_of
-from tagloom.metadata.xmp_fields import is_programs_own
+from tagloom.metadata.sidecars import KeywordChange, SidecarWriter, WriteOutcome, is_disk_full, line_of
+from tagloom.metadata.xmp_fields import is_programs_own, joined_names
 from tagloom.metadata.xmp_read import Stated, read_xmp
 
 __all__ = ["KeywordEmbedder", "find_exiftool"]
@@ -34,6 +41,9 @@ LARGEST_PHOTO = 1 << 30
 DEADLINE = 120.0
 _N_COPIES, _SPARE = 3, 1 << 16  # the photo, its copy, and the one that exiftool writes; new metadata
 LONGEST_IPTC_KEYWORD = 64  # bytes, by the standard; exiftool would cut longer ones
+_IPTC_KINDS = (".jpg", ".tif")  # where other programs look for IPTC
+_STATUS = re.compile(rb"^\{status (\d+)\}$", re.MULTILINE)
+_END = b"{ready}"
 _KINDS = ((b"\xff\xd8", ".jpg"), (b"\x89PNG\r\n", ".png"), (b"II*\0", ".tif"), (b"MM\0*", ".tif"), (b"RIFF", ".webp"))
 
 
@@ -54,8 +64,12 @@ def find_exiftool() -> str:
     return found
 
 
+class _NotEmbeddableError(MetadataError):
+    """A photo that keywords are not written into; it gets a sidecar."""
+
+
 class KeywordEmbedder:
-    """Writes keywords into JPEG, PNG, TIFF and WebP files.
+    """Writes keywords into JPEG, PNG, TIFF and WebP files; others get sidecars. A context manager.
 
     Parameters
     ----------
@@ -63,6 +77,10 @@ class KeywordEmbedder:
         The journal, which keeps each original whole until its entry is forgotten.
     exiftool : str, optional
         The program; looked for where it is not given.
+    iptc : bool, default=False
+        Write IPTC keywords into JPEG and TIFF files that have none, too.
+    names : {"photo.jpg.xmp", "photo.xmp"}, default="photo.jpg.xmp"
+        How new sidecars are named, for photos that exiftool does not write.
 
     Raises
     ------
@@ -70,9 +88,37 @@ class KeywordEmbedder:
         If exiftool is not installed.
     """
 
-    def __init__(self, changes: FileChanges, *, exiftool: str | None = None) -> None:
+    def __init__(
+        self,
+        changes: FileChanges,
+        *,
+        exiftool: str | None = None,
+        iptc: bool = False,
+        names: SidecarName = "photo.jpg.xmp",
+    ) -> None:
         self._changes = changes
-        self._exiftool = find_exiftool() if exiftool is None else exiftool
+        self._sidecars = SidecarWriter(changes, names=names)
+        self._iptc = iptc
+        program = find_exiftool() if exiftool is None else exiftool
+        self._exiftool = KeptProcess([program, "-config", "", "-stay_open", "True", "-@", "-"], name="exiftool")
+        self._hasher = PixelHasher()
+        self._scratch = contextlib.ExitStack()
+        self._folder: Path | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End exiftool, and remove the copies that it works on."""
+        self._exiftool.close()
+        self._hasher.close()
+        self._folder = None
+        self._scratch.close()
 
     def plan(self, change: KeywordChange) -> WriteOutcome:
         """Work out what `write` would do, and change nothing.
@@ -83,10 +129,13 @@ class KeywordEmbedder:
             What is asked; its ``seen`` is not looked at.
         """
         try:
-            plan, _ = _plan(_read(real_file(change.photo)), change)
+            plan, iptc = _plan(_read(real_file(change.photo)), change, self._iptc)
+        except _NotEmbeddableError:
+            return self._sidecars.plan(change)
         except TagloomError as error:
             return WriteOutcome(change.photo, change.photo, "failed", problem=line_of(error))
-        return WriteOutcome(change.photo, change.photo, "planned" if plan.changes else "unchanged", plan)
+        is_changed = plan.changes or iptc is not None
+        return WriteOutcome(change.photo, change.photo, "planned" if is_changed else "unchanged", plan)
 
     def write(
         self, changes: Iterable[KeywordChange], *, run: str = "", progress: Progress = NO_PROGRESS
@@ -115,6 +164,8 @@ class KeywordEmbedder:
         for change in changes:
             try:
                 outcome = self._write(change, run)
+            except _NotEmbeddableError:
+                (outcome,) = self._sidecars.write([change], run=run)
             except (TagloomError, OSError) as error:
                 if is_disk_full(error):
                     raise
@@ -125,11 +176,11 @@ class KeywordEmbedder:
     def _write(self, change: KeywordChange, run: str) -> WriteOutcome:
         photo = real_file(change.photo)
         original = _read(photo)
-        plan, iptc = _plan(original, change)
-        if not plan.changes:
+        plan, iptc = _plan(original, change, self._iptc)
+        if not plan.changes and iptc is None:
             return WriteOutcome(change.photo, change.photo, "unchanged", plan)
         try:
-            with self._changes.journal.scratch() as folder:
+            with self._empty_folder() as folder:
                 _check_space(folder, len(original))
                 after = self._rewritten(folder, original, plan, iptc)
         except OSError as error:
@@ -138,8 +189,20 @@ class KeywordEmbedder:
                 f"no copy of the photo could be made to work on ({error.strerror or error}); the photo is left as it "
                 f"was. Free some space, run again",
             ) from error
-        entry = self._changes.replace(photo, original, after, kind="photo", run=run, note=plan.own.to_text())
+        note = plan.note({} if iptc is None else {IPTC: [keyword.name for keyword in iptc]})
+        entry = self._changes.replace(photo, original, after, kind="photo", run=run, note=note)
         return WriteOutcome(change.photo, change.photo, "written", plan, entry)
+
+    @contextlib.contextmanager
+    def _empty_folder(self) -> Iterator[Path]:
+        """Yield the folder that exiftool works in, the same one for all photos, and empty it afterwards."""
+        if self._folder is None:
+            self._folder = self._scratch.enter_context(self._changes.journal.scratch())
+        try:
+            yield self._folder
+        finally:
+            for path in self._folder.iterdir():
+                path.unlink()
 
     def _rewritten(self, folder: Path, original: bytes, plan: SidecarPlan, iptc: tuple[Keyword, ...] | None) -> bytes:
         """Return the photo with its new metadata, checked."""
@@ -155,7 +218,7 @@ class KeywordEmbedder:
             (folder / "packet.xmp").write_bytes(plan.after)
             arguments += ["-XMP<=packet.xmp"]
         self._run([*arguments, "-overwrite_original", copy.name], folder)
-        before, after = pixel_hashes([untouched, copy])
+        before, after = self._hasher.hashes([untouched, copy])
         if before != after:
             raise MetadataError("exiftool's copy does not have the same pixels; the photo is left as it was")
         data = copy.read_bytes()
@@ -166,20 +229,24 @@ class KeywordEmbedder:
         return data
 
     def _run(self, arguments: list[str], folder: Path) -> None:
+        # Told after the work is done: how it ended, by exiftools that know that.
+        lines = [*map(_argument_line, arguments), "-echo3", "{status ${status}}", "-execute", ""]
         try:
-            done = subprocess.run(  # noqa: S603 - the program is exiftool, and arguments go through its input
-                [self._exiftool, "-config", "", "-@", "-"],
-                input="".join(f"{argument}\n" for argument in arguments).encode("utf-8"),
-                cwd=folder,
-                capture_output=True,
-                check=False,
-                timeout=DEADLINE,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise MetadataError(f"exiftool did not run ({line_of(error)}); the photo is left as it was") from error
-        if done.returncode != 0:
-            said = " ".join(done.stderr.decode(errors="replace").split())[:300]
-            raise MetadataError(f"exiftool refused ({said}); the photo is left as it was")
+            said = self._exiftool.ask("\n".join(lines).encode(), _END, folder=folder, deadline=DEADLINE)
+        except MetadataError as error:
+            raise MetadataError(f"{error}; the photo is left as it was") from error
+        status = _STATUS.search(said)
+        if b"Error:" in said if status is None else status[1] != b"0":
+            problem = " ".join(_STATUS.sub(b"", said).decode(errors="replace").split())[:300]
+            raise MetadataError(f"exiftool refused ({problem}); the photo is left as it was")
+
+
+def _argument_line(argument: str) -> str:
+    """Return an argument as a line of exiftool's input, which it would otherwise end at a line end, and trim."""
+    if not re.search(r"[\r\n]|\s$", argument):
+        return argument
+    escaped = argument.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return f"#[CSTR]{escaped}"
 
 
 def _check_space(folder: Path, n_bytes: int) -> None:
@@ -199,13 +266,17 @@ def _kind(data: bytes) -> str:
     return next((kind for mark, kind in _KINDS if data.startswith(mark)), "")
 
 
-def _plan(original: bytes, change: KeywordChange) -> tuple[SidecarPlan, tuple[Keyword, ...] | None]:
-    """Return what becomes of the XMP packet, and the keywords for the IPTC block (None: there is none)."""
+def _plan(
+    original: bytes, change: KeywordChange, iptc_is_asked: bool
+) -> tuple[SidecarPlan, tuple[Keyword, ...] | None]:
+    """Return what becomes of the XMP packet, and the keywords for the IPTC block (None: that stays as it is)."""
     blocks = _checked_blocks(original, change.photo)
     packet = blocks.xmp or None
-    brought = change.own_in(original)
-    plan = plan_sidecar(packet, change.add, change.remove, brought)
-    if not blocks.iptc:
+    known = change.memory_of(change.photo, original)
+    brought = known.own
+    plan = plan_sidecar(packet, change.add, change.remove, brought, known.record, change.again)
+    is_asked = iptc_is_asked and _kind(original) in _IPTC_KINDS
+    if not blocks.iptc and not is_asked:
         return plan, None
     old = read_iptc(blocks.iptc)
     needed = _levels((*plan.added, *plan.kept))
@@ -213,16 +284,24 @@ def _plan(original: bytes, change: KeywordChange) -> tuple[SidecarPlan, tuple[Ke
     removed = {*plan.removed, *(keyword for keyword in change.remove if keyword in old)}
     gone = (_levels(removed) | {Keyword.flat(name) for name in brought.flat}) - needed
     only_there = tuple(keyword for keyword in old if keyword in gone)
-    if not plan.changes and not only_there:
+    if not plan.changes and not only_there and not is_asked:
         return plan, None
     # Programs believe one of the two blocks, so that after a change both have to say the same.
     own = {keyword for keyword in (*plan.kept, *old) if is_programs_own(keyword)}
     theirs = (set(old) - gone) & (own | _levels(own))  # of use to that program alone: it stays where it is
-    add = {*change.add, *old} - gone - set(change.remove) - theirs
-    plan = replace(plan_sidecar(packet, add, change.remove, brought), own=_without(plan.own, old, brought))
+    spoken = {name for keyword in (*plan.added, *plan.kept) for name in (*keyword.path, *joined_names(keyword))}
+    more = {keyword for keyword in old if keyword.name not in spoken}  # a name that repeats a level is no keyword
+    add = {*change.add, *more} - gone - set(change.remove) - theirs
+    again = plan_sidecar(packet, add, change.remove, brought, known.record, change.again)
+    plan = replace(again, own=_without(plan.own, old, brought))
     levels = _levels({*plan.added, *plan.kept} - own) | theirs
     iptc = tuple(sorted(each for each in levels if len(each.name.encode()) <= LONGEST_IPTC_KEYWORD))
-    return replace(plan, removed=tuple(sorted({*plan.removed, *only_there}))), iptc
+    notes = tuple(
+        f"{each.text} is longer than the {LONGEST_IPTC_KEYWORD} bytes that IPTC keywords can have; it is in XMP alone"
+        for each in sorted(levels.difference(iptc))
+    )
+    plan = replace(plan, removed=tuple(sorted({*plan.removed, *only_there})), notes=(*plan.notes, *notes))
+    return plan, None if not plan.changes and iptc == old else iptc
 
 
 def _without(own: Stated, old: tuple[Keyword, ...], known: Stated) -> Stated:
@@ -238,13 +317,10 @@ def _checked_blocks(original: bytes, photo: bytes) -> EmbeddedBlocks:
     kind = _kind(original)
     extension = os.path.splitext(photo)[1].lower()
     if not kind or (kind == ".tif" and extension not in (b".tif", b".tiff")):
-        raise MetadataError(
-            "keywords are written into JPEG, PNG, TIFF and WebP files only, got another format; write to a sidecar "
-            "instead, as is usual for raw files"
-        )
+        raise _NotEmbeddableError("keywords are written into JPEG, PNG, TIFF and WebP files only, got another format")
     blocks = find_blocks(BytesIO(original))
     if b"HasExtendedXMP" in blocks.xmp:
-        raise MetadataError("the photo's XMP is spread over several blocks, which is not changed; write to a sidecar")
+        raise _NotEmbeddableError("the photo's XMP is spread over several blocks, which is not changed")
     return blocks
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tagloom.core.keywords import Keyword
-from tagloom.metadata.xmp_fields import SUBJECT, absorb
+from tagloom.metadata.xmp_fields import SUBJECT
 
 __all__ = ["is_utf8", "read_iptc"]
 
@@ -33,7 +33,7 @@ def read_iptc(block: bytes) -> tuple[Keyword, ...]:
     values = [value.rstrip(b"\0") for name, value in _datasets(block) if name == _KEYWORD]
     encoding = "utf-8" if is_utf8(block) else "latin-1"
     found = (SUBJECT.keyword(value.decode(encoding, errors="replace")) for value in values)
-    return absorb(keyword for keyword in found if keyword is not None)
+    return tuple(sorted({keyword for keyword in found if keyword is not None}))
 
 
 def is_utf8(block: bytes) -> bool:
@@ -44,14 +44,14 @@ def is_utf8(block: bytes) -> bool:
     block : bytes
         IIM datasets.
     """
-    texts = b""
+    texts = []
     for name, value in _datasets(block):
         if name == _CHARACTER_SET:
             return _UTF8 in value  # other marks are those of 8-bit sets
         if name[0] == _TEXT_RECORD and name not in _BINARY:
-            texts += value + b" "
+            texts.append(value)
     try:
-        texts.decode("utf-8")
+        b" ".join(texts).decode("utf-8")
     except UnicodeDecodeError:
         return False
     return True

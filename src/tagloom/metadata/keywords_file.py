@@ -12,7 +12,7 @@ from tagloom.metadata.names import name_to_text
 
 __all__ = ["KeywordRow", "write_keywords"]
 
-HEADER = "file,tag,score,rank\n"
+HEADER = "file,tag,score,rank,suggested\n"
 _NEEDS_QUOTES = frozenset(',"\r\n')
 
 
@@ -29,16 +29,19 @@ class KeywordRow(NamedTuple):
         The method's score; larger is more certain.
     rank : int
         1 for the photo's best keyword, and so on.
+    suggested : bool, default=False
+        Whether the score is above the threshold for suggesting.
     """
 
     file: bytes
     tag: str
     score: float
     rank: int
+    suggested: bool = False
 
 
 def write_keywords(path: str | os.PathLike[str], rows: Iterable[KeywordRow | tuple[bytes, str, float, int]]) -> int:
-    r"""Write keywords as CSV with the columns ``file``, ``tag``, ``score`` and ``rank``, atomically.
+    r"""Write keywords as CSV with the columns ``file``, ``tag``, ``score``, ``rank`` and ``suggested``, atomically.
 
     The file is UTF-8 with ``\n`` at the line ends. Cells hold the data exactly: a tag that begins with
     ``=`` or ``+`` is not changed, so import the table into a spreadsheet as text if tags come from people
@@ -84,7 +87,8 @@ def _format(row: KeywordRow) -> str:
         )
     tag = normalize_tag(row.tag)
     n_marks = len(tag) - len(tag.lstrip("!"))
-    return f"{_cell(name_to_text(row.file))},{_cell('!' * n_marks + tag)},{row.score:.6g},{row.rank:d}\n"
+    suggested = "yes" if row.suggested else "no"
+    return f"{_cell(name_to_text(row.file))},{_cell('!' * n_marks + tag)},{row.score:.6g},{row.rank:d},{suggested}\n"
 
 
 def _cell(text: str) -> str:

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_absent_means
-from tagloom.core.vocabulary import TagVocabulary
+from tagloom.core.tag_names import fold_tag
+from tagloom.core.vocabulary import TagVocabulary, normalize_tag
 from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.labels_rows import STATE_WORDS, LabelRow, read_rows
 from tagloom.metadata.names import PhotoMatcher
@@ -53,6 +54,8 @@ class PhotoLabels:
         The labels file's base name.
     absent_means : {"no", "unknown"}
         What it means that a tag is not named on a labelled photo.
+    respelled : tuple of (str, str)
+        Tags that the file spells in two ways: the later spelling, and the first, which counts.
     """
 
     vocabulary: TagVocabulary
@@ -61,9 +64,12 @@ class PhotoLabels:
     unmatched: tuple[UnmatchedName, ...]
     source: str
     absent_means: AbsentMeans
+    respelled: tuple[tuple[str, str], ...] = ()
 
 
-def read_labels(path: str | os.PathLike[str], photos: Sequence[bytes], *, absent_means: str = "no") -> PhotoLabels:
+def read_labels(
+    path: str | os.PathLike[str], photos: Sequence[bytes], *, absent_means: str = "no", separator: str | None = None
+) -> PhotoLabels:
     """Read which photos have which tags from a CSV table.
 
     The header names the columns: ``file`` and either ``tags`` (several, separated by ``;``) or ``tag`` (one
@@ -79,6 +85,8 @@ def read_labels(path: str | os.PathLike[str], photos: Sequence[bytes], *, absent
         Distinct paths relative to the photo folder, as ``os.fsencode`` gives them.
     absent_means : {"no", "unknown"}, default="no"
         What it means that a tag is not named on a photo that the table labels.
+    separator : str, optional
+        What else stands between tags, besides ``;``.
 
     Returns
     -------
@@ -97,19 +105,38 @@ def read_labels(path: str | os.PathLike[str], photos: Sequence[bytes], *, absent
     where = shown_name(source)
     said: dict[int, dict[str, tuple[int, int]]] = {}
     unmatched: dict[str, int] = {}
+    spellings: dict[str, str] = {}
+    respelled: dict[tuple[str, str], None] = {}
     for row in read_rows(where, read_text(source)):
         photo = _find_photo(where, row, matcher, photos)
         if photo is None:
             unmatched.setdefault(row.name, row.line)
         else:
-            _note(where, row, said.setdefault(photo, {}))
+            states = [
+                (_spell(part, spellings, respelled), state)
+                for tag, state in row.states
+                for part in (_split(tag, separator) if separator else [tag])
+            ]
+            _note(where, replace(row, states=tuple(states)), said.setdefault(photo, {}))
     _check_something_matched(where, said, unmatched, photos)
     vocabulary = TagVocabulary.union(tag for tags in said.values() for tag in tags if tag)
     if not len(vocabulary):
         raise LabelsFileError(f"{where} lists {len(said)} photos but no tag; write at least one tag in the tags column")
     Y, n_labeled = _encode(said, vocabulary, len(photos), meaning)
     names = tuple(UnmatchedName(name, line) for name, line in unmatched.items())
-    return PhotoLabels(vocabulary, Y, n_labeled, names, where, meaning)
+    return PhotoLabels(vocabulary, Y, n_labeled, names, where, meaning, tuple(respelled))
+
+
+def _split(tag: str, separator: str) -> list[str]:
+    return [normalize_tag(part) for part in tag.split(separator) if part.strip()]
+
+
+def _spell(tag: str, spellings: dict[str, str], respelled: dict[tuple[str, str], None]) -> str:
+    """Return the first spelling of a tag, and note the others."""
+    first = spellings.setdefault(fold_tag(tag), tag)
+    if first != tag:
+        respelled[tag, first] = None
+    return first
 
 
 def _encode(

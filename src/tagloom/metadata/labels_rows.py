@@ -10,10 +10,15 @@ from tagloom.core.labels import UNKNOWN
 from tagloom.core.vocabulary import normalize_tag
 from tagloom.exceptions import InvalidInputError, LabelsFileError
 
-__all__ = ["STATE_WORDS", "LabelRow", "parse_tag", "read_rows"]
+__all__ = ["FILE_COLUMNS", "STATE_WORDS", "TAGS_COLUMNS", "TAG_COLUMNS", "LabelRow", "parse_tag", "read_rows"]
 
 DELIMITERS = (",", ";", "\t", "|")
 TAG_SEPARATOR = ";"
+# What other programs call the columns; those of a labels file come first, and decide where they are there.
+_IMAGE_COLUMNS = ("image", "image_name", "image_path", "image_id", "img")
+FILE_COLUMNS = ("file", "file_name", "filename", *_IMAGE_COLUMNS, "photo", "path", "filepath")
+TAG_COLUMNS = ("tag", "label", "class", "class_name", "category", "keyword")
+TAGS_COLUMNS = ("tags", "labels", "classes", "categories", "keywords")
 STATES = {"yes": 1, "1": 1, "true": 1, "no": 0, "0": 0, "false": 0, "unknown": UNKNOWN, "-1": UNKNOWN}
 STATE_WORDS = {1: "yes", 0: "no", UNKNOWN: "unknown"}
 _MAX_NAMED = 5
@@ -33,12 +38,15 @@ class LabelRow:
         The states (1, 0, -1) of the tags it speaks of; no tags means "has none".
     source : str
         The cell of the column ``source``, empty where there is no such column.
+    foreign : bool
+        Whether the columns have the names that other programs give them: then photos may be named without extension.
     """
 
     line: int
     name: str
     states: tuple[tuple[str, int], ...]
     source: str = ""
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +60,13 @@ class _Columns:
     state: int | None
     source: int | None
     one_tag_per_row: bool
+    foreign: bool = False
 
 
 def read_rows(where: str, text: str, *, report: Callable[[str], None] | None = None) -> Iterator[LabelRow]:
     """Yield the rows of a table with the columns ``file``, ``tags`` or ``tag``, and perhaps ``state`` and ``source``.
+
+    Columns may have the names that other programs give them, such as ``image`` and ``label``.
 
     Parameters
     ----------
@@ -151,6 +162,10 @@ def _split_header(header: str, delimiter: str) -> list[str]:
     return [cell.strip() for cell in cells]
 
 
+def _named(columns: list[str]) -> str:
+    return ", ".join(repr(name[:60]) for name in columns[:_MAX_NAMED]) + (", …" if len(columns) > _MAX_NAMED else "")
+
+
 def _find_columns(where: str, line: int, header: str) -> _Columns:
     # Only the header can tell a semicolon between columns from one between tags.
     for delimiter in DELIMITERS:
@@ -161,7 +176,7 @@ def _find_columns(where: str, line: int, header: str) -> _Columns:
         if len(used) != len(set(used)) or {"tag", "tags"} <= set(used):
             raise LabelsFileError(
                 f"{where}, line {line}: expected one column file, one column tags or tag, and at most one "
-                f"column state, got the columns {', '.join(names)}; remove or rename the others"
+                f"column state, got the columns {_named(names)}; remove or rename the others"
             )
         one_tag_per_row = "tag" in names
         return _Columns(
@@ -173,12 +188,35 @@ def _find_columns(where: str, line: int, header: str) -> _Columns:
             source=names.index("source") if "source" in names else None,
             one_tag_per_row=one_tag_per_row,
         )
+    foreign = _foreign_columns(header)
+    if foreign is not None:
+        return foreign
     found = max((_split_header(header, delimiter) for delimiter in DELIMITERS), key=len)
-    named = ", ".join(repr(name[:60]) for name in found[:_MAX_NAMED]) + (", …" if len(found) > _MAX_NAMED else "")
     raise LabelsFileError(
-        f"{where}, line {line}: expected a header with the columns file and tags (or tag), got {named}; "
+        f"{where}, line {line}: expected a header with the columns file and tags (or tag), got {_named(found)}; "
         f"rename the columns, or add the line file,tags at the top"
     )
+
+
+def _foreign_columns(header: str) -> _Columns | None:
+    """Return where things are in a table of another program, None where its header does not tell."""
+    for delimiter in DELIMITERS:
+        names = [name.casefold() for name in _split_header(header, delimiter)]
+        files = [name for name in FILE_COLUMNS if names.count(name) == 1]
+        tags = [name for name in (*TAG_COLUMNS, *TAGS_COLUMNS) if name in names]
+        if not files or len(tags) != 1 or names.count(tags[0]) != 1:
+            continue
+        return _Columns(
+            delimiter=delimiter,
+            n_columns=len(names),
+            file=names.index(files[0]),
+            tags=names.index(tags[0]),
+            state=None,
+            source=None,
+            one_tag_per_row=tags[0] in TAG_COLUMNS,
+            foreign=True,
+        )
+    return None
 
 
 def _parse_row(where: str, line: int, cells: list[str], columns: _Columns) -> LabelRow:
@@ -203,4 +241,4 @@ def _parse_row(where: str, line: int, cells: list[str], columns: _Columns) -> La
     except InvalidInputError as error:
         raise LabelsFileError(f"{where}, line {line}: {error}") from error
     source = "" if columns.source is None else cells[columns.source].strip()
-    return LabelRow(line, cells[columns.file], states, source)
+    return LabelRow(line, cells[columns.file], states, source, columns.foreign)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,47 +10,57 @@ from pathlib import Path
 from tagloom.core.system import limit_memory
 from tagloom.exceptions import MetadataError
 from tagloom.images.settings import DEFAULT_MAX_PIXELS
+from tagloom.metadata.kept_process import KeptProcess
 
-__all__ = ["pixel_hashes"]
+__all__ = ["PixelHasher"]
 
 FORMATS = ("JPEG", "PNG", "TIFF", "WEBP")  # JPEG includes MPO, its form with several frames
 DEADLINE = 120.0
 MEMORY_LIMIT = 4 << 30
 MOST_FRAMES = 1000
 _ORIENTATION = 0x0112
+_END = "{ready}"
 
 
-def pixel_hashes(paths: Sequence[Path]) -> list[str]:
-    """Return for each photo a hash of its pixels, of all frames, and of what decides how they are shown.
+class PixelHasher:
+    """Hashes the pixels of photos, which may be malicious: another process decodes them, and is replaced if it dies."""
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        JPEG, PNG, TIFF or WebP files, which may be malicious: another process decodes them.
+    def __init__(self) -> None:
+        # -P: a folder that happens to hold PIL.py must not be imported from.
+        command = [sys.executable, "-P", "-W", "ignore", "-m", "tagloom.metadata.pixel_hash"]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
+        self._process = KeptProcess(command, name="the decoder", environment=environment)
 
-    Raises
-    ------
-    MetadataError
-        If one of them cannot be decoded.
-    """
-    # -P: a folder that happens to hold PIL.py must not be imported from.
-    command = [sys.executable, "-P", "-W", "ignore", "-m", "tagloom.metadata.pixel_hash", *map(str, paths)]
-    try:
-        done = subprocess.run(  # noqa: S603 - the command is ours
-            command,
-            capture_output=True,
-            check=False,
-            timeout=DEADLINE,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"},
-        )
-    except subprocess.TimeoutExpired as error:
-        raise MetadataError(f"the photo takes more than {DEADLINE:.0f} s to decode; it is left alone") from error
-    if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").split("\n")
-        last = next((line for line in reversed(lines) if line.strip()), f"exit status {done.returncode}")
-        raise MetadataError(f"the photo cannot be decoded ({last[:200]}), so that nothing could be checked; left alone")
-    return [str(each) for each in json.loads(done.stdout)]
+    def hashes(self, paths: Sequence[Path]) -> list[str]:
+        """Return for each photo a hash of its pixels, of all frames, and of what decides how they are shown.
+
+        Parameters
+        ----------
+        paths : sequence of Path
+            JPEG, PNG, TIFF or WebP files.
+
+        Raises
+        ------
+        MetadataError
+            If one of them cannot be decoded.
+        """
+        request = json.dumps([str(path) for path in paths]).encode() + b"\n"
+        try:
+            said = self._process.ask(request, _END.encode(), folder=Path(os.sep), deadline=DEADLINE)
+            # What libraries print comes before the answer.
+            answer = json.loads(said.decode(errors="replace").splitlines()[-1])
+            if "problem" in answer:
+                raise MetadataError(answer["problem"])
+            return [str(each) for each in answer["hashes"]]
+        except (MetadataError, ValueError, IndexError, KeyError) as error:
+            self._process.close()
+            raise MetadataError(
+                f"the photo cannot be decoded ({str(error)[:200]}), so that nothing could be checked; left alone"
+            ) from error
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.close()
 
 
 def _hash(path: str) -> str:
@@ -71,10 +80,17 @@ def _hash(path: str) -> str:
     return digest.hexdigest()
 
 
-def _main(paths: Sequence[str]) -> None:
+def _serve() -> None:
+    """Answer each line of paths with a line."""
     limit_memory(MEMORY_LIMIT)
-    sys.stdout.write(json.dumps([_hash(path) for path in paths]))
+    for line in sys.stdin:
+        try:
+            answer: dict[str, object] = {"hashes": [_hash(path) for path in json.loads(line)]}
+        except Exception as error:  # decoders raise whatever they like
+            answer = {"problem": f"{type(error).__name__}: {error}"}
+        sys.stdout.write(f"\n{json.dumps(answer)}\n{_END}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1:])
+    _serve()

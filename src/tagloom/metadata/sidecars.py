@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tagloom.core.keywords import Keyword
+from tagloom.core.keywords import Keyword, SidecarName
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.verdicts import Verdict
 from tagloom.exceptions import ChangedMeanwhileError, MetadataError, TagloomError
@@ -17,14 +17,48 @@ from tagloom.metadata.names import name_to_text
 from tagloom.metadata.photo_keywords import find_sidecar, new_sidecar
 from tagloom.metadata.sidecar_plan import SidecarPlan, describe, plan_sidecar
 from tagloom.metadata.write_journal import JournalEntry, fingerprint
-from tagloom.metadata.xmp_read import NOTHING, Stated
+from tagloom.metadata.xmp_read import NOTHING, FieldRecord, Stated
 from tagloom.metadata.xmp_tree import LARGEST_XMP
 
-__all__ = ["KeywordChange", "SidecarWriter", "WriteOutcome", "is_disk_full", "line_of"]
+__all__ = ["FileMemory", "KeywordChange", "SidecarWriter", "WriteOutcome", "is_disk_full", "line_of", "remembered"]
 
 _TRIES = 3
 _NO_SPACE = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})  # a quota is no matter on Windows
 Status = Literal["planned", "written", "merged", "unchanged", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileMemory:
+    """What tagloom remembers of a file.
+
+    Parameters
+    ----------
+    own : Stated
+        What it brought to the file (``SidecarPlan.own``): what is not asked for any more goes.
+    record : FieldRecord or None
+        What the file's fields said when it was last read or written: it tells what other programs did since.
+    """
+
+    own: Stated = NOTHING
+    record: FieldRecord | None = None
+
+
+NO_MEMORY = FileMemory()
+
+
+def remembered(memory: Mapping[str | bytes, FileMemory], file: bytes, digest: str) -> FileMemory:
+    """Return what is known of a file: by its content, or else by its path.
+
+    Parameters
+    ----------
+    memory : mapping of str or bytes to FileMemory
+        See `KeywordChange`.
+    file : bytes
+        Its path.
+    digest : str
+        Its fingerprint.
+    """
+    return memory.get(digest) or memory.get(os.path.realpath(file)) or NO_MEMORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +75,26 @@ class KeywordChange:
         The sidecar's fingerprint when its keywords were last read (``FoundKeywords.fingerprint`` or
         ``WriteOutcome.fingerprint``; empty for no sidecar), to report that another program changed it since. None
         leaves that open.
-    own : mapping of str to Stated
-        What tagloom brought to the file (``SidecarPlan.own``), by the file's fingerprint after that: what is not asked
-        for any more goes. Of a file that is another one by now nothing is known to be tagloom's.
+    memory : mapping of str or bytes to FileMemory
+        What is known of files, by their fingerprint, or by their path with links resolved.
+    again : tuple of Keyword
+        Those that a person decided on after what is remembered: they come and go also if another program has done
+        otherwise since.
+    sidecar : bytes or None
+        The sidecar to write, where a photo has two. Default: the first choice.
     """
 
     photo: bytes
     add: tuple[Keyword, ...] = ()
     remove: tuple[Keyword, ...] = ()
     seen: str | None = None
-    own: Mapping[str, Stated] = field(default_factory=dict)
+    memory: Mapping[str | bytes, FileMemory] = field(default_factory=dict)
+    again: tuple[Keyword, ...] = ()
+    sidecar: bytes | None = None
 
-    def own_in(self, content: bytes | None) -> Stated:
-        """Return what tagloom brought to a file with this content; None: there is no file."""
-        return NOTHING if content is None or not self.own else self.own.get(fingerprint(content), NOTHING)
+    def memory_of(self, file: bytes, content: bytes | None) -> FileMemory:
+        """Return what is known of a file that has this content; None: there is no file."""
+        return NO_MEMORY if content is None or not self.memory else remembered(self.memory, file, fingerprint(content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +145,20 @@ class WriteOutcome:
 class SidecarWriter:
     """Writes keywords to sidecars.
 
-    A photo's sidecar is ``photo.jpg.xmp`` if it is there, else ``photo.xmp`` if that is there, else a new
-    ``photo.jpg.xmp``. It is read right before it is written, so that what other programs did to it is kept.
+    A photo's sidecar is the one that is there, ``photo.jpg.xmp`` or ``photo.xmp``, or else a new one. It is read right
+    before it is written, so that what other programs did to it is kept.
 
     Parameters
     ----------
     changes : FileChanges
         The journal; its ``undo`` and ``recover`` are for sidecars as well.
+    names : {"photo.jpg.xmp", "photo.xmp"}, default="photo.jpg.xmp"
+        How a new sidecar is named, and which one is written where both are there.
     """
 
-    def __init__(self, changes: FileChanges) -> None:
+    def __init__(self, changes: FileChanges, *, names: SidecarName = "photo.jpg.xmp") -> None:
         self._changes = changes
+        self._names: SidecarName = names
 
     def plan(self, change: KeywordChange) -> WriteOutcome:
         """Work out what `write` would do, and change nothing.
@@ -125,10 +168,11 @@ class SidecarWriter:
         change : KeywordChange
             What is asked.
         """
-        path = find_sidecar(change.photo) or new_sidecar(change.photo)
+        path = self._path(change)
         try:
             content = _read(path)
-            plan = plan_sidecar(content, change.add, change.remove, change.own_in(content))
+            known = change.memory_of(path, content)
+            plan = plan_sidecar(content, change.add, change.remove, known.own, known.record, change.again)
         except TagloomError as error:
             return WriteOutcome(change.photo, path, "failed", problem=line_of(error))
         return WriteOutcome(change.photo, path, "planned" if plan.changes else "unchanged", plan)
@@ -161,10 +205,14 @@ class SidecarWriter:
             yield self._write(change, run)
             progress.advance()
 
+    def _path(self, change: KeywordChange) -> bytes:
+        photo = change.photo
+        return change.sidecar or find_sidecar(photo, self._names) or new_sidecar(photo, self._names)
+
     def _write(self, change: KeywordChange, run: str) -> WriteOutcome:
         was_changed = False
         problem = "other programs keep changing the sidecar; close them and run again"
-        path = find_sidecar(change.photo) or new_sidecar(change.photo)
+        path = self._path(change)
         for _ in range(_TRIES):
             outcome = self.plan(change)
             path = outcome.file
@@ -175,7 +223,7 @@ class SidecarWriter:
             was_changed = was_changed or (change.seen is not None and change.seen != seen)
             try:
                 entry = self._changes.replace(
-                    path, plan.before, outcome.plan.after, kind="sidecar", run=run, note=plan.own.to_text()
+                    path, plan.before, outcome.plan.after, kind="sidecar", run=run, note=plan.note()
                 )
             except ChangedMeanwhileError:
                 was_changed = True

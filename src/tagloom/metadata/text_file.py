@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tagloom.exceptions import LabelsFileError
 
-__all__ = ["MAX_BYTES", "read_text", "shown_name"]
+__all__ = ["MAX_BYTES", "read_head", "read_text", "shown_name"]
 
 MAX_BYTES = 256 * 2**20
 _MARKS = (
@@ -66,6 +66,27 @@ def read_text(path: Path, *, limit: int = MAX_BYTES, expected: str = _TABLE, may
     if "\0" in text:
         raise LabelsFileError(f"{where} holds binary data, not text; expected {expected}")
     return text
+
+
+def read_head(path: Path, n_bytes: int = 1 << 16) -> str:
+    """Return the beginning of a text, empty where there is none that could be read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    n_bytes : int, default=64 KiB
+        How much of it; a character that this cuts is left out.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return ""
+        with open(path, "rb") as handle:
+            data = handle.read(n_bytes)
+    except OSError:
+        return ""
+    codec = next((codec for mark, codec, _ in _MARKS if data.startswith(mark)), "utf-8")
+    return data.decode(codec, errors="ignore")
 
 
 def _read_bytes(path: Path, limit: int) -> bytes:

@@ -66,7 +66,7 @@ class JournalEntry:
     before : str or None
         Fingerprint of what was there; None where there was no file.
     after : str
-        Fingerprint of what was written.
+        Fingerprint of what was written; of a file that was removed `tagloom.metadata.file_changes.REMOVED`.
     state : State
         How far the change is.
     note : str

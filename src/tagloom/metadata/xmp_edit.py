@@ -1,4 +1,4 @@
-"""Changing the three keyword fields of an XMP packet and not one byte besides.
+"""Changing the keyword fields of an XMP packet and not one byte besides.
 
 A packet is never written out from a tree: whatever a tree does not model (quotation marks, the order of attributes,
 blanks, comments, line ends, the padding of the packet wrapper) would change. Instead the parser says at which bytes the
@@ -15,7 +15,6 @@ items lie, and the edits are stretches of bytes to cut or to put in. Everything 
 import re
 from collections.abc import Collection, Sequence
 
-from tagloom.core.keywords import Keyword
 from tagloom.exceptions import MetadataError
 from tagloom.metadata.xmp_fields import FIELDS, RDF, XmpField
 from tagloom.metadata.xmp_tree import Node, XmpTree, item_text, items_of
@@ -23,7 +22,7 @@ from tagloom.metadata.xmp_tree import Node, XmpTree, item_text, items_of
 __all__ = ["XmpEditor"]
 
 _BLANKS = " \t\r\n"
-_ATTRIBUTE = re.compile(r"""\s+([^\s=]+)\s*=\s*("[^"]*"|'[^']*')""")
+_ATTRIBUTE = re.compile(r"""(?<!\s)\s++([^\s=]++)\s*+=\s*("[^"]*"|'[^']*')""")
 
 
 class XmpEditor:
@@ -41,15 +40,15 @@ class XmpEditor:
         self._new: list[tuple[XmpField, list[str]]] = []
         self._newline = "\r\n" if tree.encode("\r\n") in tree.data else "\n"
 
-    def change(self, of: XmpField, drop: Collection[Keyword], add: Sequence[str]) -> None:
+    def change(self, of: XmpField, drop: Collection[str], add: Sequence[str]) -> None:
         """Change one field, once.
 
         Parameters
         ----------
         of : XmpField
             The field.
-        drop : collection of Keyword
-            Items that mean one of these go, wherever they are.
+        drop : collection of str
+            Items with one of these texts go, wherever they are.
         add : sequence of str
             New items.
 
@@ -77,28 +76,51 @@ class XmpEditor:
             position = end
         return b"".join([*pieces, self._tree.data[position:]])
 
-    def _change_attribute(
-        self, description: Node, of: XmpField, drop: Collection[Keyword], left: list[str]
-    ) -> list[str]:
+    def _change_attribute(self, description: Node, of: XmpField, drop: Collection[str], left: list[str]) -> list[str]:
         value = description.attributes.get((of.namespace, of.name))
         if value is None:
             return left
-        keyword = of.keyword(value)
-        if keyword not in drop and not left:
+        if value not in drop and not left:
             return left
+        self._put_attribute(description, of, "")
+        return left if not value.strip() or value in drop else [_one_line(value), *left]
+
+    def set_text(self, of: XmpField, text: str) -> None:
+        """Give a field that is one text another one, wherever it stands; empty takes it out.
+
+        Parameters
+        ----------
+        of : XmpField
+            The field.
+        text : str
+            Its new value.
+        """
+        for description in self._tree.descriptions:
+            if (of.namespace, of.name) in description.attributes:
+                self._put_attribute(description, of, text)
+            for element in description.find(of.namespace, of.name):
+                if text and not element.children:
+                    self._put(element.inside, element.close, _escape(text))
+                else:
+                    self._cut(element)
+
+    def _put_attribute(self, description: Node, of: XmpField, text: str) -> None:
+        """Give an attribute another value; empty takes it out."""
         tag = self._tree.decode(description.start, description.inside)
         for found in _ATTRIBUTE.finditer(tag):
             prefix, _, local = found[1].rpartition(":")
             if prefix and local == of.name and _meaning(description, prefix) == of.namespace:
-                start = description.start + len(self._tree.encode(tag[: found.start()]))
-                self._edits.append((start, start + len(self._tree.encode(found[0])), b""))
-        return left if keyword is None or keyword in drop else [_one_line(value), *left]
+                begin, end = found.span(2) if text else found.span()
+                value = _escape(text).replace('"', "&quot;")
+                offset = description.start + len(self._tree.encode(tag[:begin]))
+                made = f'"{value}"' if text else ""
+                self._put(offset, offset + len(self._tree.encode(tag[begin:end])), made)
 
-    def _change_element(self, element: Node, of: XmpField, drop: Collection[Keyword], left: list[str]) -> list[str]:
+    def _change_element(self, element: Node, of: XmpField, drop: Collection[str], left: list[str]) -> list[str]:
         """Change one occurrence of a field and return the new items that it did not take."""
         arrays = element.find(RDF, "Bag", "Seq", "Alt")
         items = items_of(element)
-        gone = [item for item in items if of.keyword(item_text(item)) in drop]
+        gone = [item for item in items if item_text(item) in drop]
         if not left and not gone:
             return left
         if not left and len(gone) == len(items):

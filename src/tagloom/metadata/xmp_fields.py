@@ -1,24 +1,31 @@
-"""The three fields of XMP that hold keywords, and what a photo's keywords are when several fields speak of them."""
+"""The fields of XMP that hold keywords, and what single items of them mean."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from tagloom.core.keywords import Keyword
 from tagloom.exceptions import InvalidInputError
 
 __all__ = [
+    "ACDSEE",
     "FIELDS",
     "HIERARCHICAL",
+    "IN_STEP",
     "RDF",
+    "READ_ONLY",
     "SUBJECT",
     "TAGS_LIST",
+    "WRITTEN",
     "XmpField",
     "absorb",
     "is_programs_own",
     "joined_names",
+    "respelled",
 ]
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+Form = Literal["list", "categories", "hierarchy", "regions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +40,30 @@ class XmpField:
         The usual prefix of its namespace.
     separator : str
         What stands between levels; empty for a field of flat keywords.
+    stand_in : str
+        What is written for the separator inside a level. For ``/`` it is the backslash, as digiKam has it.
     array : str, default="Bag"
         The kind of list that programs expect there.
+    form : {"list", "categories", "hierarchy", "regions"}, default="list"
+        How the items are written: a plain list, ACDSee's XML in one text, or the nested structures of the Metadata
+        Working Group and of Microsoft.
+    part : str
+        In structures: the name of what holds a keyword.
     """
 
     namespace: str
     name: str
     prefix: str
-    separator: str
+    separator: str = ""
+    stand_in: str = ""
     array: str = "Bag"
+    form: Form = "list"
+    part: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name with its prefix, such as ``dc:subject``."""
+        return f"{self.prefix}:{self.name}"
 
     def keyword(self, text: str) -> Keyword | None:
         """Return the keyword that an item of the field means, None for one that is blank.
@@ -57,48 +79,82 @@ class XmpField:
         except InvalidInputError:
             return None
 
-    def text(self, keyword: Keyword) -> str | None:
-        """Return a keyword as an item of the field, None where the field cannot hold it.
+    def level(self, text: str) -> str:
+        """Return one level as the field can hold it: with the stand-in for its separator."""
+        return text.replace(self.separator, self.stand_in) if self.separator else text
+
+    def text(self, keyword: Keyword) -> str:
+        """Return a keyword as an item of the field; a flat field takes the last level alone.
 
         Parameters
         ----------
         keyword : Keyword
-            A level that holds the separator would be read as two, and a flat field has no levels.
+            Any.
         """
         if not self.separator:
-            return keyword.name if len(keyword.path) == 1 else None
-        if any(self.separator in level for level in keyword.path):
-            return None
-        return self.separator.join(keyword.path)
+            return keyword.name
+        return self.separator.join(map(self.level, keyword.path))
 
 
-SUBJECT = XmpField("http://purl.org/dc/elements/1.1/", "subject", "dc", "")
-HIERARCHICAL = XmpField("http://ns.adobe.com/lightroom/1.0/", "hierarchicalSubject", "lr", "|")
-TAGS_LIST = XmpField("http://www.digikam.org/ns/1.0/", "TagsList", "digiKam", "/", "Seq")
+SUBJECT = XmpField("http://purl.org/dc/elements/1.1/", "subject", "dc")
+HIERARCHICAL = XmpField("http://ns.adobe.com/lightroom/1.0/", "hierarchicalSubject", "lr", "|", "/")
+TAGS_LIST = XmpField("http://www.digikam.org/ns/1.0/", "TagsList", "digiKam", "/", "\\", "Seq")
+#: What every write fills.
 FIELDS = (SUBJECT, HIERARCHICAL, TAGS_LIST)
+_LAST_KEYWORD = XmpField("http://ns.microsoft.com/photo/1.0/", "LastKeywordXMP", "MicrosoftPhoto", "/", "\\")
+_CATALOG_SETS = XmpField("http://ns.iview-multimedia.com/mediapro/1.0/", "CatalogSets", "mediapro", "|", "/")
+ACDSEE = XmpField("http://ns.acdsee.com/iptc/1.0/", "categories", "acdsee", "/", "\\", form="categories")
+#: What digiKam reads as well: kept in step where it is there, and never made.
+IN_STEP = (_LAST_KEYWORD, _CATALOG_SETS, ACDSEE)
+WRITTEN = (*FIELDS, *IN_STEP)
+_MWG = "http://www.metadataworkinggroup.com/schemas"
+#: People and hierarchies that other programs state in structures: read, and never changed.
+READ_ONLY = (
+    XmpField(f"{_MWG}/keywords/", "Keywords", "mwg-kw", "|", "/", form="hierarchy", part="Keyword"),
+    XmpField("http://iptc.org/std/Iptc4xmpExt/2008-02-29/", "PersonInImage", "Iptc4xmpExt"),
+    XmpField(f"{_MWG}/regions/", "Regions", "mwg-rs", form="regions", part="Name"),
+    XmpField("http://ns.microsoft.com/photo/1.2/", "RegionInfo", "MP", form="regions", part="PersonDisplayName"),
+)
 _OWN_ROOT = "darktable"
 
 
-def absorb(keywords: Iterable[Keyword]) -> tuple[Keyword, ...]:
-    """Return distinct keywords, sorted, without the flat ones that repeat a hierarchical one.
+def absorb(keywords: Iterable[Keyword], flat: Iterable[str] = ()) -> tuple[Keyword, ...]:
+    """Return distinct keywords, sorted, and those flat names that do not just repeat one of them.
 
-    Programs repeat ``Animals|Cat`` as the flat keywords ``Animals`` and ``Cat``, for readers that know no hierarchy,
-    or as one flat keyword with the text ``Animals|Cat`` or ``Animals/Cat``; these say nothing new.
+    Programs repeat ``Animals|Cat`` in fields that know no levels as ``Animals`` and ``Cat``, or as one name with the
+    text ``Animals|Cat`` or ``Animals/Cat``; these say nothing new. A flat keyword in a field that knows levels is a
+    keyword of its own, also if another one has a level of that name.
 
     Parameters
     ----------
     keywords : iterable of Keyword
-        Of one photo.
+        Of one photo, from fields with levels.
+    flat : iterable of str
+        Names from fields without levels.
     """
     distinct = set(keywords)
-    hierarchical = [keyword for keyword in distinct if len(keyword.path) > 1]
-    known = {name for keyword in hierarchical for name in (*keyword.path, *joined_names(keyword))}
-    return tuple(sorted(keyword for keyword in distinct if len(keyword.path) > 1 or keyword.name not in known))
+    known = {name for keyword in distinct for name in (*keyword.path, *joined_names(keyword))}
+    return tuple(sorted(distinct | {Keyword.flat(name) for name in flat if name not in known}))
 
 
 def joined_names(keyword: Keyword) -> tuple[str, str]:
     """Return a keyword's levels as programs write them into a field without levels: ``A|B`` and ``A/B``."""
     return "|".join(keyword.path), "/".join(keyword.path)
+
+
+def respelled(names: Iterable[str]) -> dict[str, str]:
+    r"""Return what names with a separator in them may have become in other fields, and the names themselves.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names as they should be, such as ``AC/DC``; digiKam makes ``AC\DC`` of it.
+    """
+    exact = set(names)
+    found: Mapping[str, str] = {
+        of.level(name): name for name in sorted(exact, reverse=True) for of in (HIERARCHICAL, TAGS_LIST)
+    }
+    return {other: name for other, name in found.items() if other not in exact}
 
 
 def is_programs_own(keyword: Keyword) -> bool:

@@ -1,26 +1,41 @@
-"""The keywords of an XMP packet."""
+"""The keywords of an XMP packet, and which of them count when its fields differ.
+
+Photo programs maintain different fields: darktable and Lightroom rewrite ``dc:subject`` and ``lr:hierarchicalSubject``
+and leave ``digiKam:TagsList`` as it was, digiKam rewrites all of them, simple programs only ``dc:subject``. So the
+fields come to differ, and alone they do not tell a keyword that one program added from one that another took out. A
+`FieldRecord` does: what each field said when tagloom last read or wrote it. A field that still says the same has
+nothing new to say; what the others added since is added, and what they took out is gone from all of them. Without a
+record every keyword of every field counts.
+"""
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
 
 from tagloom.core.keywords import Keyword
-from tagloom.metadata.xmp_fields import FIELDS, SUBJECT, absorb
+from tagloom.metadata.field_items import field_items
+from tagloom.metadata.xmp_fields import READ_ONLY, SUBJECT, WRITTEN, XmpField, absorb, joined_names, respelled
 from tagloom.metadata.xmp_tree import XmpTree, parse_xmp
 
-__all__ = ["NOTHING", "Stated", "read_stated", "read_xmp"]
+__all__ = ["NOTHING", "FieldRecord", "Reading", "Stated", "fields_of", "read_fields", "read_xmp", "without_padding"]
+
+Items = Mapping[str, Collection[str]]
+T = TypeVar("T")
+_BY_LABEL = {of.label: of for of in (*WRITTEN, *READ_ONLY)}
+_WRITTEN_LABELS = frozenset(of.label for of in WRITTEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What the three fields say, before it is put together.
+    """What fields say, before it is put together.
 
     Parameters
     ----------
     flat : frozenset of str
-        Names in ``dc:subject``.
+        Names in ``dc:subject`` and other fields without levels.
     paths : frozenset of Keyword
-        Keywords in the two fields that have levels, flat ones among them.
+        Keywords in fields that have levels, flat ones among them.
     """
 
     flat: frozenset[str] = frozenset()
@@ -28,8 +43,8 @@ class Stated:
 
     @property
     def keywords(self) -> tuple[Keyword, ...]:
-        """The union, with its hierarchy."""
-        return absorb([*self.paths, *(Keyword.flat(name) for name in self.flat)])
+        """The union, without flat names that repeat a level."""
+        return absorb(self.paths, self.flat)
 
     def to_text(self) -> str:
         """Return it as text for `from_text`; empty if it says nothing."""
@@ -47,11 +62,104 @@ class Stated:
 NOTHING = Stated()
 
 
-def read_xmp(packet: bytes) -> tuple[Keyword, ...]:
-    """Return the keywords of an XMP packet: the union of the three fields, sorted.
+@dataclass(frozen=True, slots=True)
+class FieldRecord:
+    """What fields said at one moment, and which keywords that meant.
 
-    The fields are ``dc:subject``, ``lr:hierarchicalSubject`` (``Animals|Cat``) and ``digiKam:TagsList``
-    (``Animals/Cat``). A flat keyword that is a level of a hierarchical one is not repeated.
+    Parameters
+    ----------
+    items : mapping of str to collection of str
+        The items of each field that had any, by its label.
+    keywords : frozenset of Keyword
+        Those that counted; fields may have held others that were gone already.
+    added, removed : frozenset of Keyword
+        What other programs had added and taken out by then, of which the project has not been told by an import.
+    is_whole : bool, default=True
+        Whether a field without items had none. Otherwise that goes for the fields that tagloom writes, and of others
+        nothing is known.
+    """
+
+    items: Items
+    keywords: frozenset[Keyword]
+    added: frozenset[Keyword] = frozenset()
+    removed: frozenset[Keyword] = frozenset()
+    is_whole: bool = True
+
+    def covers(self, label: str) -> bool:
+        """Tell whether it is known what a field said."""
+        return self.is_whole or label in self.items or label in _WRITTEN_LABELS
+
+    def said_by_others(self) -> frozenset[Keyword]:
+        """Return those of the keywords that fields said which tagloom does not write."""
+        others = {label: items for label, items in self.items.items() if label not in _WRITTEN_LABELS}
+        return self.keywords.intersection(read_fields(others).keywords)
+
+    def only(self, labels: Collection[str]) -> "FieldRecord":
+        """Return what it has of some fields."""
+        return replace(self, items={label: items for label, items in self.items.items() if label in labels})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        said = {"keywords": self.keywords, "added": self.added, "removed": self.removed}
+        return {
+            "fields": {label: sorted(set(items)) for label, items in sorted(self.items.items()) if items},
+            **{name: [keyword.text for keyword in sorted(each)] for name, each in said.items() if each},
+            **({} if self.is_whole else {"whole": False}),
+        }
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> "FieldRecord | None":
+        """Return what `as_dict` made; None of anything else."""
+        if "fields" not in said:
+            return None
+        lists = (said.get(name, ()) for name in ("keywords", "added", "removed"))
+        keywords, added, removed = (frozenset(map(Keyword.parse, texts)) for texts in lists)
+        return cls(dict(said["fields"]), keywords, added, removed, said.get("whole", True))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    r"""What fields say now.
+
+    Parameters
+    ----------
+    stated : Stated
+        What counts of it.
+    items : mapping of str to collection of str
+        All that is there, by label.
+    spellings : mapping of str to str
+        Names that another program had to spell differently (``AC\DC``), and the names they stand for.
+    added, removed : frozenset of Keyword
+        What came and went since the record, and what it has of that already; empty without one.
+    """
+
+    stated: Stated
+    items: Items
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    added: frozenset[Keyword] = frozenset()
+    removed: frozenset[Keyword] = frozenset()
+
+    @property
+    def keywords(self) -> tuple[Keyword, ...]:
+        """The keywords that count, sorted."""
+        return self.stated.keywords
+
+    @property
+    def record(self) -> FieldRecord:
+        """What to remember of it."""
+        return FieldRecord(self.items, frozenset(self.keywords), self.added, self.removed)
+
+    def keyword(self, of: XmpField, text: str) -> Keyword | None:
+        """Return the keyword that an item means, in its own spelling."""
+        return _spelled(of.keyword(text), self.spellings)
+
+
+def read_xmp(packet: bytes) -> tuple[Keyword, ...]:
+    """Return the keywords of an XMP packet: the union of its fields, sorted.
+
+    The fields are ``dc:subject``, ``lr:hierarchicalSubject`` (``Animals|Cat``), ``digiKam:TagsList``
+    (``Animals/Cat``), others that digiKam reads, ``mwg-kw:Keywords``, and names of people: those of face regions and in
+    ``Iptc4xmpExt:PersonInImage``. A name without levels that is a level of a hierarchical keyword is not repeated.
 
     Parameters
     ----------
@@ -73,27 +181,168 @@ def read_xmp(packet: bytes) -> tuple[Keyword, ...]:
     >>> [keyword.text for keyword in read_xmp(packet)]
     ['cat']
     """
-    text = packet.rstrip(b"\0") if not packet.startswith((b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")) else packet
-    return read_stated(parse_xmp(text)).keywords
+    return read_fields(fields_of(parse_xmp(without_padding(packet)))).keywords
 
 
-def read_stated(tree: XmpTree) -> Stated:
-    """Return what the fields of a packet say.
+def without_padding(packet: bytes) -> bytes:
+    """Return a packet without the NUL bytes after its end."""
+    return packet if packet.startswith((b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")) else packet.rstrip(b"\0")
+
+
+def fields_of(tree: XmpTree, fields: Iterable[XmpField] = (*WRITTEN, *READ_ONLY)) -> dict[str, list[str]]:
+    """Return the items of all fields of a packet that have any, by label.
 
     Parameters
     ----------
     tree : XmpTree
         The packet.
+    fields : iterable of XmpField
+        Which to look for.
     """
-    flat = {keyword.name for keyword in _understood(SUBJECT.keyword(item) for item in tree.items(SUBJECT))}
-    paths = {
-        keyword
-        for each in FIELDS
-        if each is not SUBJECT
-        for keyword in _understood(each.keyword(item) for item in tree.items(each))
-    }
-    return Stated(frozenset(flat), frozenset(paths))
+    found = {of.label: field_items(tree, of) for of in fields}
+    return {label: items for label, items in found.items() if items}
 
 
-def _understood(keywords: Iterable[Keyword | None]) -> list[Keyword]:
-    return [keyword for keyword in keywords if keyword is not None]
+def read_fields(now: Items, known: FieldRecord | None = None) -> Reading:
+    """Return what fields say, given what they said before.
+
+    Parameters
+    ----------
+    now : mapping of str to collection of str
+        Items by label. Labels of no XMP field, such as that of IPTC, are fields without levels.
+    known : FieldRecord, optional
+        What they said when tagloom last read or wrote them.
+    """
+    counted = frozenset[Keyword]() if known is None else known.keywords
+    spellings = _spellings(now, counted)
+    said = _by_field(now, spellings)
+    if known is None:
+        return Reading(said.stated, now, spellings)
+    covered, rest = said.split(known.covers)
+    before = _Before(_by_field(known.items, _spellings(known.items, counted)), counted)
+    stated = before.changed_to(covered)
+    count, counted_then = frozenset(stated.keywords), before.keywords
+    added = (count - counted_then) | (known.added & count)
+    # Of fields of which it is not known what they said everything counts, and nothing is news.
+    stated = Stated(stated.flat | rest.stated.flat, stated.paths | rest.stated.paths)
+    return Reading(stated, now, spellings, added, (counted_then | known.removed).difference(stated.keywords))
+
+
+class _Said(NamedTuple):
+    """What fields say, one by one: those with levels, and those without."""
+
+    paths: Mapping[str, frozenset[Keyword]]
+    names: Mapping[str, frozenset[str]]
+
+    @property
+    def stated(self) -> Stated:
+        """All of it."""
+        return Stated(_all(self.names.values()), _all(self.paths.values()))
+
+    def split(self, is_first: Callable[[str], bool]) -> tuple["_Said", "_Said"]:
+        """Return the fields that hold something, and the others."""
+        first, second = (
+            _Said(
+                {label: each for label, each in self.paths.items() if is_first(label) == wanted},
+                {label: each for label, each in self.names.items() if is_first(label) == wanted},
+            )
+            for wanted in (True, False)
+        )
+        return first, second
+
+
+def _by_field(items: Items, spellings: Mapping[str, str]) -> _Said:
+    levelled = {of.label: of for of in _BY_LABEL.values() if of.separator}
+    paths = {label: _keywords(items.get(label, ()), of, spellings) for label, of in levelled.items()}
+    names = {label: _names(texts, spellings) for label, texts in items.items() if label not in levelled}
+    return _Said(_agreed(paths), names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """A record, item by item."""
+
+    said: _Said
+    counted: frozenset[Keyword]
+
+    @property
+    def keywords(self) -> frozenset[Keyword]:
+        """Those that counted and that these fields said."""
+        return self.counted.intersection(self.said.stated.keywords)
+
+    def changed_to(self, now: _Said) -> Stated:
+        """Return what counts now: what counted then, with what came and went in any field."""
+        paths, names = now
+        old = {label: self.said.paths.get(label, frozenset()) for label in paths}
+        old_paths, now_paths = (_all(each.values()) for each in (old, paths))
+        all_names, old_names = (_all(each.values()) for each in (names, self.said.names))
+        voters = [label for label in paths if paths[label] != old[label]]
+        came = _all(paths[label] - old[label] for label in voters)
+        went = _all(old[label] - paths[label] for label in voters) - came
+        if not now_paths:  # a program that knows no levels left those fields out, and the names tell what is there
+            went = frozenset(keyword for keyword in went if keyword.name not in all_names)
+        names_came, names_went = self._names_moved(names)
+        # Such a program takes a keyword out by its last level. digiKam writes no other level there.
+        kept_by_voters = _all(paths[label] for label in voters)
+        by_name = {keyword for keyword in old_paths if keyword.name in names_went} - kept_by_voters
+        chosen = ((self.counted & old_paths) - went - by_name) | came
+        # What a field still says, though it did not count any more then, does not count now.
+        spoken = {name for keyword in self.counted for name in (*keyword.path, *joined_names(keyword))}
+        gone = names_went | (old_names - spoken) | _levels(went | by_name)
+        return Stated(all_names - (gone - names_came - _levels(chosen)), chosen)
+
+    def _names_moved(self, names: Mapping[str, frozenset[str]]) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the names that came into fields without levels, and those that went."""
+        nothing: frozenset[str] = frozenset()
+        then = self.said.names
+        pairs = [(then.get(label, nothing), names.get(label, nothing)) for label in {*names, *then}]
+        came = _all(now - then for then, now in pairs)
+        return came, _all(then - now for then, now in pairs) - came
+
+
+def _all(sets: Iterable[Collection[T]]) -> frozenset[T]:
+    return frozenset(item for each in sets for item in each)
+
+
+def _levels(keywords: Iterable[Keyword]) -> frozenset[str]:
+    return frozenset(level for keyword in keywords for level in keyword.path)
+
+
+def _spellings(items: Items, counted: Iterable[Keyword]) -> dict[str, str]:
+    """Return which names in fields are others that the writing program could not spell."""
+    exact, known = _names(items.get(SUBJECT.label, ()), {}), _levels(counted)
+    # A field without levels spells all names right, but for those that a program had read from another field.
+    return respelled(exact) | {other: name for other, name in respelled(known).items() if name not in exact}
+
+
+def _spelled(keyword: Keyword | None, spellings: Mapping[str, str]) -> Keyword | None:
+    if keyword is None or spellings.keys().isdisjoint(keyword.path):
+        return keyword
+    return Keyword(tuple(spellings.get(level, level) for level in keyword.path))
+
+
+def _keywords(items: Iterable[str], of: XmpField, spellings: Mapping[str, str]) -> frozenset[Keyword]:
+    found = (_spelled(of.keyword(item), spellings) for item in items)
+    return frozenset(keyword for keyword in found if keyword is not None)
+
+
+def _agreed(paths: Mapping[str, frozenset[Keyword]]) -> dict[str, frozenset[Keyword]]:
+    """Return the keywords of fields, where one had to spell a level as another field shows it was not meant."""
+    found = dict(paths)
+    for label, keywords in paths.items():
+        of = _BY_LABEL[label]
+        others = {other: paths[other] for other in paths if other != label and paths[other]}
+        doubtful = {each for each in keywords if of.stand_in in "".join(each.path)} if others else set()
+        for keyword in doubtful:
+            alike = {each for each in _all(others.values()) if each != keyword and of.text(each) == of.text(keyword)}
+            told = (
+                _BY_LABEL[other].text(keyword) in map(_BY_LABEL[other].text, each) for other, each in others.items()
+            )
+            if alike and not any(told):
+                found[label] = found[label] - {keyword} | {min(alike)}
+    return found
+
+
+def _names(items: Iterable[str], spellings: Mapping[str, str]) -> frozenset[str]:
+    found = (SUBJECT.keyword(item) for item in items)
+    return frozenset(spellings.get(keyword.name, keyword.name) for keyword in found if keyword is not None)

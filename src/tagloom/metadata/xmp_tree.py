@@ -2,25 +2,35 @@
 
 The tree is made by expat, which reports the position of every event in the bytes as they came, whatever their
 encoding. It holds what keywords need and no more: the elements down to the properties of each ``rdf:Description``, and
-everything inside the three properties of `tagloom.metadata.xmp_fields`.
+everything inside the properties of `tagloom.metadata.xmp_fields`.
 
 A packet is untrusted. One with a document type is refused before anything in it is declared, so that there are no
-entities to expand and nothing outside to fetch; one that is too large is refused before it is parsed.
+entities to expand and nothing outside to fetch; one that is too large is refused before it is parsed. A parser writes
+out the namespace of every name it reports, so that a few bytes of names can take any amount of memory: how long
+namespaces are and how often they are used is checked on the bytes, before there is a parser.
 """
 
 import codecs
+import re
 from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
 
 from tagloom.exceptions import MetadataError
-from tagloom.metadata.xmp_fields import FIELDS, RDF, XmpField
+from tagloom.metadata.xmp_fields import RDF, READ_ONLY, WRITTEN, XmpField
 
 __all__ = ["LARGEST_XMP", "Node", "XmpTree", "parse_xmp"]
 
 LARGEST_XMP = 16 << 20
 DEEPEST = 250  # of elements inside each other; other parsers stop at 256
-MOST_ELEMENTS = 200_000
+MOST_ELEMENTS = 500_000
+MOST_KEPT = 200_000  # elements and pieces of text that are held in memory
+LONGEST_NAMESPACE = 1000
+MOST_NAMESPACES = 20_000
+LARGEST_NAMES = 16 << 20  # bytes of all names with their namespaces written out
+_CHUNK = 1 << 16
+_NAMESPACE = re.compile(rb"""xmlns(?::[^\s=<>"']*+)?+\s*+=\s*+(?:"([^"]*+)|'([^']*+))""")
+_ATTACK = "it is not read, as it may be an attack"
 _BETWEEN = "\x01"  # no character of XML, so that it cannot be part of a name
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -29,7 +39,7 @@ _MARKS = (
     (b"<\0", "utf-16-le"),
     (b"\0<", "utf-16-be"),
 )
-_OWN = {(each.namespace, each.name) for each in FIELDS}
+_OWN = {(each.namespace, each.name) for each in (*WRITTEN, *READ_ONLY)}
 
 Name = tuple[str, str]
 
@@ -153,15 +163,20 @@ def parse_xmp(packet: bytes) -> XmpTree:
     Raises
     ------
     MetadataError
-        If it is too large, not well-formed, has a document type, or is no XMP. Nothing else is raised.
+        If it is too large, not well-formed, has a document type or names without end, or is no XMP. Nothing else is
+        raised.
     """
     if len(packet) > LARGEST_XMP:
         raise MetadataError(
             f"expected at most {LARGEST_XMP >> 20} MiB of XMP, got {len(packet) / 2**20:,.0f} MiB; it is not read"
         )
+    _check_namespaces(packet)
     builder = _Builder(packet)
     try:
-        builder.parser.Parse(packet, True)
+        # In pieces: a handler that raises is heeded at the end of the piece.
+        for start in range(0, len(packet), _CHUNK):
+            builder.parser.Parse(packet[start : start + _CHUNK], False)
+        builder.parser.Parse(b"", True)
     except expat.ExpatError as error:
         raise MetadataError(f"expected well-formed XML, got {error}; repair or remove it") from error
     except (LookupError, ValueError, UnicodeError) as error:
@@ -171,6 +186,20 @@ def parse_xmp(packet: bytes) -> XmpTree:
     if builder.rdf is None:
         raise MetadataError("expected XMP with an element rdf:RDF, got other XML; it is left alone")
     return XmpTree(packet, builder.encoding or "utf-8", builder.rdf)
+
+
+def _check_namespaces(packet: bytes) -> None:
+    """Refuse a packet whose names would take much more memory than the packet has bytes."""
+    plain = packet.replace(b"\0", b"") if b"\0" in packet else packet  # two bytes for each character
+    lengths = [len(double or single) for double, single in _NAMESPACE.findall(plain)]
+    longest = max(lengths, default=0)
+    if longest > LONGEST_NAMESPACE:
+        raise MetadataError(
+            f"expected XMP with namespaces of at most {LONGEST_NAMESPACE} characters, got {longest:,}; {_ATTACK}"
+        )
+    n_names = plain.count(b"<") + plain.count(b"=")
+    if len(lengths) > MOST_NAMESPACES or longest * n_names > LARGEST_NAMES:
+        raise MetadataError(f"expected XMP, got {n_names:,} names in {len(lengths):,} namespaces; {_ATTACK}")
 
 
 class _Builder:
@@ -192,20 +221,24 @@ class _Builder:
         parser.ProcessingInstructionHandler = parser.DefaultHandler = self._settle
         self.rdf: Node | None = None
         self._around: list[Node] = []
+        self._names: dict[str, tuple[Name, str]] = {}
+        self._uris: dict[str, str] = {}
         self._n_skipped = 0
+        self._keywords = 0  # how many elements deep inside a field of keywords
+        self._n_elements = 0
         self._n_kept = 0
         self._declared: dict[str, str] = {}
         self._opened: Node | None = None
         self._closed: Node | None = None
 
     def _refuse(self, *_: Any) -> None:
-        raise MetadataError(
-            "expected XMP without a document type, got <!DOCTYPE; it is not read, as it may be an attack"
-        )
+        raise MetadataError(f"expected XMP without a document type, got <!DOCTYPE; {_ATTACK}")
 
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         if not self.encoding:
             self.encoding = codecs.lookup(encoding or "utf-8").name
+            if "xmlns".encode(self.encoding) != b"xmlns":  # then nobody has looked at the namespaces
+                raise MetadataError(f"expected XML in UTF-8, got {self.encoding}; it is not read")
 
     def _declare(self, prefix: str | None, uri: str | None) -> None:
         self._settle()
@@ -213,6 +246,8 @@ class _Builder:
 
     def _settle(self, *_: Any) -> None:
         """Note that the tag before this event ends where the event begins."""
+        if self._opened is None and self._closed is None:
+            return
         position = self.parser.CurrentByteIndex
         if self._opened is not None:
             self._opened.inside = position
@@ -224,22 +259,24 @@ class _Builder:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._settle()
         declared, self._declared = self._declared, {}
-        if len(self._around) + self._n_skipped >= DEEPEST or self._n_kept >= MOST_ELEMENTS:
-            raise MetadataError("expected XMP, got elements without end; it is not read, as it may be an attack")
+        self._n_elements += 1
+        if len(self._around) + self._n_skipped >= DEEPEST or self._n_elements > MOST_ELEMENTS:
+            raise MetadataError(f"expected XMP, got elements without end; {_ATTACK}")
         if self._n_skipped or not self._is_wanted():
             self._n_skipped += 1
             return
-        self._n_kept += 1
+        self._keep()
         parent = self._around[-1] if self._around else None
-        (uri, local), prefix = _split(name)
-        named = {_split(each)[0]: value for each, value in attributes.items()}
-        node = Node((uri, local), prefix, named, declared, self.parser.CurrentByteIndex, parent)
+        full, prefix = self._split(name)
+        named = {self._split(each)[0]: value for each, value in attributes.items()}
+        node = Node(full, prefix, named, declared, self.parser.CurrentByteIndex, parent)
         if parent is not None:
             parent.children.append(node)
         if self.rdf is None and node.name == (RDF, "RDF"):
             self.rdf = node
         self._around.append(node)
         self._opened = node
+        self._keywords += self._keywords > 0 or node.name in _OWN
 
     def _is_wanted(self) -> bool:
         """Tell whether an element that begins here is one that keywords need."""
@@ -260,17 +297,25 @@ class _Builder:
             self._n_skipped -= 1
             return
         node = self._around.pop()
+        self._keywords -= self._keywords > 0
         node.close = self.parser.CurrentByteIndex
         self._closed = node
 
     def _text(self, text: str) -> None:
         self._settle()
-        if self._around and not self._n_skipped:
+        if self._around and not self._n_skipped and (self._keywords or not text.isspace()):
+            self._keep()
             self._around[-1].texts.append(text)
 
+    def _keep(self) -> None:
+        self._n_kept += 1
+        if self._n_kept > MOST_KEPT:
+            raise MetadataError(f"expected XMP, got keywords without end; {_ATTACK}")
 
-def _split(name: str) -> tuple[Name, str]:
-    parts = name.split(_BETWEEN)
-    if len(parts) == 1:
-        return ("", parts[0]), ""
-    return (parts[0], parts[1]), parts[2] if len(parts) > 2 else ""
+    def _split(self, name: str) -> tuple[Name, str]:
+        """Return namespace, local name and prefix; the namespace is one text, however often it is used."""
+        if name not in self._names:
+            parts = name.split(_BETWEEN)
+            uri, local = (self._uris.setdefault(parts[0], parts[0]), parts[1]) if len(parts) > 1 else ("", parts[0])
+            self._names[name] = (uri, local), parts[2] if len(parts) > 2 else ""
+        return self._names[name]

@@ -96,7 +96,8 @@ def test_labels_that_are_no_keywords(label):
 
 
 def test_an_unknown_format_is_told_with_what_there_is(tmp_path):
-    with pytest.raises(InvalidInputError, match="reads no format 'voc'; choose one of huggingface, csv"):
-        read_statements(tmp_path / "x", [], format="voc")
+    with pytest.raises(InvalidInputError, match="reads no format 'yaml'; choose one of huggingface, csv"):
+        read_statements(tmp_path / "x", [], format="yaml")
+    (tmp_path / "notes.docx").write_bytes(b"PK")
     with pytest.raises(LabelsFileError, match=r"cannot tell the format of notes\.docx"):
         read_statements(tmp_path / "notes.docx", [])

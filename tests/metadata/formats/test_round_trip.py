@@ -1,7 +1,5 @@
 """What is written in any format comes back through our own reader."""
 
-import importlib.util
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -24,13 +22,14 @@ TARGETS = {
     "fiftyone": "fiftyone",
     "webdataset": "out.tar",
 }
-HAS_PYARROW = importlib.util.find_spec("pyarrow") is not None
-FORMATS = [
-    pytest.param(
-        name, marks=pytest.mark.skipif(name == "parquet" and not HAS_PYARROW, reason="pyarrow is not installed")
-    )
-    for name in TARGETS
-]
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def format(request):
+    """Return the name of a format that can be written here."""
+    if request.param == "parquet":
+        request.getfixturevalue("pyarrow")
+    return request.param
 
 
 def _is_level(text):
@@ -109,7 +108,6 @@ TRICKY = [
 ]
 
 
-@pytest.mark.parametrize("format", FORMATS)
 @given(photos=photo_sets())
 @example(photos=TRICKY)
 @settings(deadline=None, max_examples=15)
@@ -129,7 +127,6 @@ def test_keywords_come_back(tmp_path_factory, format, photos):
     assert len(report.warnings) >= len(photos) - len(kept)
 
 
-@pytest.mark.parametrize("format", FORMATS)
 def test_suggestions_can_be_left_out(tmp_path, format):
     target = tmp_path / TARGETS[format]
     report = export_keywords(TRICKY, target, format=format, options=ExportOptions(include_suggested=False))
@@ -139,7 +136,6 @@ def test_suggestions_can_be_left_out(tmp_path, format):
     assert report.n_accepted == sum(len(said.yes) for said in reading.statements)
 
 
-@pytest.mark.parametrize("format", FORMATS)
 def test_the_same_keywords_give_the_same_bytes(tmp_path, format):
     written = []
     for name in ("one", "two"):
@@ -149,7 +145,6 @@ def test_the_same_keywords_give_the_same_bytes(tmp_path, format):
     assert written[0] == written[1]
 
 
-@pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize(
     "photos",
     [

@@ -15,6 +15,7 @@ from typing import Any
 from tagloom.core.files import atomic_write
 from tagloom.core.keywords import Keyword
 from tagloom.core.statements import PhotoKeywords
+from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.formats.exporting import ACCEPTED, SUGGESTED, Chosen, ExportOptions, ExportReport, Tally
 from tagloom.metadata.formats.json_text import JsonEntry, iter_entries, read_json_text, write_json
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said, shown
@@ -136,6 +137,10 @@ def _take(entry: JsonEntry, document: _Document, notes: Notes) -> None:
         notes.problem(place, f"expected an object in {entry.section}, got {shown(value)}")
     elif entry.section == "annotations":
         image_id, category_id = _integer(value.get("image_id")), _integer(value.get("category_id"))
+        if category_id is None and "caption" in value:
+            raise LabelsFileError(
+                f"{notes.source} holds captions, which are sentences, not keywords; give the file of instances"
+            )
         if image_id is None or category_id is None:
             notes.problem(place, f"expected an annotation with image_id and category_id, got {shown(value)}")
         else:

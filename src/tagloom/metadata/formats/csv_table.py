@@ -44,7 +44,7 @@ def read_csv(path: Path, options: ReadOptions, notes: Notes) -> Iterator[Said]: 
         if row.states and not any(said.values()):
             continue
         is_suggestion = row.source.casefold() == SUGGESTED
-        yield Said(place, row.name, said[1], said[0], said[UNKNOWN], suggested=is_suggestion)
+        yield Said(place, row.name, said[1], said[0], said[UNKNOWN], suggested=is_suggestion, stem=row.foreign)
 
 
 class CsvExporter:

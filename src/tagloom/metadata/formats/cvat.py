@@ -15,6 +15,7 @@ from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.formats.exporting import Chosen, ExportOptions, ExportReport, Tally
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said
 from tagloom.metadata.formats.spool import spooled
+from tagloom.metadata.formats.xml_text import refuse_doctype, walk_xml
 from tagloom.metadata.names import BYTES_MARK, name_to_text
 
 __all__ = ["CvatExporter", "read_cvat"]
@@ -40,18 +41,8 @@ def read_cvat(path: Path, options: ReadOptions, notes: Notes) -> Iterator[Said]:
     """
     _check_file(path, notes)
     with open(path, "rb") as handle:
-        walk = etree.iterparse(
-            handle,
-            events=("start", "end"),
-            resolve_entities=False,
-            load_dtd=False,
-            no_network=True,
-            huge_tree=False,
-            remove_comments=True,
-            remove_pis=True,
-        )
         try:
-            for image in _images(walk, notes):
+            for image in _images(walk_xml(handle), notes):
                 yield from _image(image, options, notes)
         except etree.XMLSyntaxError as error:
             notes.problem(f"line {error.lineno or 1}", f"expected XML ({error.msg}); what follows is not read")
@@ -120,17 +111,18 @@ def _images(walk: Any, notes: Notes) -> Iterator[Any]:
         if depth == 1:
             if element.tag == "image":
                 yield element
+            elif element.tag == "track":
+                raise LabelsFileError(
+                    f"{notes.source} is CVAT's export of a video: its frames are numbers, not photos. Export the task "
+                    f"as 'CVAT for images 1.1'"
+                )
             element.clear()
             while element.getprevious() is not None:
                 del element.getparent()[0]
 
 
 def _check_root(root: Any, notes: Notes) -> None:
-    if root.getroottree().docinfo.doctype:
-        raise LabelsFileError(
-            f"{notes.source} has a document type declaration, which CVAT does not write and tagloom does not read; "
-            f"remove it"
-        )
+    refuse_doctype(root, notes.source)
     if root.tag != "annotations":
         raise LabelsFileError(
             f"{notes.source} begins with <{root.tag}>; expected <annotations>, as CVAT's export 'CVAT for images 1.1' "

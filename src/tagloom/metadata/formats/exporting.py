@@ -41,7 +41,7 @@ class ExportOptions:
     model_version : str, default="tagloom"
         What the suggestions are signed with, where the format has a place for it (Label Studio).
     photo_url : str, default="/data/local-files/?d="
-        What stands before a photo's percent-encoded path in a Label Studio task.
+        The address of the photo folder in a Label Studio task, before a photo's percent-encoded path.
     photo_root : str, default=""
         The photo folder, for formats that hold whole paths (FiftyOne); without it paths are relative.
     """

@@ -27,7 +27,7 @@ __all__ = ["FiftyOneExporter", "read_fiftyone"]
 
 
 def read_fiftyone(path: Path, options: ReadOptions, notes: Notes) -> Iterator[Said]:
-    """Yield the classifications of each sample; one that has a confidence is a model's word.
+    """Yield classifications and tags of each sample; a classification that has a confidence is a model's word.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def read_fiftyone(path: Path, options: ReadOptions, notes: Notes) -> Iterator[Sa
         ``labels.json`` of an image classification dataset (``data.json`` beside it tells the photos' paths), or
         ``samples.json`` of a whole dataset, or the folder that holds one of them.
     options : ReadOptions
-        Which field of the samples to read; by default all that are classifications.
+        Which field of the samples to read; by default all that are classifications, and the samples' tags.
     notes : Notes
         Is told of samples that cannot be understood.
     """
@@ -146,6 +146,8 @@ def _sample(entry: JsonEntry, options: ReadOptions, notes: Notes) -> Iterator[Sa
         notes.problem(place, f"expected a sample with a filepath, got {shown(sample)}")
         return
     fields = [options.column] if options.column else [key for key, value in sample.items() if _is_classification(value)]
+    if not options.column and sample.get("tags"):  # every sample has a list of tags: an empty one says nothing
+        fields.append("tags")
     for key in fields:
         value = sample.get(key)
         if isinstance(value, dict):

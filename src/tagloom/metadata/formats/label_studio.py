@@ -118,7 +118,7 @@ def label_config(keywords: Iterable[Keyword]) -> bytes:
 
 def _task_entry(chosen: Chosen, options: ExportOptions) -> dict[str, Any]:
     data: dict[str, Any] = {
-        "image": options.photo_url + quote(chosen.photo.photo, safe="/"),
+        "image": _folder_url(options.photo_url) + quote(chosen.photo.photo, safe="/"),
         "file": name_to_text(chosen.photo.photo),
     }
     if chosen.rejected:
@@ -136,6 +136,11 @@ def _task_entry(chosen: Chosen, options: ExportOptions) -> dict[str, Any]:
             }
         ]
     return task
+
+
+def _folder_url(url: str) -> str:
+    """Return an address with what parts it from a name below it."""
+    return url if not url or url.endswith(("/", "=")) else f"{url}/"
 
 
 def _results(keywords: tuple[Keyword, ...], identity: str) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ __all__ = ["MAX_PROBLEMS", "Notes", "ReadOptions", "Said", "keyword_from_label",
 
 MAX_PROBLEMS = 1000
 _MAX_SHOWN = 80
+_MOST_KNOWN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class Notes:
         self.source = source
         self._lines: list[str] = []
         self._n_more = 0
+        self._known: dict[str, Keyword] = {}
 
     def problem(self, place: str, text: str) -> None:
         """Note that something at this place of the file could not be used."""
@@ -103,10 +105,18 @@ class Notes:
 
     def _each(self, place: str, labels: list[Any] | tuple[Any, ...]) -> Iterator[Keyword]:
         for label in labels:
+            known = self._known.get(label) if isinstance(label, str) else None
+            if known is not None:
+                yield known
+                continue
             try:
-                yield keyword_from_label(label)
+                keyword = keyword_from_label(label)
             except InvalidInputError as error:
                 self.problem(place, f"{error}; the keyword is left out")
+                continue
+            if isinstance(label, str) and len(self._known) < _MOST_KNOWN:
+                self._known[label] = keyword  # labels come again and again
+            yield keyword
 
 
 def keyword_from_label(label: Any) -> Keyword:

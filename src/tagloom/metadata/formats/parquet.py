@@ -1,6 +1,7 @@
 """Parquet tables. Needs the extra ``parquet`` (pyarrow)."""
 
 import itertools
+import json
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +17,9 @@ from tagloom.metadata.formats.records import NAME_KEYS, TAG_KEYS, read_record
 __all__ = ["ParquetExporter", "read_parquet"]
 
 _ROWS_PER_GROUP = 10_000
+_ROWS_PER_BATCH = 1000
+_FREE_ROWS = 100_000
+_ROWS_PER_BYTE = 10  # a row names a photo, and a name that comes often may take less than a byte
 
 
 def read_parquet(path: Path, options: ReadOptions, notes: Notes) -> Iterator[Said]:
@@ -35,13 +39,25 @@ def read_parquet(path: Path, options: ReadOptions, notes: Notes) -> Iterator[Sai
     try:
         if not path.is_file():
             raise LabelsFileError(f"no regular file at {str(path)!r}; check the path")
-        with module.ParquetFile(path) as file:
-            wanted = {*NAME_KEYS, *TAG_KEYS, "not_tags", "unknown_tags", "suggested", options.column or "tags"}
+        with module.ParquetFile(path, pre_buffer=False) as file:
+            _check_rows(file.metadata, path, notes)
+            classes = class_labels(file.schema_arrow.metadata)
+            wanted = {
+                *NAME_KEYS,
+                *TAG_KEYS,
+                "not_tags",
+                "unknown_tags",
+                "suggested",
+                options.column or "tags",
+                *classes,
+            }
             columns = [_leaf(field) for field in file.schema_arrow if field.name in wanted]
             number = itertools.count(1)
-            for batch in file.iter_batches(batch_size=_ROWS_PER_GROUP, columns=columns):
+            for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns, use_threads=False):
                 for row in batch.to_pylist():
-                    yield from read_record(row, f"row {next(number)}", options, notes)
+                    yield from read_record(_named(row, classes), f"row {next(number)}", options, notes)
+    except library.ArrowMemoryError as error:
+        raise MemoryError from error
     except (library.ArrowException, OSError, UnicodeDecodeError) as error:
         raise LabelsFileError(
             f"{notes.source} cannot be read as a Parquet table ({str(error).splitlines()[0]}); check the file"
@@ -79,6 +95,59 @@ class ParquetExporter:
                 for item in group:
                     tally.wrote(item)
         return tally.report(self.name, target)
+
+
+def class_labels(metadata: Any) -> dict[str, list[Any]]:
+    """Return the class names of columns that hold numbers, as Hugging Face's library notes them in a table.
+
+    Parameters
+    ----------
+    metadata : mapping of bytes to bytes or None
+        Of the table's schema.
+    """
+    try:
+        features = json.loads((metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
+        found = {name: _class_names(feature) for name, feature in features.items()}
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return {}
+    return {name: names for name, names in found.items() if names}
+
+
+def _class_names(feature: Any) -> list[Any]:
+    """Return the names of a feature that is a class, or a list of classes."""
+    if isinstance(feature, list) and feature:
+        feature = feature[0]
+    elif isinstance(feature, dict) and isinstance(feature.get("feature"), dict):
+        feature = feature["feature"]
+    names = feature.get("names") if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" else None
+    return names if isinstance(names, list) else []
+
+
+def _named(row: dict[str, Any], classes: dict[str, list[Any]]) -> dict[str, Any]:
+    """Return a row with the names of its classes instead of their numbers; a number below 0 says nothing."""
+    if not classes:
+        return row
+    named = {name: _names(row.get(name), names) for name, names in classes.items()}
+    if not set(TAG_KEYS) & set(row):
+        named["tags"] = [label for labels in named.values() for label in labels or ()] or None
+    return row | named
+
+
+def _names(value: Any, names: list[Any]) -> list[Any] | None:
+    if value is None or (isinstance(value, int) and value < 0):
+        return None
+    values = value if isinstance(value, list) else [value]
+    return [names[each] if isinstance(each, int) and 0 <= each < len(names) else each for each in values]
+
+
+def _check_rows(table: Any, path: Path, notes: Notes) -> None:
+    """Refuse a table of more rows than a file of its size can name photos: a few bytes can stand for any number."""
+    most = _FREE_ROWS + _ROWS_PER_BYTE * path.stat().st_size
+    if table.num_rows > most:
+        raise LabelsFileError(
+            f"{notes.source} claims {table.num_rows:,} rows in {path.stat().st_size:,} bytes; it is not read, as it "
+            f"may be an attack"
+        )
 
 
 def _leaf(field: Any) -> str:

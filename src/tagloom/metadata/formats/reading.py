@@ -11,7 +11,8 @@ from tagloom.core.keywords import Keyword
 from tagloom.core.labels import UNKNOWN
 from tagloom.core.statements import Statement
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said
-from tagloom.metadata.formats.registry import detect_format, get_reader
+from tagloom.metadata.formats.limited_reading import read_limited
+from tagloom.metadata.formats.registry import get_reader
 from tagloom.metadata.labels_rows import STATE_WORDS
 from tagloom.metadata.names import PhotoMatcher
 from tagloom.metadata.text_file import shown_name
@@ -79,7 +80,8 @@ def read_statements(
     Returns
     -------
     Reading
-        One statement per photo, and what could not be used. A row that is wrong is a problem, not an error.
+        One statement per photo, and what could not be used. A row that is wrong is a problem, not an error. The file
+        is untrusted: a process with limits on memory and time reads it.
 
     Raises
     ------
@@ -89,11 +91,13 @@ def read_statements(
         If there is no such format, or tagloom does not read it.
     """
     source = Path(path)
-    name = detect_format(source) if format is None else format
-    reader = get_reader(name)
     options = options or ReadOptions()
+    if format is not None:
+        get_reader(format)  # that there is none is no matter of the file
     notes = Notes(shown_name(source))
-    return collect(name, reader(source, options, notes), photos, options, notes)
+    found = read_limited(source, format, options, notes)
+    name = str(next(found))
+    return collect(name, (item for item in found if isinstance(item, Said)), photos, options, notes)
 
 
 def collect(format: str, said: Iterable[Said], photos: Sequence[bytes], options: ReadOptions, notes: Notes) -> Reading:

@@ -8,11 +8,12 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
+from tagloom.core.protocols import missing_attributes
 from tagloom.exceptions import InvalidInputError, LabelsFileError
 from tagloom.metadata.formats.exporting import Exporter
 from tagloom.metadata.formats.json_text import iter_entries, read_json_text
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said
-from tagloom.metadata.text_file import shown_name
+from tagloom.metadata.text_file import read_head, shown_name
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -111,6 +112,22 @@ _BUILT_IN = {
             writes="ParquetExporter",
         ),
         _built_in(
+            "one-hot",
+            "table with a column for each keyword, 1 or 0 in each cell",
+            (),
+            "one_hot",
+            reads="read_one_hot",
+            writes="",
+        ),
+        _built_in(
+            "open-images",
+            "Open Images table: ImageID, LabelName, Confidence; names in class-descriptions.csv beside it",
+            (),
+            "open_images",
+            reads="read_open_images",
+            writes="",
+        ),
+        _built_in(
             "cvat",
             "CVAT for images 1.1, keywords as <tag>",
             ("annotations.xml", "*.xml"),
@@ -143,8 +160,32 @@ _BUILT_IN = {
             writes="FiftyOneExporter",
         ),
         _built_in(
+            "datumaro",
+            "Datumaro JSON: labels of items",
+            (),
+            "datumaro",
+            reads="read_datumaro",
+            writes="",
+        ),
+        _built_in(
+            "voc",
+            "Pascal VOC: a folder of XML files, or one of them",
+            (),
+            "voc",
+            reads="read_voc",
+            writes="",
+        ),
+        _built_in(
+            "yolo-cls",
+            "YOLO classification: folders such as train/cat",
+            (),
+            "yolo_folders",
+            reads="read_yolo_folders",
+            writes="",
+        ),
+        _built_in(
             "webdataset",
-            "WebDataset shard with a .json for each photo",
+            "WebDataset shard with a .json for each photo (reads .cls and .txt too)",
             ("*.tar",),
             "webdataset",
             reads="read_webdataset",
@@ -161,6 +202,8 @@ _JSON_SECTIONS = {
     "labels": "fiftyone",
     "classes": "fiftyone",
     "samples": "fiftyone",
+    "dm_format_version": "datumaro",
+    "items": "datumaro",
 }
 
 
@@ -218,28 +261,32 @@ def get_exporter(name: str) -> Exporter:
 
 
 def detect_format(path: Path) -> str:
-    """Tell a file's format from its name and, for JSON, from its content.
+    """Tell a file's format from its name and, where several formats share it, from its content.
 
     Parameters
     ----------
     path : Path
-        The file, or the folder of a FiftyOne dataset.
+        The file, or the folder of a format that is one.
 
     Raises
     ------
     LabelsFileError
         If nothing fits; says how to name the format.
     """
-    name = path.name.casefold()
-    for form in _BUILT_IN.values():
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in form.patterns):
-            return form.name
     if path.is_dir():
         return _detect_folder(path)
+    name = path.name.casefold()
+    found = next(
+        (each.name for each in _BUILT_IN.values() if any(fnmatch.fnmatchcase(name, one) for one in each.patterns)), ""
+    )
+    if found in ("csv", "tsv"):
+        return _detect_table(path) or found
+    if name.endswith(".xml"):
+        return "voc" if _load(f"{_HOME}.xml_text:root_name")(path) == "annotation" else found
     if name.endswith(".json"):
-        found = _detect_json(path)
-        if found:
-            return found
+        found = _detect_json(path) or found
+    if found:
+        return found
     raise LabelsFileError(
         f"cannot tell the format of {shown_name(path)}; name it, one of {', '.join(available_readers())}"
     )
@@ -275,19 +322,32 @@ def _detect_folder(path: Path) -> str:
         return "huggingface"
     if any((path / name).is_file() for name in ("labels.json", "samples.json")):
         return "fiftyone"
+    for name, test in (("voc", "voc:is_voc_folder"), ("yolo-cls", "yolo_folders:is_yolo_folder")):
+        if _load(f"{_HOME}.{test}")(path):
+            return name
     raise LabelsFileError(
-        f"{shown_name(path)} is a folder without metadata.jsonl (Hugging Face) and labels.json (FiftyOne); name the "
-        f"file to read"
+        f"{shown_name(path)} is a folder without metadata.jsonl (Hugging Face), labels.json (FiftyOne), XML files "
+        f"(Pascal VOC) and folders such as train/cat (YOLO); name the file to read"
     )
+
+
+def _detect_table(path: Path) -> str:
+    head = read_head(path)
+    for name, test in (("open-images", "open_images:is_open_images"), ("one-hot", "one_hot:is_one_hot")):
+        if _load(f"{_HOME}.{test}")(head):
+            return name
+    return ""
 
 
 def _detect_json(path: Path) -> str:
     # The walk is lazy: it stops at the first section that tells.
-    for entry in iter_entries(read_json_text(path), lambda _place, _text: None):
+    for entry in iter_entries(read_json_text(path, may_be_empty=True), lambda _place, _text: None):
         if not entry.section:
             return (
                 "label-studio" if isinstance(entry.value, dict) and entry.value.keys() & {"data", "file_upload"} else ""
             )
+        if entry.section == "categories" and entry.key:
+            return "datumaro"
         if entry.section in _JSON_SECTIONS:
             return _JSON_SECTIONS[entry.section]
     return ""
@@ -303,12 +363,14 @@ def _installed_exporter(name: str) -> Exporter:
         raise InvalidInputError(
             f"exporter {name!r} ({points[name].value}) cannot be loaded: {type(error).__name__}: {error}"
         ) from error
-    if not isinstance(exporter, Exporter):
+    missing = missing_attributes(exporter, Exporter)
+    if missing:
         raise InvalidInputError(
-            f"the entry point {name!r} of {ENTRY_POINT_GROUP} gives a {type(exporter).__name__}, which lacks some of "
-            f"the attributes of tagloom.metadata.formats.Exporter"
+            f"the entry point {name!r} of {ENTRY_POINT_GROUP} gives a {type(exporter).__name__}, which lacks "
+            f"{', '.join(missing)} of tagloom.metadata.formats.Exporter"
         )
-    return exporter
+    made: Exporter = exporter
+    return made
 
 
 def _load(home: str) -> Any:

@@ -1,9 +1,9 @@
-"""WebDataset shards: a tar file with a ``.json`` for each photo."""
+"""WebDataset shards: a tar file with a ``.json``, ``.cls`` or ``.txt`` for each photo."""
 
 import io
 import tarfile
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import unquote_to_bytes
 
@@ -12,17 +12,26 @@ from tagloom.core.statements import PhotoKeywords
 from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.formats.exporting import ExportOptions, ExportReport, Tally, record, sample_key
 from tagloom.metadata.formats.json_text import parse_line, write_json
-from tagloom.metadata.formats.labels import Notes, ReadOptions, Said
+from tagloom.metadata.formats.labels import Notes, ReadOptions, Said, shown
 from tagloom.metadata.formats.records import read_record
 from tagloom.metadata.names import name_to_text
+from tagloom.metadata.text_file import read_text
 
 __all__ = ["WebDatasetExporter", "read_webdataset"]
 
 _MAX_MEMBER = 4 * 2**20
+_LONGEST_NAME = 4096
+_CLASS_LISTS = ("classes.txt", "classnames.txt")
+_MOST_WORDS = 8
+_DIGITS = 10
 
 
 def read_webdataset(path: Path, options: ReadOptions, notes: Notes) -> Iterator[Said]:
-    """Yield what the ``.json`` members of a shard say; other members are passed over.
+    """Yield what the ``.json``, ``.cls`` and ``.txt`` members of a shard say, and skip the others.
+
+    A ``.cls`` is the name of a class, or its number in ``classes.txt`` or ``classnames.txt``, which lies in the shard
+    before it or beside the shard; without such a list the number itself is the keyword. A ``.txt`` has a keyword per
+    line, or several with ``;`` between them.
 
     Parameters
     ----------
@@ -36,11 +45,18 @@ def read_webdataset(path: Path, options: ReadOptions, notes: Notes) -> Iterator[
     if not path.is_file():
         raise LabelsFileError(f"no regular file at {str(path)!r}; check the path")
     try:
+        classes = _class_list(path)
         with tarfile.open(path, "r:") as archive:
-            for member in archive:
-                if member.isreg() and member.name.endswith(".json"):
+            for member in _members(archive):
+                if not member.isreg():
+                    continue
+                if PurePosixPath(member.name).name in _CLASS_LISTS:
+                    classes = _content(archive, member, notes).splitlines()
+                elif member.name.endswith(".json"):
                     yield from _member(archive, member, options, notes)
-    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+                elif member.name.endswith((".cls", ".txt")):
+                    yield from _text(archive, member, classes, notes)
+    except (tarfile.TarError, OSError, EOFError, ValueError, IndexError, OverflowError, RecursionError) as error:
         notes.problem("as a whole", f"expected a tar file without compression ({error}); what follows is not read")
 
 
@@ -80,16 +96,69 @@ class WebDatasetExporter:
         return tally.report(self.name, target)
 
 
+def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """Yield the members, each behind the one before, without keeping them."""
+    position = -1
+    for member in archive:
+        if member.offset <= position or member.size < 0:
+            raise ValueError("a member that lies before the one before it")
+        if len(member.name) > _LONGEST_NAME:
+            raise ValueError(f"a member whose name has {len(member.name):,} characters")
+        position = member.offset
+        yield member
+        archive.members = []  # type: ignore[attr-defined]
+
+
 def _member(archive: tarfile.TarFile, member: tarfile.TarInfo, options: ReadOptions, notes: Notes) -> Iterator[Said]:
-    place = f"member {member.name.encode('utf-8', errors='backslashreplace').decode('utf-8')!r}"
-    if member.size > _MAX_MEMBER:
-        notes.problem(place, f"expected at most {_MAX_MEMBER // 2**20} MiB, got {member.size} bytes")
+    text = _content(archive, member, notes)
+    if not text:
         return
+    try:
+        value = parse_line(text)
+    except ValueError as error:
+        notes.problem(_place(member), f"expected a JSON object, got something else ({error})")
+        return
+    yield from read_record(value, _place(member), options, notes, key=_key(member))
+
+
+def _text(archive: tarfile.TarFile, member: tarfile.TarInfo, classes: list[str], notes: Notes) -> Iterator[Said]:
+    """Yield what a class or a text says about its photo."""
+    text = _content(archive, member, notes).strip()
+    labels = [piece.strip() for piece in text.replace("\n", ";").split(";") if piece.strip()]
+    is_number = member.name.endswith(".cls") and text.isascii() and text.isdigit() and len(text) < _DIGITS
+    if is_number and int(text) < len(classes):
+        labels = [classes[int(text)]]
+    sentence = next((label for label in labels if len(label.split()) > _MOST_WORDS), None)
+    if sentence is not None:
+        notes.problem(_place(member), f"expected keywords, got the sentence {shown(sentence)}")
+        return
+    keywords = notes.keywords(_place(member), labels)
+    if keywords:
+        yield Said(_place(member), _key(member), keywords, stem=True)
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo, notes: Notes) -> str:
+    """Return the text of a member, empty where there is none that can be read."""
+    if member.size > _MAX_MEMBER:
+        notes.problem(_place(member), f"expected at most {_MAX_MEMBER // 2**20} MiB, got {member.size} bytes")
+        return ""
     stream: IO[bytes] | None = archive.extractfile(member)
     try:
-        value = parse_line(b"".join(stream or ()).decode("utf-8"))
-    except ValueError as error:
-        notes.problem(place, f"expected a JSON object, got something else ({error})")
-        return
-    key = name_to_text(unquote_to_bytes(member.name.removesuffix(".json")))
-    yield from read_record(value, place, options, notes, key=key)
+        return b"".join(stream or ()).decode("utf-8")
+    except UnicodeDecodeError as error:
+        notes.problem(_place(member), f"expected text in UTF-8, got something else ({error})")
+        return ""
+
+
+def _place(member: tarfile.TarInfo) -> str:
+    return f"member {member.name.encode('utf-8', errors='backslashreplace').decode('utf-8')!r}"
+
+
+def _key(member: tarfile.TarInfo) -> str:
+    return name_to_text(unquote_to_bytes(member.name.rpartition(".")[0]))
+
+
+def _class_list(path: Path) -> list[str]:
+    """Return the classes that a file beside the shard names."""
+    file = next((path.with_name(name) for name in _CLASS_LISTS if path.with_name(name).is_file()), None)
+    return [] if file is None else read_text(file, limit=_MAX_MEMBER, may_be_empty=True).splitlines()

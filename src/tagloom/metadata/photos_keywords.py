@@ -1,0 +1,62 @@
+"""The keywords of many photos, read in processes with limits on memory and time."""
+
+import os
+from collections.abc import Iterator, Sequence
+
+from tagloom.images.limited import CallFailure, call_each
+from tagloom.metadata.photo_keywords import (
+    FileFields,
+    FoundKeywords,
+    Known,
+    PhotoFields,
+    find_sidecar,
+    interpret,
+    read_photo_fields,
+)
+
+__all__ = ["read_each", "read_photos_keywords"]
+
+
+def read_photos_keywords(
+    photos: Sequence[bytes],
+    *,
+    sidecars: bool = True,
+    embedded: bool = True,
+    known: Sequence[Known | None] | None = None,
+) -> Iterator[FoundKeywords]:
+    """Read the keywords of photos from their sidecars and from the files themselves, as `read_photo_keywords` does.
+
+    Parameters
+    ----------
+    photos : sequence of bytes
+        Paths. The files are untrusted: worker processes read them, and one on which a process dies, hangs or runs out
+        of memory has a line in ``problems``.
+    sidecars, embedded : bool, default=True
+        Whether to look beside the photos, and into them.
+    known : sequence of callable, optional
+        For each photo, as of `read_photo_keywords`.
+
+    Yields
+    ------
+    FoundKeywords
+        One for each photo, in their order.
+    """
+    results = call_each(
+        f"{__name__}:{read_each.__name__}",
+        [os.path.abspath(photo) for photo in photos],
+        options=[sidecars, embedded],
+        classes=(PhotoFields, FileFields),
+    )
+    for row, (photo, result) in enumerate(zip(photos, results, strict=True)):
+        if isinstance(result, PhotoFields):
+            yield interpret(result, None if known is None else known[row])
+            continue
+        reason = result.reason if isinstance(result, CallFailure) else "the reader answered nonsense"
+        problem = f"{os.fsdecode(os.path.basename(photo))!r}: its keywords could not be read: {reason}"
+        yield FoundKeywords((), {}, find_sidecar(photo), problems=(problem,))
+
+
+def read_each(photos: list[bytes], sidecars: bool, embedded: bool) -> Iterator[PhotoFields]:
+    """Yield the fields of each photo; what `read_photos_keywords` calls in a worker process."""
+    for photo in photos:
+        yield read_photo_fields(photo, sidecars=sidecars, embedded=embedded)
