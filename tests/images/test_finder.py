@@ -136,8 +136,22 @@ def test_a_folder_without_permission_is_reported_and_the_rest_found(unprivileged
     assert json.loads(told) == [["open/b.jpg"], [["closed", "no_permission"]]]
 
 
-def test_other_files_are_listed_apart_if_asked(tmp_path):
-    touch(tmp_path, "b/2.JPG", "b/2.NEF", "raw/a.dng", ".x/a.dng", ".a.dng", "notes.txt")
-    found = find_photos(tmp_path, others={b".nef", b".dng"})
-    assert (found.photos, found.others) == ([b"b/2.JPG"], [b"b/2.NEF", b"raw/a.dng"])
-    assert find_photos(tmp_path).others == []
+def test_a_raw_file_is_a_photo_but_for_one_beside_a_jpeg_or_heic(tmp_path):
+    touch(tmp_path, "b/2.JPG", "b/2.NEF", "b/2.dng", "c/Img.cr2", "c/IMG.heic", "c/3.png", "c/3.orf")
+    touch(tmp_path, "raw/2.NEF", "raw/a.dng", ".x/a.dng", ".a.dng")
+    found = find_photos(tmp_path)
+    assert found.photos == [b"b/2.JPG", b"c/3.orf", b"c/3.png", b"c/IMG.heic", b"raw/2.NEF", b"raw/a.dng"]
+    assert found.raw_of_photos == [b"b/2.NEF", b"b/2.dng", b"c/Img.cr2"]
+
+
+def test_files_that_are_no_photos_are_counted(tmp_path):
+    touch(
+        tmp_path, "1.jpg", "1.jpg.xmp", "1.AAE", "a.mov", "b/a.MP4", "b/b.mp4", "x.psd", "x.jxl", "y.jxl", "n.txt", "n"
+    )
+    assert find_photos(tmp_path).skipped == {
+        "videos": {"mp4": 2, "mov": 1},
+        "JXL": {"jxl": 2},
+        "PSD": {"psd": 1},
+        "other files": {"no extension": 1, "txt": 1},
+    }
+    assert list(find_photos(tmp_path).skipped) == ["videos", "JXL", "PSD", "other files"]

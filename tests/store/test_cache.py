@@ -80,7 +80,7 @@ def test_what_was_begun_and_not_ended_is_suspect(tmp_path):
 
 def test_durable_settings(tmp_path):
     with FolderCache(tmp_path / "t") as cache:
-        for connection in (cache._main, cache._thumbnails):
+        for connection in (cache._main, cache._thumbnails._connection):
             assert connection.pragma("synchronous") == 2
             assert connection.pragma("journal_mode") == "wal"
 
@@ -150,7 +150,7 @@ def test_leftovers_of_a_kill_are_swept(tmp_path):
         cache.put(KEY, _hashes(2), _rows(2))
     folder = tmp_path / "t" / "features" / KEY
     (folder / f"x.safetensors{TEMPORARY_MARK}1-2").write_bytes(b"half")
-    (folder / "orphan.safetensors").write_bytes(b"written, never registered")
+    (folder / f"{'a' * 32}.safetensors").write_bytes(b"written, never registered")
     with FolderCache(tmp_path / "t") as cache:
         assert len(list(folder.iterdir())) == 1
         assert cache.has(KEY, _hashes(2)).all()

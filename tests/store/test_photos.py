@@ -101,8 +101,8 @@ def test_unread_files_are_neither_new_nor_missing(empty, scan):
 
 def test_files_to_read(empty, scan):
     scan(empty, {b"1": 1, b"2": 2})
-    stamps = [(2, 5, 7), (3, 6, 7), (1, 1, 1), None]
-    assert empty.photos.changed_files([b"1", b"2", b"3", b"1"], stamps) == [1, 2, 3]
+    stamps = [(2, 5, 7, 0), (3, 6, 7, 0), (1, 1, 1, 0), None, (2, 5, 7, 9)]
+    assert empty.photos.changed_files([b"1", b"2", b"3", b"1", b"1"], stamps) == [1, 2, 3, 4]
 
 
 def test_files_without_content_go_by_their_path(empty):

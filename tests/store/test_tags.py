@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.store.log import ORIGINS
 
 
@@ -222,3 +222,47 @@ def test_a_photo_counts_for_what_its_tag_implies(store):
     store.decisions.decide([1, 2], 1, 1)
     store.tags.imply(1, 3)
     assert {tag.text: tag.n_yes for tag in store.tags.in_use()} == {"a": 2, "c": 2}
+
+
+def test_case_and_unicode_form_make_no_difference_and_the_first_spelling_wins(store):
+    dog, cafe = store.tags.add(["Dog", "caf\u00e9"]).tolist()
+    assert store.tags.add(["DOG", "dog", "CAFE\u0301", "Zebra", "zebra"]).tolist()[:3] == [dog, dog, cafe]
+    zebra = store.tags.find(["ZEBRA"]).tolist()
+    assert store.tags.texts(zebra) == ["Zebra"]
+    store.tags.alias("Hund", dog)
+    assert store.tags.find(["hund"]).tolist() == [dog]
+    store.tags.rename(dog, "dog")
+    assert store.tags.texts([dog]) == ["dog"]
+    assert store.tags.find(["Dog", "DOG"]).tolist() == [dog, dog]
+
+
+def test_a_list_is_split_into_its_tags_and_undo_brings_it_back(store):
+    (listed,) = store.tags.add(["plane, sky"]).tolist()
+    store.decisions.decide([1, 2], listed, 1)
+    store.decisions.decide(3, listed, 0, origin="imported")
+    store.decisions.decide(4, listed, 0)
+    (sky,) = store.tags.add(["sky"]).tolist()
+    store.decisions.decide(2, sky, 0)
+    before = _said(store)
+    store.tags.split(listed, ["plane", "Sky"])
+    (plane,) = store.tags.find(["plane"]).tolist()
+    assert _said(store) == {
+        (1, plane): (1, "human"),
+        (1, sky): (1, "human"),
+        (2, plane): (1, "human"),
+        (2, sky): (0, "human"),
+        (3, plane): (0, "imported"),
+        (3, sky): (0, "imported"),
+    }
+    store.decisions.undo()
+    assert _said(store) == before
+    assert store.check() == []
+    with pytest.raises(InvalidInputError, match="cannot split"):
+        store.tags.split(listed, ["plane, sky"])
+
+
+def test_tags_merged_in_a_circle_are_damage(store):
+    with store._database.write() as connection:
+        connection.execute("UPDATE tags SET merged = 3 - id WHERE id IN (1, 2)")
+    with pytest.raises(DamagedStoreError, match="in a circle"):
+        store.tags.find(["a"])

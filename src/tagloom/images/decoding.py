@@ -4,9 +4,11 @@ import contextlib
 import io
 import re
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pi_heif
 from PIL import (
     AvifImagePlugin,
     BmpImagePlugin,
@@ -29,7 +31,7 @@ from tagloom.images.renditions import Rendition, fitting
 from tagloom.images.settings import LARGEST_EXIF, RESERVED_MEMORY, DecodeSettings
 from tagloom.images.verdicts import Refused
 
-__all__ = ["Decoded", "decode_bytes", "prepare", "render"]
+__all__ = ["BEGINNINGS", "Decoded", "decode_bytes", "decode_preview", "finished", "judged", "prepare", "render"]
 
 PLUGINS = (
     AvifImagePlugin,
@@ -47,7 +49,7 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "MPO", "PPM", "JPEG2000"
 
 # What a photo in these formats begins with: such a file is damaged rather than something else.
 BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"II*\0", b"MM\0*", b"\0\0\0\x0cjP  ")
-HEIC_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
+HEIC_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1")
 
 ORIENTATION = 0x0112
 TURNS = {
@@ -93,7 +95,7 @@ class Decoded:
 
 
 def prepare(settings: DecodeSettings) -> None:
-    """Set Pillow up in this process: limits, silence, optional formats.
+    """Set Pillow up in this process: limits, silence, HEIC.
 
     Parameters
     ----------
@@ -105,10 +107,7 @@ def prepare(settings: DecodeSettings) -> None:
     Image.MAX_IMAGE_PIXELS = settings.max_pixels
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     AvifImagePlugin.DEFAULT_MAX_THREADS = 1
-    with contextlib.suppress(ImportError):
-        import pi_heif  # type: ignore[import-not-found]  # optional: HEIC
-
-        pi_heif.register_heif_opener()
+    pi_heif.register_heif_opener(decode_threads=1, thumbnails=False, depth_images=False, aux_images=False)
 
 
 def decode_bytes(data: bytes, settings: DecodeSettings) -> Decoded:
@@ -126,8 +125,56 @@ def decode_bytes(data: bytes, settings: DecodeSettings) -> Decoded:
     Refused
         With the verdict on a photo that cannot be decoded. Nothing else is raised.
     """
+    return judged(lambda: _decode(data, settings), data, settings)
+
+
+def decode_preview(
+    data: bytes, settings: DecodeSettings, *, orientation: int = 0, exif: bytes = b"", n_held: int = 0
+) -> Decoded:
+    """Decode the JPEG preview of a RAW file.
+
+    Parameters
+    ----------
+    data : bytes
+        The preview.
+    settings : DecodeSettings
+        What to make of it, and limits.
+    orientation : int
+        Of the RAW file; 0: the preview's own.
+    exif : bytes
+        Of the RAW file; empty: the preview's own.
+    n_held : int
+        Bytes that are in memory beside the preview.
+
+    Raises
+    ------
+    Refused
+        With the verdict on a preview that cannot be decoded. Nothing else is raised.
+    """
+    return judged(
+        lambda: _decode(data, settings, ("JPEG",), orientation=orientation, exif=exif, n_held=n_held), data, settings
+    )
+
+
+def judged(make: Callable[[], Decoded], data: bytes, settings: DecodeSettings) -> Decoded:
+    """Return what a decoder makes, or raise the verdict on its file.
+
+    Parameters
+    ----------
+    make : callable
+        Decodes a file; may raise anything.
+    data : bytes
+        The file's content.
+    settings : DecodeSettings
+        Limits.
+
+    Raises
+    ------
+    Refused
+        With the verdict.
+    """
     try:
-        return _decode(data, settings)
+        return make()
     except Refused:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
@@ -139,33 +186,59 @@ def decode_bytes(data: bytes, settings: DecodeSettings) -> Decoded:
     except Exception as error:
         # Decoders raise OSError, SyntaxError, RuntimeError, EOFError, struct.error, ValueError, KeyError … on
         # malformed files: whatever it is, it is this file's verdict and nobody else's.
-        if "out of memory" in str(error):
+        if "out of memory" in str(error).lower():
             raise _out_of_memory(settings) from error
         raise Refused(Verdict.DAMAGED, f"the photo is damaged: {error or type(error).__name__}") from error
 
 
-def _decode(data: bytes, settings: DecodeSettings) -> Decoded:
-    formats = [name for name in FORMATS if name in Image.OPEN]
-    with Image.open(io.BytesIO(data), formats=formats) as image:
+def _decode(
+    data: bytes,
+    settings: DecodeSettings,
+    formats: tuple[str, ...] = FORMATS,
+    *,
+    orientation: int = 0,
+    exif: bytes = b"",
+    n_held: int = 0,
+) -> Decoded:
+    with Image.open(io.BytesIO(data), formats=[name for name in formats if name in Image.OPEN]) as image:
         width, height = image.size
         # JPEG alone can decode at 1/2, 1/4 or 1/8 of its size; for other formats this does nothing.
         image.draft(image.mode, (settings.working_side, settings.working_side))
-        _check_memory(image, (width, height), len(data), settings)
+        _check_memory(image, (width, height), len(data) + n_held, settings)
         image.load()
-        turn = TURNS.get(_orientation(image))
-        exif = _exif(image)
+        if image.format == "HEIF":
+            width, height = image.size  # what is decoded counts, not what the header claims
+        turn = TURNS.get(orientation or _orientation(image))
+        exif = exif or _exif(image)
         upright = shrink_to_rgb(image, settings.working_side)
     if turn is not None:
         upright = upright.transpose(turn)
         if turn in (TURNS[5], TURNS[6], TURNS[7], TURNS[8]):
             width, height = height, width
-    pictures = [render(upright, rendition, width, height) for rendition in settings.renditions]
+    return finished(upright, (width, height), exif, settings)
+
+
+def finished(upright: Image.Image, size: tuple[int, int], exif: bytes, settings: DecodeSettings) -> Decoded:
+    """Return what is made of an upright picture.
+
+    Parameters
+    ----------
+    upright : PIL image
+        RGB, possibly shrunk while it was decoded.
+    size : (int, int)
+        The photo's full width and height.
+    exif : bytes
+        The EXIF block.
+    settings : DecodeSettings
+        Renditions and thumbnail.
+    """
+    pictures = [render(upright, rendition, *size) for rendition in settings.renditions]
     return Decoded(
-        width=width,
-        height=height,
+        width=size[0],
+        height=size[1],
         pictures=[(picture.width, picture.height, picture.tobytes()) for picture in pictures],
-        thumbnail=_thumbnail(upright, settings.thumbnail_size, width, height),
-        exif=exif,
+        thumbnail=_thumbnail(upright, settings.thumbnail_size, *size),
+        exif=exif if len(exif) <= LARGEST_EXIF else b"",
     )
 
 
@@ -200,7 +273,9 @@ def _tiff_block(image: TiffImagePlugin.TiffImageFile) -> int:
 
 
 def _orientation(image: Image.Image) -> int:
-    """Return the EXIF orientation, 1 where it is missing or cannot be understood."""
+    """Return the EXIF orientation, 1 where it is missing or cannot be understood, or was applied by the decoder."""
+    if image.format == "HEIF":
+        return 1
     with contextlib.suppress(Exception):
         return int(image.getexif().get(ORIENTATION, 1))
     return 1
@@ -214,8 +289,7 @@ def _exif(image: Image.Image) -> bytes:
             raw = image.getexif().tobytes()
     if not isinstance(raw, bytes):
         return b""
-    raw = raw.removeprefix(b"Exif\0\0")
-    return raw if len(raw) <= LARGEST_EXIF else b""
+    return raw.removeprefix(b"Exif\0\0")
 
 
 def render(upright: Image.Image, rendition: Rendition, width: int, height: int) -> Image.Image:
@@ -270,8 +344,7 @@ def _out_of_memory(settings: DecodeSettings) -> Refused:
 
 
 def _unidentified(data: bytes) -> Refused:
-    if data[4:8] == b"ftyp" and data[8:12] in HEIC_BRANDS and "HEIF" not in Image.OPEN:
-        return Refused(Verdict.UNREADABLE, "a HEIC photo: install the optional package pi-heif to read it")
-    if data.startswith(BEGINNINGS) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
+    is_heic = data[4:8] == b"ftyp" and data[8:12] in HEIC_BRANDS
+    if is_heic or data.startswith(BEGINNINGS) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
         return Refused(Verdict.DAMAGED, "the photo is damaged: its header cannot be read")
     return Refused(Verdict.NOT_AN_IMAGE, "not in a format that is read")

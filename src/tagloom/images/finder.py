@@ -2,20 +2,23 @@
 
 import heapq
 import os
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tagloom.core.file_kinds import (
+    PHOTO_EXTENSIONS,
+    RAW_EXTENSIONS,
+    SIDECAR_EXTENSIONS,
+    skipped_kinds,
+    split_raw_of_photos,
+)
 from tagloom.core.photos import PhotoRecord, Verdict
 from tagloom.exceptions import PhotosError
 
-__all__ = ["PHOTO_EXTENSIONS", "FoundPhotos", "find_photos"]
+__all__ = ["FoundPhotos", "find_photos"]
 
-PHOTO_EXTENSIONS = frozenset(
-    {b".jpg", b".jpeg", b".jpe", b".jfif", b".mpo", b".png", b".apng", b".webp", b".gif", b".bmp", b".dib"}
-    | {b".tif", b".tiff", b".ppm", b".pgm", b".pbm", b".pnm", b".jp2", b".j2k", b".avif"}
-    | {b".heic", b".heif", b".hif"}
-)
-
+_READ = PHOTO_EXTENSIONS | RAW_EXTENSIONS
 Identity = tuple[int, int] | bytes
 
 
@@ -28,18 +31,22 @@ class FoundPhotos:
     root : bytes
         The folder, absolute.
     photos : list of bytes
-        Names relative to the root, sorted by their bytes.
+        Names relative to the root, sorted by their bytes. A RAW file without a JPEG or HEIC beside it is a photo.
     problems : list of PhotoRecord
         Folders that could not be searched, and links to folders that were searched already; paths relative to the
         root, sorted.
-    others : list of bytes
-        Files with one of the other extensions that were asked for, as ``photos``.
+    raw_of_photos : list of bytes
+        RAW files with a JPEG or HEIC of the same name beside them, which is the photo; as ``photos``.
+    skipped : dict of str to dict of str to int
+        How many other files there are, by what they are ("videos", "JXL", "other files") and by extension. Sidecars are
+        not counted.
     """
 
     root: bytes
     photos: list[bytes]
     problems: list[PhotoRecord]
-    others: list[bytes] = field(default_factory=list)
+    raw_of_photos: list[bytes] = field(default_factory=list)
+    skipped: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @property
     def paths(self) -> list[bytes]:
@@ -53,14 +60,13 @@ class FoundPhotos:
         return iter(self.photos)
 
 
-def find_photos(
-    root: str | bytes | os.PathLike[str], *, follow_symlinks: bool = True, others: Collection[bytes] = ()
-) -> FoundPhotos:
+def find_photos(root: str | bytes | os.PathLike[str], *, follow_symlinks: bool = True) -> FoundPhotos:
     """List the photo files under a folder.
 
-    A photo is what has a photo's extension, in any case: also a broken link or a named pipe, which get their verdict
-    when they are decoded. Names that begin with a dot are left out, files and folders. A folder that several links
-    lead to is searched once, under its own name if that lies below the root.
+    A photo is what has the extension of a photo or a RAW file, in any case: also a broken link or a named pipe, which
+    get their verdict when they are decoded. The RAW file of a RAW+JPEG pair is listed apart. Names that begin with a
+    dot are left out, files and folders. A folder that several links lead to is searched once, under its own name if
+    that lies below the root.
 
     Parameters
     ----------
@@ -68,8 +74,6 @@ def find_photos(
         The folder.
     follow_symlinks : bool, default=True
         Whether links are followed; otherwise they are left out.
-    others : collection of bytes
-        Further extensions, in small letters, whose files are listed apart.
 
     Returns
     -------
@@ -88,21 +92,21 @@ def find_photos(
         raise PhotosError(
             f"expected a folder of photos, but {os.fsdecode(folder)!r} cannot be read: {error.strerror or error}"
         ) from error
-    search = _Search(folder, follow_symlinks, frozenset(others))
+    search = _Search(folder, follow_symlinks)
     search.run()
     problems = sorted(search.problems, key=lambda record: record.path)
-    return FoundPhotos(folder, sorted(search.photos), problems, sorted(search.others))
+    photos, raw_of_photos = split_raw_of_photos(sorted(search.photos))
+    return FoundPhotos(folder, photos, problems, raw_of_photos, skipped_kinds(search.skipped))
 
 
 class _Search:
     """One walk: real folders first, links to folders last, so that a folder's own name wins over a link's."""
 
-    def __init__(self, root: bytes, follow_symlinks: bool, other_extensions: frozenset[bytes]) -> None:
+    def __init__(self, root: bytes, follow_symlinks: bool) -> None:
         self.root = root
         self.follow_symlinks = follow_symlinks
-        self.other_extensions = other_extensions
         self.photos: list[bytes] = []
-        self.others: list[bytes] = []
+        self.skipped: Counter[bytes] = Counter()
         self.problems: list[PhotoRecord] = []
         self._searched: set[Identity] = set()
         self._links: list[bytes] = []
@@ -144,10 +148,10 @@ class _Search:
                         heapq.heappush(self._links, name)
                     else:
                         stack.append((name, False))
-                elif (extension := os.path.splitext(entry.name)[1].lower()) in PHOTO_EXTENSIONS:
+                elif (extension := os.path.splitext(entry.name)[1].lower()) in _READ:
                     self.photos.append(name)
-                elif extension in self.other_extensions:
-                    self.others.append(name)
+                elif extension not in SIDECAR_EXTENSIONS:
+                    self.skipped[extension] += 1
 
     def _identity(self, folder: bytes) -> Identity:
         path = os.path.join(self.root, folder)

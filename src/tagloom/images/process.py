@@ -8,13 +8,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from tagloom.images import wire
-from tagloom.images.settings import DecodeSettings
 from tagloom.images.verdicts import one_line
 
-__all__ = ["WORKER_COMMAND", "WorkerFailure", "WorkerProcess"]
+__all__ = ["WORKER_COMMAND", "WorkerFailure", "WorkerProcess", "WorkerSettings"]
 
 # -P: a photo folder that happens to hold PIL.py must not be imported from.
 WORKER_COMMAND = (sys.executable, "-P", "-W", "ignore", "-m", "tagloom.images.worker")
@@ -43,8 +42,23 @@ class WorkerFailure(Exception):  # noqa: N818 - an outcome that the pool handles
         self.timed_out = timed_out
 
 
+class WorkerSettings(Protocol):
+    """What a worker is told when it starts, and what its parent holds it to."""
+
+    @property
+    def deadline(self) -> float:
+        """Seconds until an answer."""
+
+    @property
+    def longest_reply(self) -> int:
+        """Bytes of the largest answer that is read."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the settings as something JSON can say."""
+
+
 class WorkerProcess:
-    """A running decode worker.
+    """A running worker.
 
     Replies are read by a thread of their own and awaited with a timeout, which works on every platform and also
     when a process hangs in the kernel (a dead network share) and cannot be killed.
@@ -53,7 +67,7 @@ class WorkerProcess:
     ----------
     command : sequence of str
         What to run.
-    settings : DecodeSettings
+    settings : WorkerSettings
         Told to the worker at once.
 
     Raises
@@ -62,7 +76,7 @@ class WorkerProcess:
         If it does not start.
     """
 
-    def __init__(self, command: Sequence[str], settings: DecodeSettings) -> None:
+    def __init__(self, command: Sequence[str], settings: WorkerSettings) -> None:
         self._deadline = settings.deadline
         self._tail = _Tail()
         self._replies: queue.Queue[Frame | None] = queue.Queue(maxsize=1)
@@ -113,6 +127,30 @@ class WorkerProcess:
         """
         return self._exchange({"task": task}, path, self._deadline)
 
+    def send(self, header: dict[str, Any], body: bytes) -> None:
+        """Ask for something that has several replies; `receive` returns one after the other.
+
+        Raises
+        ------
+        WorkerFailure
+            If the worker is gone.
+        """
+        try:
+            if self._process.stdin is not None:
+                wire.write_frame(self._process.stdin, header, [body])
+        except (OSError, ValueError):
+            raise WorkerFailure(self._epitaph()) from None
+
+    def receive(self) -> Frame:
+        """Wait for the next reply.
+
+        Raises
+        ------
+        WorkerFailure
+            If the worker dies or the deadline passes; the worker is of no use after that.
+        """
+        return self._receive(self._deadline)
+
     def kill(self) -> None:
         """End the process at once."""
         with contextlib.suppress(OSError):
@@ -133,15 +171,14 @@ class WorkerProcess:
             thread.join(REAP_SECONDS)
 
     def _exchange(self, header: dict[str, Any], body: bytes, seconds: float) -> Frame:
-        stdin = self._process.stdin
+        self.send(header, body)
+        return self._receive(seconds)
+
+    def _receive(self, seconds: float) -> Frame:
         try:
-            if stdin is not None:
-                wire.write_frame(stdin, header, [body])
             frame = self._replies.get(timeout=seconds)
         except queue.Empty:
             raise WorkerFailure(f"no answer within {seconds:g} s", timed_out=True) from None
-        except (OSError, ValueError):
-            frame = None
         if frame is None:
             raise WorkerFailure(self._epitaph())
         return frame

@@ -34,8 +34,8 @@ class Source:
         The content; empty where only the hash was asked for.
     content_hash : str
         Hexadecimal BLAKE2b-256 of the content.
-    size, mtime_ns, inode : int
-        Size and times, the same before and after reading.
+    size, mtime_ns, inode, ctime_ns : int
+        Size, times and number, the same before and after reading.
     """
 
     data: bytes
@@ -43,6 +43,7 @@ class Source:
     size: int
     mtime_ns: int
     inode: int
+    ctime_ns: int
 
 
 def read_file(path: bytes, *, longest: int) -> Source:
@@ -109,7 +110,7 @@ def _read(path: bytes, longest: int | None) -> Source:
         os.close(descriptor)
     if n_read != before.st_size or _stamp(before) != _stamp(after):
         raise Refused(Verdict.CHANGED, "the file changed while it was read; run again when it is no longer written to")
-    return Source(data, content_hash, before.st_size, before.st_mtime_ns, before.st_ino)
+    return Source(data, content_hash, before.st_size, before.st_mtime_ns, before.st_ino, before.st_ctime_ns)
 
 
 def _open_flags() -> int:

@@ -1,21 +1,26 @@
-"""Frames between the parent and a decode worker: a fixed prefix, a JSON header, raw bytes.
+"""Frames between the parent and a worker: a fixed prefix, a JSON header, raw bytes.
 
 Nothing that crosses the pipe is unpickled or evaluated, and both sides bound what they are willing to read: a worker
 that a photo has taken over can lie about the photos it is given, and no more.
 """
 
+import faulthandler
 import json
+import os
+import signal
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO, Any
 
-__all__ = ["LONGEST_HEADER", "ProtocolError", "read_frame", "write_frame"]
+__all__ = ["LONGEST_HEADER", "ProtocolError", "orphan_patience", "read_frame", "run_worker", "write_frame"]
 
 Header = dict[str, Any]
 
 MAGIC = b"TLM1"
 PREFIX = struct.Struct("!4sIQ")
 LONGEST_HEADER = 1 << 20
+ORPHAN_FACTOR = 1.5
+ORPHAN_GRACE = 10.0
 
 
 class ProtocolError(Exception):
@@ -84,3 +89,36 @@ def _read_exactly(stream: IO[bytes], size: int) -> bytearray:
             raise ProtocolError("the stream ended inside a frame")
         filled += count
     return buffer
+
+
+def run_worker(serve: Callable[[IO[bytes], IO[bytes]], None]) -> None:
+    """Serve requests on standard input and output until there are no more.
+
+    Parameters
+    ----------
+    serve : callable
+        Is given the pipes from and to the parent.
+    """
+    # Ctrl-C reaches the whole group of processes; ending workers is the parent's task.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.enable()
+    requests, replies = _private_pipes()
+    try:
+        serve(requests, replies)
+    except (BrokenPipeError, ConnectionError, ProtocolError):
+        os._exit(1)  # the parent is gone: nobody to tell, and a flush at exit would fail again
+
+
+def orphan_patience(deadline: float) -> float:
+    """Return after how many seconds a worker ends itself; the parent keeps the deadline, unless it died."""
+    return deadline * ORPHAN_FACTOR + ORPHAN_GRACE
+
+
+def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Take standard input and output for the frames; what a library prints goes to standard error."""
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    return requests, replies

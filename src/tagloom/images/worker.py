@@ -7,21 +7,19 @@ ends the process. Run as ``python -m tagloom.images.worker``.
 
 import faulthandler
 import os
-import signal
 import sys
 from typing import IO, Any
 
 from tagloom.core import system
+from tagloom.core.file_kinds import is_raw
 from tagloom.core.verdicts import Verdict
-from tagloom.images import decoding, source, wire
+from tagloom.images import decoding, raw_decoding, source, wire
 from tagloom.images.settings import DecodeSettings
 from tagloom.images.verdicts import Refused
 
 __all__ = ["answer", "main", "serve"]
 
 LONGEST_PATH = 1 << 20
-ORPHAN_FACTOR = 1.5
-ORPHAN_GRACE = 10.0
 
 Answer = tuple[dict[str, Any], list[bytes]]
 
@@ -54,7 +52,8 @@ def answer(task: str, path: bytes, settings: DecodeSettings) -> Answer:
             return header, []
         content = source.read_file(path, longest=settings.longest_file)
         header |= _identity(content)
-        return _decoded(header, decoding.decode_bytes(content.data, settings))
+        decode = raw_decoding.decode_raw if is_raw(path) else decoding.decode_bytes
+        return _decoded(header, decode(content.data, settings))
     except Refused as refused:
         header |= {"verdict": refused.verdict, "detail": refused.detail, "again": refused.out_of_memory}
     except MemoryError:
@@ -77,7 +76,7 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
     decoding.prepare(settings)
     limited = system.limit_memory(settings.memory_limit)
     wire.write_frame(replies, {"ready": True, "memory_limited": limited})
-    patience = settings.deadline * ORPHAN_FACTOR + ORPHAN_GRACE
+    patience = wire.orphan_patience(settings.deadline)
     while (frame := wire.read_frame(requests, longest_body=LONGEST_PATH)) is not None:
         # The parent keeps the deadline; this one is for a parent that died while a decoder hangs.
         faulthandler.dump_traceback_later(patience, exit=True)
@@ -88,28 +87,11 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
 
 def main() -> None:
     """Run a worker on standard input and output."""
-    # Ctrl-C reaches the whole group of processes; ending workers is the parent's task.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    faulthandler.enable()
-    requests, replies = _private_pipes()
-    try:
-        serve(requests, replies)
-    except (BrokenPipeError, ConnectionError, wire.ProtocolError):
-        os._exit(1)  # the parent is gone: nobody to tell, and a flush at exit would fail again
-
-
-def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Take standard input and output for the frames; what a library prints goes to standard error."""
-    requests = os.fdopen(os.dup(0), "rb")
-    replies = os.fdopen(os.dup(1), "wb")
-    with open(os.devnull, "rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(2, 1)
-    return requests, replies
+    wire.run_worker(serve)
 
 
 def _identity(content: source.Source) -> dict[str, Any]:
-    stamp = [content.size, content.mtime_ns, content.inode]
+    stamp = [content.size, content.mtime_ns, content.inode, content.ctime_ns]
     return {"hash": content.content_hash, "stamp": stamp}
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from safetensors.numpy import load, save
 from tagloom.core.files import write_bytes
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError
 from tagloom.store.array_files import ArrayFile
+from tagloom.store.folder import ARRAY_SUFFIX, ProjectFolder, check_array_name
 from tagloom.store.runs import to_json
 
-__all__ = ["load_arrays", "save_arrays"]
+__all__ = ["load_arrays", "read_arrays", "save_arrays", "write_arrays"]
 
 FORMAT = 1
 
@@ -41,10 +43,9 @@ def save_arrays(
     ArrayFile
         What to register, so that `load_arrays` can tell a damaged file.
     """
-    tensors = {name: _plain(name, value) for name, value in arrays.items()}
-    data = save(tensors, metadata={"format": str(FORMAT), "info": to_json(dict(info or {}))})
+    data = pack_arrays(arrays, info)
     write_bytes(path, data)
-    return ArrayFile(Path(path).name, len(data), _checksum(data))
+    return describe(Path(path).name, data)
 
 
 def load_arrays(
@@ -70,9 +71,48 @@ def load_arrays(
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise DamagedStoreError(
-            f"{name} cannot be read ({error.strerror}); run the command that made it again"
-        ) from error
+        raise _unreadable(name, error) from error
+    return unpack_arrays(name, data, expected)
+
+
+def write_arrays(
+    folder: ProjectFolder, place: str, arrays: Mapping[str, ArrayLike], info: Mapping[str, Any] | None = None
+) -> ArrayFile:
+    """Write arrays to a new file in a folder of a project, and return what to register."""
+    data = pack_arrays(arrays, info)
+    file = f"{uuid.uuid4().hex}{ARRAY_SUFFIX}"
+    folder.make(place)
+    folder.write(data, place, file)
+    return describe(file, data)
+
+
+def read_arrays(
+    folder: ProjectFolder, place: str, expected: ArrayFile
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Read a registered file in a folder of a project (see `load_arrays`)."""
+    name = check_array_name(expected.file)
+    try:
+        data = folder.read(place, name, longest=max(0, expected.n_bytes) + 1)
+    except OSError as error:
+        raise _unreadable(name, error) from error
+    return unpack_arrays(name, data, expected)
+
+
+def pack_arrays(arrays: Mapping[str, ArrayLike], info: Mapping[str, Any] | None = None) -> bytes:
+    """Return the content of a file of arrays."""
+    tensors = {name: _plain(name, value) for name, value in arrays.items()}
+    return bytes(save(tensors, metadata={"format": str(FORMAT), "info": to_json(dict(info or {}))}))
+
+
+def describe(file: str, data: bytes) -> ArrayFile:
+    """Return what to register of a file, so that `load_arrays` can tell a damaged one."""
+    return ArrayFile(file, len(data), _checksum(data))
+
+
+def unpack_arrays(
+    name: str, data: bytes, expected: ArrayFile | None = None
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return what `pack_arrays` packed (see `load_arrays`)."""
     if expected is not None and (len(data) != expected.n_bytes or _checksum(data) != expected.checksum):
         raise DamagedStoreError(f"{name} does not have the content that was written to it; make it again")
     try:
@@ -89,6 +129,11 @@ def load_arrays(
             f"{name} has format {number}, and this tagloom reads up to {FORMAT}; install a newer one"
         )
     return arrays, info
+
+
+def _unreadable(name: str, error: OSError) -> DamagedStoreError:
+    reason = error.strerror or error
+    return DamagedStoreError(f"{name} cannot be read ({reason}); run the command that made it again")
 
 
 def _plain(name: str, value: ArrayLike) -> NDArray[Any]:

@@ -23,15 +23,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.files import sweep_temporary_files
 from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
 from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.store.database import connect, transaction, translate_errors
-from tagloom.store.layout import make_project_folder, make_subfolder
+from tagloom.store.folder import ProjectFolder, is_array_name, is_bare
+from tagloom.store.layout import FEATURES, make_project_folder, refuse_emptied
 from tagloom.store.lock import FolderLock
 from tagloom.store.roots import note_apart, resolve_root
-from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS, THUMBNAIL_MIGRATIONS
-from tagloom.store.shards import SUFFIX, ShardInfo, read_shard, write_shard
+from tagloom.store.schema import APPLICATION_ID, KNOWS_NOTHING, MAIN_MIGRATIONS
+from tagloom.store.shards import ShardInfo, read_shard, write_shard
+from tagloom.store.thumbnails import Thumbnails
 
 __all__ = ["FolderCache"]
 
@@ -70,14 +71,19 @@ class FolderCache:
         read_only: bool = False,
     ) -> None:
         self.folder = Path(folder)
+        self.files = ProjectFolder(self.folder)
         self._path = self.folder / "tagloom.sqlite"
         self._lock: FolderLock | None = None
-        if not read_only:
+        if read_only:
+            self.files.check()
+        else:
+            self.files.check()
+            refuse_emptied(self.files)
             make_project_folder(self.folder)
             self._lock = (lock or FolderLock(self.folder, instead=_INSTEAD)).__enter__()
         try:
             self._main = connect(self._path, MAIN_MIGRATIONS, APPLICATION_ID)
-            self._thumbnails = connect(self.folder / "thumbnails.sqlite", THUMBNAIL_MIGRATIONS, APPLICATION_ID)
+            self._thumbnails = Thumbnails(self.folder)
             note_apart(self._main)
             with translate_errors(self._path), transaction(self._main):
                 self._root = resolve_root(self._main, self.folder, os.fsencode(os.path.abspath(root)) if root else b"")
@@ -171,9 +177,7 @@ class FolderCache:
         if not len(hashes):
             return
         _check_key(key)
-        folder = self.folder / "features" / key
-        make_subfolder(folder)
-        info = write_shard(folder, key, hashes, rows)
+        info = write_shard(self.files, key, hashes, rows)
         with translate_errors(self._path), transaction(self._main):
             self._main.execute(
                 "INSERT OR IGNORE INTO feature_sets(key, n_columns) VALUES (?, ?)", (key, info.n_columns)
@@ -213,14 +217,16 @@ class FolderCache:
         starts = np.flatnonzero(np.diff(located[order, 0], prepend=-1))
         for mine in np.split(order, starts[1:]) if len(order) else ():
             shard = int(located[mine[0], 0])
-            out[mine] = self._read(key, shard, infos[shard])[located[mine, 1]]
+            if shard not in infos:
+                self._forget_shard(shard)
+                raise DamagedStoreError(f"rows of {key} are in a shard of others. They were set aside: run again")
+            out[mine] = self._read(key, shard, infos[shard], located[mine, 1])
         return out
 
-    def _read(self, key: str, shard: int, info: ShardInfo) -> NDArray[np.float32]:
-        path = self.folder / "features" / key / info.file
+    def _read(self, key: str, shard: int, info: ShardInfo, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         try:
-            return read_shard(path, info)
-        except DamagedStoreError as error:
+            return read_shard(self.files, key, info)[positions]
+        except (DamagedStoreError, IndexError) as error:
             logger.error("%s", error)
             self._forget_shard(shard)
             raise DamagedStoreError(
@@ -259,31 +265,16 @@ class FolderCache:
 
     def put_thumbnails(self, items: Iterable[tuple[str, bytes]]) -> None:
         """Store encoded thumbnails by content hash."""
-        rows = [(bytes.fromhex(name), image) for name, image in items]
-        with translate_errors(self.folder / "thumbnails.sqlite"), transaction(self._thumbnails):
-            self._thumbnails.executemany("INSERT OR REPLACE INTO thumbnails(content_hash, image) VALUES (?, ?)", rows)
+        self._thumbnails.put(dict(items))
 
     def thumbnails(self, hashes: Sequence[str]) -> dict[str, bytes]:
         """Return the stored thumbnails of these hashes."""
-        found = {}
-        for chunk in _chunks(hashes):
-            marks = ",".join("?" * len(chunk))
-            sql = f"SELECT content_hash, image FROM thumbnails WHERE content_hash IN ({marks})"  # noqa: S608
-            with translate_errors(self.folder / "thumbnails.sqlite"):
-                for name, image in self._thumbnails.execute(sql, tuple(bytes.fromhex(item) for item in chunk)):
-                    found[name.hex()] = image
-        return found
+        return self._thumbnails.get(list(hashes))
 
     def lack_thumbnails(self, hashes: Sequence[str]) -> bool:
         """Tell whether any of these hashes has no stored thumbnail; none is read for it."""
-        n_found = 0
-        for chunk in _chunks(hashes):
-            marks = ",".join("?" * len(chunk))
-            sql = f"SELECT count(*) FROM thumbnails WHERE content_hash IN ({marks})"  # noqa: S608
-            with translate_errors(self.folder / "thumbnails.sqlite"):
-                ((n,),) = self._thumbnails.execute(sql, tuple(bytes.fromhex(item) for item in chunk))
-                n_found += n
-        return n_found < len(set(hashes))
+        wanted = list(dict.fromkeys(hashes))
+        return self._thumbnails.count(wanted) < len(wanted)
 
     # the folder itself -----------------------------------------------------------------------------------------
 
@@ -296,15 +287,17 @@ class FolderCache:
             )
         }
         on_disk = set()
-        sweep_temporary_files(self.folder, older_than=0)
-        for folder in sorted((self.folder / "features").iterdir()):
-            sweep_temporary_files(folder, older_than=0)
-            for path in folder.glob(f"*{SUFFIX}"):
-                shard, n_bytes = registered.get((folder.name, path.name), (None, -1))
-                if shard is None:
-                    path.unlink(missing_ok=True)
-                elif path.stat().st_size == n_bytes:
-                    on_disk.add((folder.name, path.name))
+        ((is_blank,),) = self._execute(KNOWS_NOTHING)
+        self.files.sweep()
+        for key in self.files.folders(FEATURES):
+            self.files.sweep(FEATURES, key)
+            for file in filter(is_array_name, self.files.files(FEATURES, key)):
+                shard, n_bytes = registered.get((key, file), (None, -1))
+                if shard is not None:
+                    if self.files.size(FEATURES, key, file) == n_bytes:
+                        on_disk.add((key, file))
+                elif not is_blank:
+                    self.files.remove(FEATURES, key, file)
         for name, (shard, _) in registered.items():
             if name not in on_disk:
                 logger.warning("feature shard %s is missing or cut short: its photos will be read again", name[1])
@@ -325,27 +318,33 @@ class FolderCache:
             stamp.size,
             stamp.mtime_ns,
             stamp.inode,
+            stamp.ctime_ns,
             record.width,
             record.height,
         )
 
 
-_SELECT_FILE = "SELECT path, content_hash, verdict, detail, size, mtime_ns, inode, width, height FROM files"
+_SELECT_FILE = "SELECT path, content_hash, verdict, detail, size, mtime_ns, inode, ctime_ns, width, height FROM files"
 _DELETE_ATTEMPT = "DELETE FROM attempts WHERE root = ? AND path = ?"
 _INSERT_FILE = (
-    "INSERT OR REPLACE INTO files(root, path, content_hash, verdict, detail, size, mtime_ns, inode, width, height) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT OR REPLACE INTO files(root, path, content_hash, verdict, detail, size, mtime_ns, inode, ctime_ns, width, "
+    "height) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
 def _record(row: tuple[Any, ...]) -> PhotoRecord:
-    path, content_hash, verdict, detail, size, mtime_ns, inode, width, height = row
-    stamp = FileStamp(size, mtime_ns, inode) if size >= 0 else None
-    return PhotoRecord(path, Verdict(verdict), detail, content_hash.hex(), stamp, width, height)
+    path, content_hash, verdict, detail, size, mtime_ns, inode, ctime_ns, width, height = row
+    stamp = FileStamp(size, mtime_ns, inode, ctime_ns) if size >= 0 else None
+    try:
+        return PhotoRecord(path, Verdict(verdict), detail, content_hash.hex(), stamp, width, height)
+    except ValueError as error:
+        raise DamagedStoreError(
+            f"the database holds {str(verdict)[:40]!r} of a photo; put back a backup with: tagloom restore"
+        ) from error
 
 
 def _check_key(key: str) -> None:
-    if not key or any(not (character.isalnum() or character in "-_.") for character in key) or key.startswith("."):
+    if not is_bare(key):
         raise InvalidInputError(f"a feature key must be letters, digits, '-', '_' and '.', got {key!r}")
 
 

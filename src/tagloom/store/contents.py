@@ -15,7 +15,7 @@ __all__ = ["ContentChange", "Contents", "KnownFile"]
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file that was read: its root, its path below that, and how it looked then (size, mtime_ns, inode)."""
+    """A file that was read: its root, its path below that, and how it looked then (size, mtime_ns, inode, ctime_ns)."""
 
     root: int
     path: bytes
@@ -51,9 +51,9 @@ class Contents:
         content_hash : str
             Hexadecimal.
         """
-        sql = "SELECT root, path, size, mtime_ns, inode FROM files WHERE content_hash = ? ORDER BY root, path"
+        sql = "SELECT root, path, size, mtime_ns, inode, ctime_ns FROM files WHERE content_hash = ? ORDER BY root, path"
         rows = self._database.read(sql, (bytes.fromhex(content_hash),))
-        return [KnownFile(root, path, (size, mtime_ns, inode)) for root, path, size, mtime_ns, inode in rows]
+        return [KnownFile(root, path, (size, *times)) for root, path, size, *times in rows]
 
     def carry_over(self, changes: Iterable[ContentChange]) -> None:
         """Let files be known by their new content, in one transaction or as a part of one.
@@ -69,7 +69,7 @@ class Contents:
             for change in changes:
                 file, before, after = change.file, bytes.fromhex(change.before), bytes.fromhex(change.after)
                 connection.execute(
-                    "UPDATE files SET content_hash = ?, size = ?, mtime_ns = ?, inode = ? "
+                    "UPDATE files SET content_hash = ?, size = ?, mtime_ns = ?, inode = ?, ctime_ns = ? "
                     "WHERE root = ? AND path = ? AND content_hash = ?",
                     (after, *file.stamp, file.root, file.path, before),
                 )

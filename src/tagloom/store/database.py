@@ -8,6 +8,7 @@ A database on a read-only disk, or in another person's folder, is opened to be r
 
 import contextlib
 import errno
+import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,8 +21,21 @@ import apsw
 from tagloom.core import system
 from tagloom.core.files import TEMPORARY_MARK
 from tagloom.exceptions import DamagedStoreError, NewerFormatError, StoreBusyError, StoreError, WriteError
+from tagloom.store.folder import ProjectFolder
+from tagloom.store.layout import BACKUPS
 
-__all__ = ["PATIENCE", "connect", "copy_database", "fetch", "is_writable", "transaction", "translate_errors"]
+__all__ = [
+    "PATIENCE",
+    "connect",
+    "copy_database",
+    "fetch",
+    "is_writable",
+    "make_private",
+    "savepoint",
+    "schema_problem",
+    "transaction",
+    "translate_errors",
+]
 
 FIRST_SAFE_WAL = (3, 51, 3)
 JOURNAL_VARIABLE = "TAGLOOM_JOURNAL"
@@ -29,6 +43,12 @@ JOURNAL_VARIABLE = "TAGLOOM_JOURNAL"
 # cut could bring the file back, which undoes an acknowledged commit. EXTRA is FULL with that sync.
 SYNCHRONOUS = {"wal": ("FULL", 2), "delete": ("EXTRA", 3)}
 PATIENCE = 60.0
+LONGEST_VALUE = 64 << 20
+_SCHEMA = (
+    "SELECT type, name, tbl_name, ifnull(sql, '') FROM sqlite_schema "
+    "WHERE name NOT IN ('sqlite_stat1', 'sqlite_stat4') LIMIT 1000"
+)
+_REMEDY = "put a backup in its place with: tagloom restore"
 CACHE_KIB = 131_072  # used only as far as needed; a million decisions at once are five times slower with the default
 _WRITE_FAILURES = frozenset(
     {
@@ -83,12 +103,14 @@ def connect(
     """
     if path.is_file() and not is_writable(path):
         with translate_errors(path):
-            return _connect_to_read(path, len(migrations), application_id, patience)
+            return _connect_to_read(path, migrations, application_id, patience)
+    make_private(path)
     with translate_errors(path):
         connection = apsw.Connection(str(path))
         try:
             connection.set_busy_handler(_Patience(patience))
-            _check_ours(connection, path, len(migrations), application_id)
+            _harden(connection)
+            _check_ours(connection, path, migrations, application_id)
             _configure(connection, path, journal, patience)
             connection.set_busy_handler(_Patience(patience))
             _migrate(connection, path, migrations, application_id, guard)
@@ -98,17 +120,24 @@ def connect(
     return connection
 
 
+def make_private(path: Path) -> None:
+    """Make the file, if there is none, so that only its owner may read it; the journal takes after it."""
+    with contextlib.suppress(OSError):  # what cannot be made SQLite says
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
 def is_writable(path: Path) -> bool:
     """Tell whether a database can be written, and files beside it made, as its journal needs."""
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
-def _connect_to_read(path: Path, n_known: int, application_id: int, patience: float) -> apsw.Connection:
+def _connect_to_read(path: Path, migrations: Sequence[str], application_id: int, patience: float) -> apsw.Connection:
     connection = _open_to_read(path)
     try:
         connection.set_busy_handler(_Patience(patience))
-        _check_ours(connection, path, n_known, application_id)
-        if connection.pragma("user_version") < n_known:
+        _harden(connection)
+        _check_ours(connection, path, migrations, application_id)
+        if connection.pragma("user_version") < len(migrations):
             raise StoreError(
                 f"{path.name} was made by an older tagloom and cannot be written here; run tagloom once where it can, "
                 f"or on a copy of the folder"
@@ -203,12 +232,53 @@ def _switch_journal(connection: apsw.Connection, wanted: str, patience: float) -
         _sleep(0.001, 0.01)
 
 
-def _check_ours(connection: apsw.Connection, path: Path, n_known: int, application_id: int) -> None:
+def _harden(connection: apsw.Connection) -> None:
+    """Let nothing that a stranger may have put into a database run, and no value of it fill the memory."""
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
+    connection.limit(apsw.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+    connection.execute("PRAGMA cell_size_check=ON")
+
+
+@functools.cache
+def _schema_of(migrations: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
+    """Return the schema that migrations make: kind, name, table and text of everything in it."""
+    connection = apsw.Connection(":memory:")
+    try:
+        for script in migrations:
+            connection.execute(script)
+        return frozenset(fetch(connection, _SCHEMA))
+    finally:
+        connection.close()
+
+
+def schema_problem(connection: apsw.Connection, migrations: Sequence[str]) -> str | None:
+    """Say in what a database differs from what migrations make: a trigger, say, that swallows decisions.
+
+    Parameters
+    ----------
+    connection : apsw.Connection
+        An open database.
+    migrations : sequence of str
+        Those that it has had.
+    """
+    found, wanted = frozenset(fetch(connection, _SCHEMA)), _schema_of(tuple(migrations))
+    if found == wanted:
+        return None
+    kind, name, *_ = min(found - wanted, default=min(wanted - found, default=("", "")))
+    return f"its {kind} {str(name)[:60]!r} is not as tagloom makes it"
+
+
+def _check_ours(connection: apsw.Connection, path: Path, migrations: Sequence[str], application_id: int) -> None:
+    n_known, problem = len(migrations), None
     connection.execute("BEGIN")  # one view of all three, while another process may be making the database
     try:
         found_id = connection.pragma("application_id")
         version = connection.pragma("user_version")
         is_empty = fetch(connection, "SELECT count(*) FROM sqlite_schema")[0][0] == 0
+        if found_id == application_id and 0 <= version <= n_known:
+            problem = schema_problem(connection, migrations[:version])
     finally:
         if connection.in_transaction:  # without space for its shared memory SQLite has rolled back by itself
             connection.execute("ROLLBACK")
@@ -220,6 +290,10 @@ def _check_ours(connection: apsw.Connection, path: Path, n_known: int, applicati
         raise NewerFormatError(
             f"{path.name} has format {version}, and this tagloom reads up to {n_known}; "
             f"install a newer tagloom, or choose another output folder"
+        )
+    if problem is not None or version < 0:
+        raise DamagedStoreError(
+            f"{path.name} is damaged ({problem or 'it has no valid format'}), and nothing was changed; {_REMEDY}"
         )
 
 
@@ -246,14 +320,10 @@ def _migrate(
 def _back_up_before(path: Path, version: int) -> None:
     """Copy a database whose write lock this process holds: what is copied is exactly what the migration starts from."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    target = (
-        path.parent / "backups" / f"{path.stem}-format{version}-{stamp}-{time.monotonic_ns() % 1_000_000:06d}.sqlite"
-    )
+    target = path.parent / BACKUPS / f"{path.stem}-format{version}-{stamp}-{time.monotonic_ns() % 1_000_000:06d}.sqlite"
     reader = apsw.Connection(str(path))
     try:
-        if not target.parent.is_dir():
-            target.parent.mkdir(exist_ok=True)
-            system.sync_folder(target.parent.parent)
+        ProjectFolder(path.parent).make(BACKUPS)
         copy_database(reader, target)
     except OSError as error:
         raise WriteError(
@@ -268,6 +338,7 @@ def _back_up_before(path: Path, version: int) -> None:
 def copy_database(source: apsw.Connection, target: Path) -> None:
     """Write a consistent copy of a database that may be in use; it appears under its name only when complete."""
     temporary = target.with_name(f"{target.name}{TEMPORARY_MARK}{os.getpid()}-{time.monotonic_ns()}")
+    make_private(temporary)
     try:
         with translate_errors(target):
             destination = apsw.Connection(str(temporary))
@@ -307,6 +378,20 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def savepoint(connection: apsw.Connection) -> Iterator[None]:
+    """Run the body as a part of a transaction that is undone alone if it raises."""
+    connection.execute("SAVEPOINT part")
+    try:
+        yield
+        connection.execute("RELEASE part")
+    except BaseException:
+        if connection.in_transaction:  # after a full disk SQLite has rolled back by itself
+            connection.execute("ROLLBACK TO part")
+            connection.execute("RELEASE part")
+        raise
+
+
+@contextlib.contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into tagloom's, with what to do."""
     try:
@@ -320,11 +405,8 @@ def translate_errors(path: Path) -> Iterator[None]:
         raise StoreBusyError(
             f"{path.name} has been in use by another process for too long; wait for it to end, then run again"
         ) from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise DamagedStoreError(
-            f"{path.name} is damaged ({error}); put a backup in its place, or move the folder {path.parent.name} away, "
-            f"then run again"
-        ) from error
+    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
+        raise DamagedStoreError(f"{path.name} is damaged ({error}), and nothing was changed; {_REMEDY}") from error
     except apsw.IOError as error:
         if getattr(error, "extendedresult", 0) in _WRITE_FAILURES:
             raise WriteError(
@@ -336,6 +418,10 @@ def translate_errors(path: Path) -> Iterator[None]:
         raise StoreError(
             f"{path.name} cannot be written here, and so nothing was changed; what only reads works all the same. For "
             f"the rest see to it that you may write in its folder {path.parent.name!r}"
+        ) from error
+    except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError) as error:
+        raise DamagedStoreError(
+            f"{path.name} holds something that tagloom does not put there ({error}); look at it with: tagloom check"
         ) from error
     except (apsw.CantOpenError, apsw.PermissionsError) as error:
         raise StoreError(f"cannot use {path.name} ({error}); check permissions and free space of its folder") from error

@@ -81,6 +81,7 @@ class Decisions:
         who: str = "",
         label: str = "",
         keep: Collection[Origin] = (),
+        keep_not: Collection[tuple[int, int]] = (),
         skip_same: bool = False,
     ) -> int | None:
         """Record decisions as one batch. When this returns they are on stable storage.
@@ -96,6 +97,8 @@ class Decisions:
             Who did what, for a person to read.
         keep : collection of origins
             Leave pairs alone whose state in force comes from one of these: an import may keep ("human", "suggested").
+        keep_not : collection of (int, int)
+            Pairs of photo and tag that are not left alone for that, unless their state is the same.
         skip_same : bool, default=False
             Leave out what stands already with the same origin.
 
@@ -111,7 +114,7 @@ class Decisions:
             tags = _checked(connection, photos, tags)
             chosen: Sequence[int] = range(len(photos))
             if kept or skip_same:
-                chosen = _wanted(connection, photos, tags, values, code, kept, skip_same)
+                chosen = _wanted(connection, photos, tags, values, code, kept, keep_not, skip_same)
             if not chosen:
                 return None
             # By photo, then tag: the order of the index, far faster for large batches. Both sorts are stable.
@@ -187,6 +190,11 @@ class Decisions:
         """Return how many pairs of photo and tag have a state that was said outright: 1 yes, 0 no."""
         return int(self._database.value("SELECT count(*) FROM standing WHERE state = ?", (state,)))
 
+    def has_judged_suggestions(self) -> bool:
+        """Tell whether a suggestion was accepted or rejected, and is so still."""
+        sql = "SELECT EXISTS(SELECT 1 FROM standing WHERE origin = ?)"
+        return bool(self._database.value(sql, (ORIGINS.index("suggested"),)))
+
     def latest(self) -> int:
         """Return the number of the latest batch; 0 where there is none."""
         return int(self._database.value("SELECT ifnull(max(id), 0) FROM batches"))
@@ -198,6 +206,11 @@ class Decisions:
     def labeled_at(self, number: int) -> set[int]:
         """Return the photos of which something was said when `count` was ``number``."""
         return labeled_at(self._database, number)
+
+    def latest_of_pairs(self) -> dict[tuple[int, int], int]:
+        """Return for each photo and tag of which anything was decided the number of the latest batch that did."""
+        rows = self._database.read("SELECT photo, tag, max(batch) FROM decisions GROUP BY photo, tag")
+        return {(photo, tag): batch for photo, tag, batch in rows}
 
     def actions_since(
         self, batch: int, photo_ids: Iterable[int] | None = None, *, without: Iterable[int] = ()
@@ -338,6 +351,7 @@ def _wanted(
     states: list[int],
     origin: int,
     kept: list[int],
+    keep_not: Collection[tuple[int, int]],
     skip_same: bool,
 ) -> list[int]:
     """Return the positions of what is to be recorded, given what stands."""
@@ -349,5 +363,6 @@ def _wanted(
     return [
         row
         for row, (state, (now, by)) in enumerate(zip(states, standing, strict=True))
-        if by not in kept and not (skip_same and now == state and (by == origin or now == -1))
+        if (by not in kept or (now != state and (photos[row], tags[row]) in keep_not))
+        and not (skip_same and now == state and (by == origin or now == -1))
     ]

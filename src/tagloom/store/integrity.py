@@ -1,22 +1,21 @@
 """Whether a project is what it should be, and putting right what can be put right safely."""
 
 import logging
-import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import apsw
 
-from tagloom.core.files import TEMPORARY_MARK
 from tagloom.exceptions import DamagedStoreError
 from tagloom.store.array_files import ArrayFile
-from tagloom.store.arrays import load_arrays
-from tagloom.store.database import fetch
-from tagloom.store.layout import MODELS, SCRATCH, SUGGESTIONS, WRITTEN
+from tagloom.store.arrays import read_arrays
+from tagloom.store.database import fetch, schema_problem
+from tagloom.store.folder import check_array_name, is_array_name, is_digest, temporary_of
+from tagloom.store.layout import BACKUPS, FEATURES, MODELS, SCRATCH, SUGGESTIONS, WRITTEN
 from tagloom.store.log import UNDONE
+from tagloom.store.schema import KNOWS_NOTHING, MAIN_MIGRATIONS
 from tagloom.store.session import Database
-from tagloom.store.shards import SUFFIX, ShardInfo, read_shard
+from tagloom.store.shards import ShardInfo, read_shard
 
 __all__ = ["Finding", "check_project", "repair_project"]
 
@@ -35,6 +34,13 @@ _REGISTERED = {
     "model": (MODELS, "SELECT id, file, n_bytes, checksum FROM models"),
     "suggestions": (SUGGESTIONS, "SELECT id, file, n_bytes, checksum FROM suggestions"),
 }
+_USED_SHARDS = (
+    "SELECT DISTINCT shard FROM feature_rows WHERE content_hash IN (SELECT content_hash FROM photos WHERE present = 1)"
+)
+_USED_ARRAYS = {
+    "model": "SELECT id FROM models WHERE active = 1",
+    "suggestions": "SELECT max(id) FROM suggestions",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +50,8 @@ class Finding:
     Parameters
     ----------
     kind : str
-        "database", "reference", "log", "standing", "merged", "shard", "model", "suggestions", "kept", "write",
-        "orphan" or "temporary".
+        "database", "schema", "reference", "log", "standing", "merged", "shard", "model", "suggestions", "kept",
+        "write", "orphan" or "temporary".
     detail : str
         One sentence.
     repairable : bool
@@ -65,7 +71,8 @@ def check_project(database: Database, *, checksums: bool = False, alone: bool = 
     database : Database
         The project's database.
     checksums : bool, default=False
-        Read every array file in full, not only its size.
+        Read every array file in full. Otherwise only those in use: features of photos that are present, and the
+        active model with its suggestions.
     alone : bool, default=True
         Whether no other process does a long job; if one does, files it is just writing are not called orphans.
     """
@@ -74,8 +81,8 @@ def check_project(database: Database, *, checksums: bool = False, alone: bool = 
         return found
     with database.reading() as connection:
         found += _check_log(connection)
-    found += [finding for _, finding in _bad_shards(database, checksums)]
-    found += [finding for _, _, finding in _bad_arrays(database, checksums)]
+    found += [finding for _, finding in _bad_shards(database, every=checksums)]
+    found += [finding for _, _, finding in _bad_arrays(database, every=checksums)]
     found += _check_writes(database)
     if alone:
         found += [finding for _, finding in _leftovers(database)]
@@ -88,7 +95,15 @@ def repair_project(database: Database) -> list[Finding]:
     The standing states are made again from the log; features whose file is damaged are forgotten, so that their photos
     are read again; models and suggestions whose file is damaged are forgotten; files that nothing refers to are
     removed.
+
+    Raises
+    ------
+    DamagedStoreError
+        If the database itself is damaged. Nothing is touched then: what it does not say may only be unreadable.
     """
+    for finding in _check_database(database):
+        if finding.kind in ("database", "schema"):
+            raise DamagedStoreError(f"{finding.detail}. Nothing was changed")
     repaired: list[Finding] = []
     with database.write() as connection:
         standing = [finding for finding in _check_log(connection) if finding.repairable]
@@ -96,15 +111,18 @@ def repair_project(database: Database) -> list[Finding]:
             connection.execute("DELETE FROM standing")
             connection.execute(f"INSERT INTO standing(photo, tag, state, origin, decision) {_LAST_RECORDS}")
             repaired += standing
-        for shard, finding in _bad_shards(database, checksums=True):
+        for shard, finding in _bad_shards(database, every=True):
             connection.execute("DELETE FROM feature_rows WHERE shard = ?", (shard,))
             connection.execute("DELETE FROM shards WHERE id = ?", (shard,))
             repaired.append(finding)
-        for table, number, finding in _bad_arrays(database, checksums=True):
+        for table, number, finding in _bad_arrays(database, every=True):
             connection.execute(f"DELETE FROM {table} WHERE id = ?", (number,))  # noqa: S608
             repaired.append(finding)
-    for path, finding in _leftovers(database):
-        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    for parts, finding in list(_leftovers(database)):
+        if parts[-1].startswith(SCRATCH):
+            database.files.remove_scratch(*parts)
+        else:
+            database.files.remove(*parts)
         repaired.append(finding)
     for finding in repaired:
         logger.warning("repaired: %s", finding.detail)
@@ -113,12 +131,16 @@ def repair_project(database: Database) -> list[Finding]:
 
 def _check_database(database: Database) -> Iterator[Finding]:
     try:
+        with database.reading() as connection:
+            schema = schema_problem(connection, MAIN_MIGRATIONS)
         problems = [text for (text,) in database.read("PRAGMA integrity_check(20)") if text != "ok"]
         broken = [] if problems else database.read("PRAGMA foreign_key_check")
     except DamagedStoreError as error:
-        problems, broken = [str(error)], []
+        problems, broken, schema = [str(error)], [], None
     for problem in problems:
-        yield Finding("database", f"{database.path.name}: {problem}; put back a backup", False)
+        yield Finding("database", f"{database.path.name}: {problem}; put back a backup with: tagloom restore", False)
+    if schema is not None:
+        yield Finding("schema", f"{database.path.name}: {schema}; put back a backup with: tagloom restore", False)
     if broken:
         table, row, parent, _ = broken[0]
         detail = f"{len(broken)} rows refer to nothing, the first is row {row} of {table} (to {parent})"
@@ -137,7 +159,11 @@ def _check_log(connection: apsw.Connection) -> list[Finding]:
     )
     if n_batch != n_log or n_outside:
         found.append(
-            Finding("log", f"batches count {n_batch} decisions, the log has {n_log}; put back a backup", False)
+            Finding(
+                "log",
+                f"batches count {n_batch} decisions, the log has {n_log}; put back a backup with: tagloom restore",
+                False,
+            )
         )
     n_other = _n_different(connection, _STANDING, _LAST_RECORDS)
     if n_other:
@@ -163,33 +189,35 @@ def _n_different(connection: apsw.Connection, one: str, other: str) -> int:
     return total
 
 
-def _bad_shards(database: Database, checksums: bool) -> Iterator[tuple[int, Finding]]:
+def _bad_shards(database: Database, *, every: bool) -> Iterator[tuple[int, Finding]]:
+    """Find shards that are not what was written; those that are not in use are read in full if every one is."""
+    used = set() if every else {shard for (shard,) in database.read(_USED_SHARDS)}
     rows = database.read(
         "SELECT s.id, f.key, s.file, s.n_rows, s.n_columns, s.n_bytes, s.checksum FROM shards s "
         "JOIN feature_sets f ON f.id = s.set_id"
     )
     for shard, key, *rest in rows:
         info = ShardInfo(*rest)
-        path = database.folder / "features" / key / info.file
-        problem = _size_problem(path, info.n_bytes)
-        if problem is None and checksums:
+        problem = _size_problem(database, info.n_bytes, FEATURES, key, info.file)
+        if problem is None and (every or shard in used):
             try:
-                read_shard(path, info)
+                read_shard(database.files, key, info)
             except DamagedStoreError as error:
                 problem = str(error)
         if problem is not None:
             yield shard, Finding("shard", f"{key}: {problem}; its {info.n_rows} photos are read again", True)
 
 
-def _bad_arrays(database: Database, checksums: bool) -> Iterator[tuple[str, int, Finding]]:
+def _bad_arrays(database: Database, *, every: bool) -> Iterator[tuple[str, int, Finding]]:
+    """Find models and suggestions that are not what was written; see `_bad_shards`."""
     for kind, (folder, sql) in _REGISTERED.items():
+        used = set() if every else {each for (each,) in database.read(_USED_ARRAYS[kind])}
         for number, *rest in database.read(sql):
             file = ArrayFile(*rest)
-            path = database.folder / folder / file.file
-            problem = _size_problem(path, file.n_bytes)
-            if problem is None and checksums:
+            problem = _size_problem(database, file.n_bytes, folder, file.file)
+            if problem is None and (every or number in used):
                 try:
-                    load_arrays(path, file)
+                    read_arrays(database.files, folder, file)
                 except DamagedStoreError as error:
                     problem = str(error)
             if problem is not None:
@@ -198,42 +226,47 @@ def _bad_arrays(database: Database, checksums: bool) -> Iterator[tuple[str, int,
 
 def _check_writes(database: Database) -> Iterator[Finding]:
     for (digest,) in database.read("SELECT digest FROM contents WHERE data IS NULL"):
-        if not (database.folder / WRITTEN / digest).is_file():
+        if not database.files.has(WRITTEN, digest):
             yield Finding("kept", f"the kept content {digest} is gone: one write cannot be undone", False)
     n = database.value("SELECT count(*) FROM written WHERE state = 'intended'")
     if n:
         yield Finding("write", f"{n} files were being written when a process ended; run the command again", False)
 
 
-def _size_problem(path: Path, n_bytes: int) -> str | None:
+def _size_problem(database: Database, n_bytes: int, *parts: str) -> str | None:
     try:
-        size = path.stat().st_size
+        name = check_array_name(parts[-1])
+        size = database.files.size(*parts)
+    except DamagedStoreError as error:
+        return str(error)
     except OSError as error:
-        return f"{path.name} cannot be read ({error.strerror})"
-    return None if size == n_bytes else f"{path.name} has {size} bytes, expected {n_bytes}"
+        return f"{name} cannot be read ({error.strerror or error})"
+    return None if size == n_bytes else f"{name} has {size} bytes, expected {n_bytes}"
 
 
-def _leftovers(database: Database) -> Iterator[tuple[Path, Finding]]:
-    """Find files that a killed process left: half written, or written and never registered."""
+def _leftovers(database: Database) -> Iterator[tuple[tuple[str, ...], Finding]]:
+    """Find files that a killed process left: half written, or written and never registered.
+
+    Only names that tagloom gives are looked at. To a database that knows nothing at all nothing is an orphan: then the
+    register is lost, and not the files.
+    """
+    files = database.files
+    is_blank = database.value(KNOWS_NOTHING)
     registered = {file for (file,) in database.read("SELECT file FROM shards")}
     registered.update(file for (file,) in database.read("SELECT file FROM models UNION SELECT file FROM suggestions"))
     kept = {digest for (digest,) in database.read("SELECT digest FROM contents WHERE data IS NULL")}
-    for path in sorted((database.folder / WRITTEN).glob(f"{SCRATCH}*/")):
-        if not path.is_symlink():
-            yield path, Finding("temporary", f"{path.relative_to(database.folder)} was never finished", True)
-    for path in _own_files(database.folder):
-        where = path.relative_to(database.folder)
-        if TEMPORARY_MARK in path.name:
-            yield path, Finding("temporary", f"{where} was never finished", True)
-        elif path.suffix == SUFFIX and path.name not in registered:
-            yield path, Finding("orphan", f"{where} is not registered", True)
-        elif path.parent.name == WRITTEN and path.name not in kept:
-            yield path, Finding("orphan", f"{where} is kept for no write", True)
-
-
-def _own_files(folder: Path) -> Iterable[Path]:
-    places = [folder, folder / "backups", folder / MODELS, folder / SUGGESTIONS, folder / WRITTEN]
-    places += [item for item in (folder / "features").glob("*") if item.is_dir() and not item.is_symlink()]
-    for place in places:
-        if place.is_dir():
-            yield from (path for path in sorted(place.iterdir()) if path.is_file() and not path.is_symlink())
+    places: list[tuple[str, ...]] = [(), (BACKUPS,), (MODELS,), (SUGGESTIONS,), (WRITTEN,)]
+    for name in files.folders(WRITTEN):
+        if name.startswith(SCRATCH):
+            yield (WRITTEN, name), Finding("temporary", f"{WRITTEN}/{name} was never finished", True)
+    for place in [*places, *((FEATURES, key) for key in files.folders(FEATURES))]:
+        for name in files.files(*place):
+            parts = (*place, name)
+            where = "/".join(parts)
+            if temporary_of(name) is not None:
+                yield parts, Finding("temporary", f"{where} was never finished", True)
+            elif place == (WRITTEN,):
+                if not is_blank and is_digest(name) and name not in kept:
+                    yield parts, Finding("orphan", f"{where} is kept for no write", True)
+            elif not is_blank and is_array_name(name) and name not in registered:
+                yield parts, Finding("orphan", f"{where} is not registered", True)

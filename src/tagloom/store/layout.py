@@ -7,31 +7,47 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tagloom.core import system
-from tagloom.core.files import TEMPORARY_MARK, write_text
-from tagloom.exceptions import StoreError, WriteError
+from tagloom.core.files import TEMPORARY_MARK
+from tagloom.exceptions import DamagedStoreError, StoreError, WriteError
+from tagloom.store.folder import ProjectFolder
 from tagloom.store.lock import FolderLock
 
 __all__ = [
+    "BACKUPS",
     "DATABASE",
+    "FEATURES",
     "MODELS",
     "SCRATCH",
     "SUGGESTIONS",
     "USER_SETTINGS",
     "WRITTEN",
     "make_project_folder",
-    "make_subfolder",
+    "refuse_emptied",
     "remove_project",
 ]
 
 logger = logging.getLogger(__name__)
 
 DATABASE = "tagloom.sqlite"
+BACKUPS = "backups"
+FEATURES = "features"
 MODELS = "models"
 SUGGESTIONS = "suggestions"
 WRITTEN = "written"
 SCRATCH = "scratch-"  # in WRITTEN: folders in which copies of photos are worked on
 USER_SETTINGS = "tagloom.toml"
+# What may lie beside a database that a process was killed in the making of.
+_OF_A_NEW_PROJECT = frozenset(
+    {
+        DATABASE,
+        USER_SETTINGS,
+        "README.txt",
+        "lock",
+        "logs",
+        FEATURES,
+        *(f"{DATABASE}{end}" for end in ("-wal", "-shm", "-journal")),
+    }
+)
 README = """This folder was made by tagloom. It holds what you decided about your photos, and features and thumbnails of
 them, so that they need not be read again. Your photos are not in it. If you delete it, your decisions are lost.
 """
@@ -42,9 +58,9 @@ _KNOWN_FILES = "|".join(
     (
         rf"README\.txt{_TEMPORARY}",
         r"lock",
-        _SQLITE,
+        rf"{_SQLITE}{_TEMPORARY}",
         rf"features/[\w.-]+/[0-9a-f]{{32}}\.safetensors{_TEMPORARY}",
-        rf"backups/[\w.-]+\.sqlite{_TEMPORARY}",
+        rf"backups/[\w.-]+\.sqlite(-wal)?{_TEMPORARY}",
         rf"({MODELS}|{SUGGESTIONS})/[0-9a-f]{{32}}\.safetensors{_TEMPORARY}",
         rf"vocabularies/[\w.-]+\.safetensors{_TEMPORARY}",
         rf"{WRITTEN}/[0-9a-f]{{64}}{_TEMPORARY}",
@@ -62,15 +78,16 @@ def make_project_folder(folder: Path) -> None:
     ------
     WriteError
         If the system refuses.
+    StoreError
+        If something in it is a link.
     """
+    files = ProjectFolder(folder)
+    files.check()
     try:
-        is_new = not folder.exists()
-        (folder / "features").mkdir(parents=True, exist_ok=True)
-        if is_new:
-            system.sync_folder(folder.parent)
-        if not (folder / "README.txt").exists():
-            with contextlib.suppress(WriteError) if (folder / DATABASE).exists() else contextlib.nullcontext():
-                write_text(folder / "README.txt", README)
+        files.make(FEATURES)
+        if not files.has("README.txt"):
+            with contextlib.suppress(WriteError) if files.has(DATABASE) else contextlib.nullcontext():
+                files.write(README.encode(), "README.txt")
     except WriteError:
         raise
     except OSError as error:
@@ -81,11 +98,26 @@ def make_project_folder(folder: Path) -> None:
         ) from error
 
 
-def make_subfolder(folder: Path) -> None:
-    """Make a folder inside one that exists, so that it is there after a power cut, too."""
-    if not folder.is_dir():
-        folder.mkdir(exist_ok=True)
-        system.sync_folder(folder.parent)
+def refuse_emptied(files: ProjectFolder) -> None:
+    """Refuse a project whose database is empty, or gone: it would pass for a new one, and all that is there for none.
+
+    Raises
+    ------
+    DamagedStoreError
+        If the folder holds what only a project leaves there.
+    """
+    if files.has(DATABASE):
+        if files.size(DATABASE):
+            return
+        what, names = "is empty", {*files.files(), *files.folders()}
+        is_used = bool(names.difference(_OF_A_NEW_PROJECT) or files.folders(FEATURES))
+    else:
+        what, is_used = "is gone", any(name.startswith("decisions-") for name in files.files(BACKUPS))
+    if is_used:
+        raise DamagedStoreError(
+            f"{DATABASE} in {str(files.path)!r} {what}, and a project was there: it is damaged. Nothing was changed; "
+            f"put your decisions back with: tagloom restore"
+        )
 
 
 def remove_project(folder: str | os.PathLike[str]) -> int:

@@ -7,6 +7,7 @@ from typing import IO, Self
 
 from tagloom.core.system import lock_file
 from tagloom.exceptions import StoreBusyError, WriteError
+from tagloom.store.folder import ProjectFolder
 
 __all__ = ["FolderLock"]
 
@@ -60,7 +61,7 @@ class FolderLock:
     def _take(self) -> IO[bytes]:
         deadline = time.monotonic() + self._wait
         try:
-            handle = open(self._folder / "lock", "ab")  # noqa: SIM115
+            handle = ProjectFolder(self._folder).append("lock")
         except OSError as error:
             raise WriteError(
                 error.errno or 0,

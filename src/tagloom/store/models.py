@@ -2,19 +2,17 @@
 
 import contextlib
 import functools
-import json
 import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.store.array_files import ArrayFile
 from tagloom.store.database import fetch
-from tagloom.store.layout import MODELS, SUGGESTIONS, make_subfolder
-from tagloom.store.runs import to_json
+from tagloom.store.folder import ProjectFolder, is_array_name
+from tagloom.store.layout import MODELS, SUGGESTIONS
+from tagloom.store.runs import from_json, to_json
 from tagloom.store.session import Database, as_ids
 
 if TYPE_CHECKING:
@@ -84,7 +82,9 @@ class Models:
         int
             The model's id.
         """
-        written = _write(self._database.folder / MODELS, arrays, info)
+        from tagloom.store.arrays import write_arrays
+
+        written = write_arrays(self._database.files, MODELS, arrays, info)
         row = (run, written.file, written.n_bytes, written.checksum, to_json(features), labels_digest)
         with self._database.write() as connection:
             connection.execute(
@@ -103,7 +103,7 @@ class Models:
             )
             connection.executemany("DELETE FROM models WHERE id = ?", [(item,) for item, _ in old])
             for _, file in old:
-                self._database.later(functools.partial(_remove, self._database.folder / MODELS / file))
+                self._database.later(functools.partial(_remove, self._database.files, MODELS, file))
         return model
 
     def activate(self, model: int) -> None:
@@ -125,9 +125,9 @@ class Models:
                 row[0],
                 row[1],
                 ArrayFile(*row[2:5]),
-                json.loads(row[5]),
+                from_json(row[5], "a model"),
                 row[6],
-                json.loads(row[7]),
+                from_json(row[7], "a model", dict),
                 row[8],
                 row[9] == 1,
             )
@@ -140,14 +140,14 @@ class Models:
 
     def load(self, model: int | None = None) -> "tuple[dict[str, NDArray[Any]], dict[str, Any]]":
         """Return arrays and description of a model, by default of the active one."""
-        from tagloom.store.arrays import load_arrays
+        from tagloom.store.arrays import read_arrays
 
         found = next((item for item in self.all() if item.id == model or (model is None and item.active)), None)
         if found is None:
             raise StoreError(
                 "there is no active model; train one first" if model is None else f"no model has id {model}"
             )
-        return load_arrays(self._database.folder / MODELS / found.file.file, found.file)
+        return read_arrays(self._database.files, MODELS, found.file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +202,8 @@ class Suggestions:
         """Store suggestions durably, drop all but the latest ``n_kept``, and return the id."""
         import numpy as np
 
+        from tagloom.store.arrays import write_arrays
+
         photos, tags, values = as_ids(photo_ids, "photo_ids"), as_ids(tag_ids, "tag_ids"), np.asarray(scores)
         if values.shape != (len(photos), len(tags)) or values.dtype.kind != "f":
             raise InvalidInputError(
@@ -210,7 +212,7 @@ class Suggestions:
         arrays: dict[str, ArrayLike] = {"photo_ids": photos, "tag_ids": tags, "scores": values}
         if thresholds is not None:
             arrays["thresholds"] = np.broadcast_to(np.asarray(thresholds, dtype=np.float64), (len(tags),))
-        written = _write(self._database.folder / SUGGESTIONS, arrays, info or {})
+        written = write_arrays(self._database.files, SUGGESTIONS, arrays, info or {})
         with self._database.write() as connection:
             connection.execute(
                 "INSERT INTO suggestions(run, file, n_bytes, checksum, n_photos, n_tags, created) "
@@ -223,7 +225,7 @@ class Suggestions:
             )
             connection.executemany("DELETE FROM suggestions WHERE id = ?", [(item,) for item, _ in old])
             for _, file in old:
-                self._database.later(functools.partial(_remove, self._database.folder / SUGGESTIONS / file))
+                self._database.later(functools.partial(_remove, self._database.files, SUGGESTIONS, file))
         return number
 
     def latest(self) -> int | None:
@@ -232,7 +234,7 @@ class Suggestions:
 
     def load(self, number: int | None = None) -> StoredSuggestions | None:
         """Return suggestions by id, by default the latest; None if there are none."""
-        from tagloom.store.arrays import load_arrays
+        from tagloom.store.arrays import read_arrays
 
         number = self.latest() if number is None else number
         if number is None:
@@ -241,19 +243,13 @@ class Suggestions:
         if not rows:
             raise InvalidInputError(f"no suggestions have the id {number}; newer ones have taken their place")
         file = ArrayFile(*rows[0][1:])
-        arrays, info = load_arrays(self._database.folder / SUGGESTIONS / file.file, file)
+        arrays, info = read_arrays(self._database.files, SUGGESTIONS, file)
         return StoredSuggestions(
             rows[0][0], arrays["photo_ids"], arrays["tag_ids"], arrays["scores"], arrays.get("thresholds"), info
         )
 
 
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):  # what cannot be removed is an orphan that repair removes
-        path.unlink()
-
-
-def _write(folder: Path, arrays: "Mapping[str, ArrayLike]", info: Mapping[str, Any]) -> ArrayFile:
-    from tagloom.store.arrays import save_arrays
-
-    make_subfolder(folder)
-    return save_arrays(folder / f"{uuid.uuid4().hex}.safetensors", arrays, info)
+def _remove(folder: ProjectFolder, place: str, file: str) -> None:
+    if is_array_name(file):  # what is stored may be any name; only our own are removed
+        with contextlib.suppress(OSError):  # what cannot be removed is an orphan that repair removes
+            folder.remove(place, file)

@@ -1,12 +1,12 @@
 """The photos of a project: files that keep their id when they move, change or go missing."""
 
-import os
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tagloom.core.file_kinds import is_pair_photo, is_raw, pair_key
+from tagloom.core.verdicts import Verdict
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.store.session import Database, id_array, json_ids, whole_numbers
 
@@ -17,23 +17,19 @@ if TYPE_CHECKING:
     from tagloom.store.reconcile import Changes
     from tagloom.store.session import Ids
 
-__all__ = ["RAW_EXTENSIONS", "PhotoCounts", "Photos", "Stamp", "is_raw"]
+__all__ = ["PhotoCounts", "Photos", "Stamp"]
 
-RAW_EXTENSIONS = frozenset(
-    b".3fr .ari .arw .bay .cr2 .cr3 .crw .dcr .dng .erf .fff .gpr .iiq .k25 .kdc .mef .mos .mrw .nef .nrw .orf .pef "
-    b".ptx .raf .raw .rw2 .rwl .sr2 .srf .srw .x3f".split()
-)
-_JPEG_EXTENSIONS = frozenset({b".jpg", b".jpeg", b".jpe", b".heic", b".heif", b".hif"})
 _CHUNK = 500
+_UNREADABLE = f"verdict NOT IN ('{Verdict.OK}', '{Verdict.RAW_OF_PHOTO}')"
 
-Stamp = tuple[int, int, int]
+Stamp = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class PhotoCounts:
     """How many photos are present, missing and offline; of those not missing, how many have a tag decided.
 
-    A raw file is a part of the photo beside it and is not counted. Some of the present ones are unreadable.
+    The RAW file of a RAW+JPEG pair is a part of its photo and is not counted. Some of the present ones are unreadable.
     """
 
     present: int
@@ -41,11 +37,6 @@ class PhotoCounts:
     offline: int
     labeled: int
     unreadable: int = 0
-
-
-def is_raw(name: bytes) -> bool:
-    """Tell by its name whether a file is a camera's raw file, which is recorded and never decoded."""
-    return os.path.splitext(name)[1].lower() in RAW_EXTENSIONS
 
 
 class Photos:
@@ -76,12 +67,12 @@ class Photos:
         ----------
         names : sequence of bytes
             The files.
-        stamps : sequence of (size, mtime_ns, inode) or None
+        stamps : sequence of (size, mtime_ns, inode, ctime_ns) or None
             How they look now; None where that could not be seen. Tuples, since there are many.
         root : int, optional
             Default: the root the store was opened with.
         """
-        sql = "SELECT path, size, mtime_ns, inode FROM files WHERE root = ?"
+        sql = "SELECT path, size, mtime_ns, inode, ctime_ns FROM files WHERE root = ?"
         known = set(self._database.read(sql, (self._root_id(root),)))
         return [
             position
@@ -140,36 +131,56 @@ class Photos:
         sql = "SELECT path FROM photos WHERE present = 1 AND root = ? ORDER BY path"
         return [path for (path,) in self._database.read(sql, (self._root_id(root),))]
 
+    def outside(self) -> bytes | None:
+        """Return a stored path that leads out of its root, None if there is none: tagloom stores no such path."""
+        leads_out = " OR ".join(
+            (
+                "path = x'2e2e'",
+                "substr(path, 1, 1) = x'2f'",
+                "substr(path, 1, 3) = x'2e2e2f'",
+                "substr(path, -3) = x'2f2e2e'",
+                "instr(path, x'2f2e2e2f')",
+                "instr(path, x'00')",
+            )
+        )
+        for table in ("photos", "files", "attempts"):
+            found = self._database.value(f"SELECT path FROM {table} WHERE {leads_out} LIMIT 1")  # noqa: S608
+            if found is not None:
+                return bytes(found)
+        return None
+
     def unreadable(self, *, root: int | None = None) -> list[tuple[bytes, str]]:
         """Return paths and verdicts of the present files of a root that could not be read as photos."""
-        sql = "SELECT path, verdict FROM photos WHERE present = 1 AND root = ? AND verdict <> 'ok' ORDER BY id"
+        sql = f"SELECT path, verdict FROM photos WHERE present = 1 AND root = ? AND {_UNREADABLE} ORDER BY id"  # noqa: S608
         return [(path, verdict) for path, verdict in self._database.read(sql, (self._root_id(root),))]
 
     def problems(self, *, root: int | None = None) -> list[tuple[bytes, str, str]]:
-        """Return path, verdict and detail of the present photos of a root that could not be read; no raw files."""
+        """Return path, verdict and detail of the present photos of a root that could not be read."""
         rows = self._database.read(
-            "SELECT p.path, p.verdict, ifnull(f.detail, '') FROM photos p "
+            "SELECT p.path, p.verdict, ifnull(f.detail, '') FROM photos p "  # noqa: S608
             "LEFT JOIN files f ON f.root = p.root AND f.path = p.path "
-            "WHERE p.present = 1 AND p.root = ? AND p.verdict <> 'ok' ORDER BY p.path",
+            f"WHERE p.present = 1 AND p.root = ? AND p.{_UNREADABLE} ORDER BY p.path",
             (self._root_id(root),),
         )
-        return [(path, verdict, detail) for path, verdict, detail in rows if not is_raw(path)]
+        return [(path, verdict, detail) for path, verdict, detail in rows]
 
     def raw_files(self) -> dict[int, tuple[bytes, bool]]:
-        """Return for the id of each raw file, a part of the photo beside it, its path and whether it is present."""
-        # None of them has the verdict of a photo, and few other files have not.
-        rows = self._database.read("SELECT id, path, present FROM photos WHERE verdict <> 'ok' ORDER BY id")
-        return {number: (path, bool(present)) for number, path, present in rows if is_raw(path)}
+        """Return for the id of each RAW file of a photo, a part of that, its path and whether it is present."""
+        sql = "SELECT id, path, present FROM photos WHERE verdict = ? ORDER BY id"
+        rows = self._database.read(sql, (str(Verdict.RAW_OF_PHOTO),))
+        return {number: (path, bool(present)) for number, path, present in rows}
 
     def missing(self) -> list[bytes]:
-        """Return the paths of photos that were not there at the last scan, sorted; no raw files."""
+        """Return the paths of photos that were not there at the last scan, sorted; no RAW files of photos."""
         rows = self._database.read(
-            "SELECT p.path FROM photos p JOIN roots r ON r.id = p.root WHERE p.present = 0 AND r.online ORDER BY p.path"
+            "SELECT p.path FROM photos p JOIN roots r ON r.id = p.root "
+            "WHERE p.present = 0 AND r.online AND p.verdict <> ? ORDER BY p.path",
+            (str(Verdict.RAW_OF_PHOTO),),
         )
-        return [path for (path,) in rows if not is_raw(path)]
+        return [path for (path,) in rows]
 
     def missing_ids(self) -> set[int]:
-        """Return the ids of photos, and of raw files, that were not there at the last scan."""
+        """Return the ids of photos, and of RAW files of photos, that were not there at the last scan."""
         sql = "SELECT p.id FROM photos p JOIN roots r ON r.id = p.root WHERE p.present = 0 AND r.online"
         return {number for (number,) in self._database.read(sql)}
 
@@ -205,18 +216,17 @@ class Photos:
         return [id_array(sorted(map(int, text.split(",")))) for (text,) in rows]
 
     def raw_pairs(self) -> "Ids":
-        """Return pairs (RAW, JPEG or HEIC) of present photos with the same folder and stem, shape (k, 2)."""
-        raw: dict[tuple[int, bytes], int] = {}
-        others: list[tuple[tuple[int, bytes], int]] = []
+        """Return pairs (RAW, JPEG or HEIC) of present files with the same folder and name, shape (k, 2)."""
+        raws: list[tuple[tuple[Any, ...], int]] = []
+        photos: dict[tuple[Any, ...], int] = {}
         for number, root, path in self._database.read(
             "SELECT id, root, path FROM photos WHERE present = 1 ORDER BY id"
         ):
-            stem, extension = os.path.splitext(path)
-            if extension.lower() in RAW_EXTENSIONS:
-                raw[root, stem] = number
-            elif extension.lower() in _JPEG_EXTENSIONS:
-                others.append(((root, stem), number))
-        return id_array(item for key, number in others if key in raw for item in (raw[key], number)).reshape(-1, 2)
+            if is_raw(path):
+                raws.append(((root, *pair_key(path)), number))
+            elif is_pair_photo(path):
+                photos.setdefault((root, *pair_key(path)), number)
+        return id_array(item for key, raw in raws if key in photos for item in (raw, photos[key])).reshape(-1, 2)
 
     def set_taken(self, ids: "ArrayLike", seconds: "ArrayLike") -> None:
         """Store when photos were taken, such as `PhotoFacts.seconds`; NaN: looked for and not found."""
@@ -234,20 +244,20 @@ class Photos:
         """Count photos by state, and those of which something is decided."""
         with self._database.reading():
             rows = self._database.read(
-                "SELECT r.online, p.present, count(*) FROM photos p JOIN roots r ON r.id = p.root "
-                "WHERE p.verdict = 'ok' GROUP BY r.online, p.present"
-            )
-            others = self._database.read(
-                "SELECT r.online, p.present, p.path FROM photos p JOIN roots r ON r.id = p.root WHERE p.verdict <> 'ok'"
+                f"SELECT r.online, p.present, p.{_UNREADABLE}, count(*) FROM photos p JOIN roots r ON r.id = p.root "  # noqa: S608
+                "WHERE p.verdict <> ? GROUP BY 1, 2, 3",
+                (str(Verdict.RAW_OF_PHOTO),),
             )
             labeled = self._database.value(
-                "SELECT count(*) FROM photos p WHERE present = 1 AND EXISTS (SELECT 1 FROM standing WHERE photo = p.id)"
+                "SELECT count(*) FROM photos p WHERE present = 1 AND verdict <> ? "
+                "AND EXISTS (SELECT 1 FROM standing WHERE photo = p.id)",
+                (str(Verdict.RAW_OF_PHOTO),),
             )
-        found = Counter({(online, present): n for online, present, n in rows})
-        unreadable = Counter((online, present) for online, present, path in others if not is_raw(path))
-        found.update(unreadable)
-        offline = found[0, 0] + found[0, 1]
-        return PhotoCounts(found[1, 1], found[1, 0], offline, labeled, unreadable[1, 1])
+        present = sum(n for online, is_there, _, n in rows if online and is_there)
+        missing = sum(n for online, is_there, _, n in rows if online and not is_there)
+        offline = sum(n for online, _, _, n in rows if not online)
+        unreadable = sum(n for online, is_there, failed, n in rows if online and is_there and failed)
+        return PhotoCounts(present, missing, offline, labeled, unreadable)
 
     def _root_id(self, root: int | None) -> int:
         number = self._root if root is None else root

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Self
 
 from tagloom.exceptions import StoreBusyError, StoreError, WriteError
 from tagloom.store.database import PATIENCE, connect, copy_database, is_writable
-from tagloom.store.layout import DATABASE, make_project_folder
+from tagloom.store.folder import ProjectFolder
+from tagloom.store.layout import DATABASE, make_project_folder, refuse_emptied
 from tagloom.store.lock import FolderLock
 from tagloom.store.roots import Roots, note_apart
 from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS
@@ -78,9 +79,12 @@ class ProjectStore:
         patience: float = PATIENCE,
     ) -> None:
         self.folder = Path(folder)
+        self.files = ProjectFolder(self.folder)
         path = self.folder / DATABASE
+        self.files.check()
         if not make and not path.is_file():
             raise StoreError(f"there is no tagloom project in {self.folder}; make one with: tagloom init")
+        refuse_emptied(self.files)
         if not path.is_file() or is_writable(path):
             make_project_folder(self.folder)
         self._lock = FolderLock(self.folder)
@@ -232,11 +236,22 @@ class ProjectStore:
         with self._lock:
             return repair_project(self._database)
 
+    def is_backup_due(self) -> bool:
+        """Tell whether it is time for a backup (see `tagloom.store.backups.is_due`)."""
+        from tagloom.store.backups import is_due
+
+        return not self.is_read_only and is_due(self._database)
+
+    def back_up(self, n_kept: int) -> str | None:
+        """Make a backup in the project's folder (see `tagloom.store.backups.back_up`)."""
+        from tagloom.store.backups import back_up
+
+        return back_up(self._database, n_kept)
+
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a consistent copy of the database, also while it is in use.
 
-        It holds all that was decided; features, thumbnails and models can be made again. To go back to it, put it in
-        the place of ``tagloom.sqlite`` while no tagloom runs, and remove ``tagloom.sqlite-wal`` if there is one.
+        It holds all that was decided; features, thumbnails and models can be made again. `restore` goes back to it.
 
         Parameters
         ----------

@@ -86,7 +86,8 @@ def reconcile(connection: apsw.Connection, root: int, names: Iterable[bytes], no
     _take_away(connection, root, lost)
     connection.executemany("UPDATE photos SET present = 0 WHERE id = ?", [(number,) for number in found])
     connection.executemany(
-        "UPDATE photos SET taken = iif(content_hash = ?2, taken, NULL), dated = iif(content_hash = ?2, dated, 0), "
+        "UPDATE photos SET taken = iif(content_hash = ?2, taken, NULL), "
+        "dated = iif(content_hash = ?2 AND verdict = ?3, dated, 0), "  # read for the first time: its time is unknown
         "path = ?1, content_hash = ?2, verdict = ?3, width = ?4, height = ?5, root = ?6, last_seen = ?7, present = 1 "
         "WHERE id = ?8",
         [(*_columns(files[path]), root, now, photo.id) for path, photo in matched.items()],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.store.database import fetch
 from tagloom.store.session import Database
 
@@ -63,8 +63,16 @@ class Roots:
             with self._database.write() as connection:
                 _follow(connection, self._database.folder)
         ids = [root.id for root in self.all()]
-        named = int(self._database.value("SELECT value FROM settings WHERE key = ?", (OWN_ROOT,)) or 0)
+        named = self._named()
         return named if named in ids else ids[0] if ids else None
+
+    def _named(self) -> int:
+        value = self._database.value("SELECT value FROM settings WHERE key = ?", (OWN_ROOT,)) or "0"
+        if not value.isdecimal() or len(value) > 18:
+            raise DamagedStoreError(
+                f"the setting {OWN_ROOT!r} in the database is no number; put back a backup with: tagloom restore"
+            )
+        return int(value)
 
     def claim(self, root: int) -> None:
         """Say which root the project is about."""

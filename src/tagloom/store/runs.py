@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.store.session import Database
 
 if TYPE_CHECKING:
     from tagloom.core.labels import AbsentMeans
 
-__all__ = ["Import", "Run", "Runs", "Settings", "to_json"]
+__all__ = ["Import", "Run", "Runs", "Settings", "from_json", "to_json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,14 @@ class Runs:
             (kind, limit),
         )
         return [
-            Run(number, name, json.loads(settings), started, ended, None if result is None else json.loads(result))
+            Run(
+                number,
+                name,
+                from_json(settings, "a run", dict),
+                started,
+                ended,
+                None if result is None else from_json(result, "a run"),
+            )
             for number, name, settings, started, ended, result in rows
         ]
 
@@ -86,7 +93,7 @@ class Runs:
         rows = self._database.read(
             "SELECT result FROM runs WHERE kind = ? AND result IS NOT NULL ORDER BY id DESC LIMIT ?", (kind, limit)
         )
-        return [json.loads(result) for (result,) in rows]
+        return [from_json(result, "a run") for (result,) in rows]
 
     def record_import(
         self,
@@ -129,12 +136,15 @@ class Settings:
 
     def all(self) -> dict[str, Any]:
         """Return all settings."""
-        return {key: json.loads(value) for key, value in self._database.read("SELECT key, value FROM settings")}
+        return {
+            key: from_json(value, f"the setting {key[:40]!r}")
+            for key, value in self._database.read("SELECT key, value FROM settings")
+        }
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return one setting."""
         value = self._database.value("SELECT value FROM settings WHERE key = ?", (key,))
-        return default if value is None else json.loads(value)
+        return default if value is None else from_json(value, f"the setting {key!r}")
 
     def set(self, key: str, value: Any) -> None:
         """Store one setting; None removes it."""
@@ -143,6 +153,25 @@ class Settings:
                 connection.execute("DELETE FROM settings WHERE key = ?", (key,))
             else:
                 connection.execute("INSERT OR REPLACE INTO settings(key, value) VALUES (?, ?)", (key, to_json(value)))
+
+
+def from_json(text: str, what: str, kind: type = object) -> Any:
+    """Return what was stored as JSON.
+
+    Raises
+    ------
+    DamagedStoreError
+        If it is none, or something of another kind.
+    """
+    try:
+        found = json.loads(text)
+        if not isinstance(found, kind):
+            raise TypeError(f"expected {kind.__name__}, got {type(found).__name__}")
+        return found
+    except (ValueError, TypeError, RecursionError) as error:
+        raise DamagedStoreError(
+            f"{what} in the database is not as tagloom writes it ({error}); put back a backup with: tagloom restore"
+        ) from error
 
 
 def to_json(value: Any) -> str:

@@ -1,6 +1,6 @@
 """The database formats. A migration is never changed once released; a new one is added at the end."""
 
-__all__ = ["APPLICATION_ID", "MAIN_MIGRATIONS", "THUMBNAIL_MIGRATIONS"]
+__all__ = ["APPLICATION_ID", "KNOWS_NOTHING", "MAIN_MIGRATIONS", "THUMBNAIL_MIGRATIONS"]
 
 APPLICATION_ID = 0x7461676C  # "tagl"
 
@@ -210,8 +210,16 @@ MAIN_MIGRATIONS = (
     """
     ALTER TABLE written ADD COLUMN note TEXT NOT NULL DEFAULT '';  -- what of the keywords came from tagloom
     """,
+    """
+    ALTER TABLE files ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0;  -- 0: not known, so that it is read once more
+    """,
 )
 
+#: Whether a database holds nothing at all: then files beside it have lost their register, and none is swept.
+KNOWS_NOTHING = (
+    "SELECT NOT EXISTS (SELECT 1 FROM photos) AND NOT EXISTS (SELECT 1 FROM files) "
+    "AND NOT EXISTS (SELECT 1 FROM shards) AND NOT EXISTS (SELECT 1 FROM batches)"
+)
 THUMBNAIL_MIGRATIONS = (
     """
     CREATE TABLE thumbnails(

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from tagloom.exceptions import InvalidInputError
-from tagloom.store.database import fetch, transaction, translate_errors
+from tagloom.exceptions import DamagedStoreError, InvalidInputError
+from tagloom.store.database import fetch, savepoint, transaction, translate_errors
+from tagloom.store.folder import ProjectFolder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +48,11 @@ class Database:
         """The project folder."""
         return self.path.parent
 
+    @property
+    def files(self) -> ProjectFolder:
+        """What lies in the project folder."""
+        return ProjectFolder(self.path.parent)
+
     def close(self) -> None:
         """Close the connection."""
         with self._mutex:
@@ -66,7 +72,13 @@ class Database:
     def table(self, sql: str, values: Sequence[Any] = (), *, n_columns: int = 1) -> "Ids":
         """Return the rows of a query of integers as an array of shape (n, n_columns)."""
         with self.reading() as connection:
-            return id_array(chain.from_iterable(connection.execute(sql, tuple(values)))).reshape(-1, n_columns)
+            found = chain.from_iterable(connection.execute(sql, tuple(values)))
+            try:
+                return id_array(found).reshape(-1, n_columns)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise DamagedStoreError(
+                    f"{self.path.name} is damaged (a number is none); put a backup in its place with: tagloom restore"
+                ) from error
 
     def value(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """Return the first column of the first row, or None where there is none."""
@@ -78,7 +90,7 @@ class Database:
         """Run the body in one transaction; inside another one it is a part of that, undone alone if it raises."""
         with self._mutex, translate_errors(self.path):
             if self.connection.in_transaction:
-                with self.connection:
+                with savepoint(self.connection):
                     yield self.connection
             else:
                 self._later = []

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import apsw
 
 from tagloom.core.keywords import Keyword
-from tagloom.exceptions import InvalidInputError
+from tagloom.core.tag_names import fold_tag
+from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.store.database import fetch
 from tagloom.store.log import IMPORTED, Records, append
 from tagloom.store.session import Database, id_array
@@ -65,6 +66,8 @@ class Tag:
 class Tags:
     """The tags of a project. Every change is a batch that `Decisions.undo` takes back.
 
+    Names differ neither by case nor by Unicode form: ``DOG`` finds the tag ``Dog``, whose spelling came first.
+
     Parameters
     ----------
     database : Database
@@ -86,7 +89,8 @@ class Tags:
         """Return the ids of tags by any of their names as a list, where there is none a new one's or 0."""
         names = [_canonical(text) for text in texts]
         with self._database.write() if make else self._database.reading() as connection:
-            return [_find(connection, name) or (_make(connection, name) if make else 0) for name in names]
+            lookup = _Lookup(connection)
+            return [lookup.find(name) or (lookup.make(name) if make else 0) for name in names]
 
     def all(self) -> list[Tag]:
         """Return all tags with their counts, by text; those merged into others are among the others' aliases."""
@@ -135,12 +139,13 @@ class Tags:
             return self.merge(tag, other, who=who)
         with self._database.write() as connection:
             old = _live(connection, tag)
-            found = _find(connection, new)
+            found = _Lookup(connection).find(new)
             is_alias = bool(fetch(connection, "SELECT 1 FROM aliases WHERE text = ?", (new,)))
-            if found is not None and (found != tag or not is_alias):
+            if old == new:
+                raise InvalidInputError(f"{new!r} is the name of this tag already; there is nothing to rename")
+            if found not in (None, tag) or _is_text_of_merged(connection, new):
                 raise InvalidInputError(
-                    f"{new!r} is {'this tag' if old == new else 'another tag'} already; "
-                    f"{'nothing to rename' if old == new else 'merge the two instead, or undo the merge first'}"
+                    f"{new!r} is another tag already; merge the two instead, or undo the merge first"
                 )
             changes = [TagChange("alias", tag, before=new)] if is_alias else []
             changes += [TagChange("text", tag, before=old, after=new), TagChange("alias", tag, after=old)]
@@ -169,12 +174,29 @@ class Tags:
                 ) from None
             return batch
 
+    def split(self, tag: int, texts: Sequence[str], *, who: str = "") -> int:
+        """Replace a tag that lists several by each of them. Returns the batch.
+
+        Photos with the tag have all of the others. An import's *no* to it is a *no* to the others, since absence from a
+        labels file means the same for each; a person's *no* to the whole list says nothing about each. What a person
+        decided about the others stays.
+        """
+        with self._database.write() as connection:
+            old = _live(connection, tag)
+            lookup = _Lookup(connection)
+            names = list(dict.fromkeys(_canonical(text) for text in texts))
+            parts = list(dict.fromkeys(lookup.find(name) or lookup.make(name) for name in names))
+            if not parts or tag in parts:
+                raise InvalidInputError(f"cannot split the tag {old!r} into {', '.join(map(repr, names)) or 'nothing'}")
+            label = f"split {old} into {', '.join(names)}"
+            return append(connection, "tags", _split_records(connection, tag, parts), label=label, who=who)
+
     def alias(self, text: str, tag: int, *, who: str = "") -> int | None:
         """Make a text another name of a tag. Returns the batch, or None if it is one already."""
         name = _canonical(text)
         with self._database.write() as connection:
             target = _live(connection, tag)
-            found = _find(connection, name)
+            found = _Lookup(connection).find(name)
             if found == tag:
                 return None
             if found is not None:
@@ -223,8 +245,13 @@ def live_tags(connection: apsw.Connection) -> dict[int, int]:
     merged = dict(fetch(connection, "SELECT id, merged FROM tags WHERE merged IS NOT NULL"))
     final = {}
     for tag, into in merged.items():
+        steps = 0
         while into in merged:
-            into = merged[into]
+            into, steps = merged[into], steps + 1
+            if steps > len(merged):
+                raise DamagedStoreError(
+                    "the database holds tags that were merged in a circle; put back a backup with: tagloom restore"
+                )
         final[tag] = into
     return final
 
@@ -233,18 +260,46 @@ def _canonical(text: str) -> str:
     return Keyword.parse(text).text
 
 
-def _find(connection: apsw.Connection, text: str) -> int | None:
-    rows = fetch(
-        connection, "SELECT id FROM tags WHERE text = ?1 UNION ALL SELECT tag FROM aliases WHERE text = ?1", (text,)
-    )
-    if not rows:
-        return None
-    return live_tags(connection).get(rows[0][0], rows[0][0])
+class _Lookup:
+    """Finds tags by any of their names: exactly as spelled first, then by `fold_tag`."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._folded: dict[str, int] | None = None
+
+    def find(self, text: str) -> int | None:
+        """Return the id of the tag that a name means, None if there is none."""
+        sql = "SELECT id FROM tags WHERE text = ?1 UNION ALL SELECT tag FROM aliases WHERE text = ?1"
+        rows = fetch(self._connection, sql, (text,))
+        if rows:
+            return live_tags(self._connection).get(rows[0][0], rows[0][0])
+        if self._folded is None:
+            self._folded = self._fold_all()
+        return self._folded.get(fold_tag(text))
+
+    def make(self, text: str) -> int:
+        """Make a tag and return its id."""
+        self._connection.execute("INSERT INTO tags(text, created) VALUES (?, ?)", (text, time.time()))
+        tag = self._connection.last_insert_rowid()
+        if self._folded is not None:
+            self._folded[fold_tag(text)] = tag
+        return tag
+
+    def _fold_all(self) -> dict[str, int]:
+        final = live_tags(self._connection)
+        # Tags go before the names of merged ones, these before aliases; of two spellings the first made wins.
+        sql = (
+            "SELECT id, text FROM (SELECT id, text, merged IS NOT NULL AS later FROM tags "
+            "UNION ALL SELECT tag, text, 2 FROM aliases) ORDER BY later, id"
+        )
+        folded: dict[str, int] = {}
+        for tag, text in fetch(self._connection, sql):
+            folded.setdefault(fold_tag(text), final.get(tag, tag))
+        return folded
 
 
-def _make(connection: apsw.Connection, text: str) -> int:
-    connection.execute("INSERT INTO tags(text, created) VALUES (?, ?)", (text, time.time()))
-    return connection.last_insert_rowid()
+def _is_text_of_merged(connection: apsw.Connection, text: str) -> bool:
+    return bool(fetch(connection, "SELECT 1 FROM tags WHERE text = ? AND merged IS NOT NULL", (text,)))
 
 
 def _live(connection: apsw.Connection, tag: int) -> str:
@@ -291,6 +346,21 @@ def _merged_records(connection: apsw.Connection, tag: int, into: int) -> Records
     ]
     left = [(photo, tag, -1, origin) for photo, _, origin, _, _ in rows]
     return Records(*zip(*won, *left, strict=True))
+
+
+def _split_records(connection: apsw.Connection, tag: int, parts: Sequence[int]) -> Records:
+    rows = []
+    for part in parts:
+        rows += fetch(
+            connection,
+            "SELECT a.photo, ?1, a.state, a.origin FROM standing a "
+            "LEFT JOIN standing b ON b.photo = a.photo AND b.tag = ?1 "
+            "WHERE a.tag = ?2 AND (a.state = 1 OR a.origin = ?3) AND "
+            "(b.state IS NULL OR (a.state > b.state AND b.origin = ?3)) ORDER BY a.photo",
+            (part, tag, IMPORTED),
+        )
+    rows += fetch(connection, "SELECT photo, tag, -1, origin FROM standing WHERE tag = ? ORDER BY photo", (tag,))
+    return Records(*zip(*rows, strict=True)) if rows else Records()
 
 
 def _wins(state: int, origin: int, other: int, other_origin: int) -> bool:

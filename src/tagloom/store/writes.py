@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from tagloom.core.files import write_bytes
 from tagloom.exceptions import DamagedStoreError, InvalidInputError
-from tagloom.store.layout import WRITTEN, make_subfolder
+from tagloom.store.layout import WRITTEN
 from tagloom.store.log import Records, append
 from tagloom.store.session import Database, whole_numbers
 
@@ -95,6 +94,12 @@ class Writes:
         """Note that files have their new content."""
         self._mark(ids, "done")
 
+    def forget_notes(self, ids: "ArrayLike") -> None:
+        """Note that files are not as they were to become: another program has changed them, and notes do not hold."""
+        with self._database.write() as connection:
+            numbers = [(number,) for number in whole_numbers(ids, "ids")]
+            connection.executemany("UPDATE written SET note = '' WHERE id = ?", numbers)
+
     def undone(self, ids: "ArrayLike") -> None:
         """Note that files have their old content (again)."""
         self._mark(ids, "undone")
@@ -127,19 +132,19 @@ class Writes:
             return None
         if data is None:
             try:
-                data = (self._database.folder / WRITTEN / digest).read_bytes()
+                data = self._database.files.read(WRITTEN, digest)
             except OSError as error:
-                raise DamagedStoreError(f"the kept content {digest} cannot be read ({error.strerror})") from error
+                reason = error.strerror or error
+                raise DamagedStoreError(f"the kept content {digest} cannot be read ({reason})") from error
         if content_digest(data) != digest:
             raise DamagedStoreError(f"the kept content {digest} is not what was stored; it is not put back")
         return bytes(data)
 
     def _keep_file(self, digest: str, data: bytes) -> None:
-        folder = self._database.folder / WRITTEN
-        make_subfolder(folder)
-        path = folder / digest
-        if not path.exists() or content_digest(path.read_bytes()) != digest:
-            write_bytes(path, data)
+        folder = self._database.files
+        folder.make(WRITTEN)
+        if not folder.has(WRITTEN, digest) or content_digest(folder.read(WRITTEN, digest)) != digest:
+            folder.write(data, WRITTEN, digest)
 
     def _mark(self, ids: "ArrayLike", state: str) -> None:
         with self._database.write() as connection:
