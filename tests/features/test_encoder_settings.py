@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from tagloom.exceptions import ModelError
@@ -63,10 +65,12 @@ def test_one_number_stands_for_three(write):
         ('name = "x"\n[input]\nsize = 8', "lacks the key 'model'"),
         ('name = "x"\nmodel = "x"', r"lacks the key 'size' in \[input\]"),
         (MINIMAL.replace('tiny"', 'Tiny Net"', 1), "'name' should be text of the form .*, got 'Tiny Net'"),
-        (MINIMAL.replace("8", "0"), r"'size' in \[input\] should be a whole number of at least 1, got 0"),
+        (MINIMAL.replace("8", "0"), r"'size' in \[input\] should be a whole number from 1 to 4096, got 0"),
         (MINIMAL.replace("8", "8.0"), "whole number"),
         (MINIMAL.replace("8", "true"), "whole number"),
-        (MINIMAL + "resize = 7", "'resize' .* at least 8, got 7"),
+        (MINIMAL + "resize = 7", "'resize' .* from 8 to 4096, got 7"),
+        (MINIMAL + "resize = 1000000", "'resize' .* from 8 to 4096, got 1000000"),
+        (MINIMAL.replace("8", "5000"), "'size' .* from 1 to 4096, got 5000"),
         (MINIMAL + "mean = [1, 2]", r"'mean' .* 3 numbers, got \[1, 2\]"),
         (MINIMAL + "mean = [1, 2, inf]", "3 numbers"),
         (MINIMAL + "std = [1, 0, 1]", "3 positive numbers"),
@@ -90,3 +94,14 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "latin.toml").write_bytes(b'name = "\xe9"')
     with pytest.raises(ModelError, match="not valid TOML"):
         EncoderSettings.from_toml(tmp_path / "latin.toml")
+
+
+@pytest.mark.parametrize("name", ["encoder.toml", "tiny.onnx"])
+def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path, name):
+    (tmp_path / "encoder.toml").write_text(MINIMAL.replace('model = "', 'model = "./'))
+    model = EncoderSettings.from_toml(tmp_path / "encoder.toml").model
+    target = tmp_path / name if name == "encoder.toml" else model
+    target.unlink(missing_ok=True)
+    os.mkfifo(target)
+    with pytest.raises(ModelError, match="expected a file"):
+        EncoderSettings.from_toml(tmp_path / "encoder.toml")

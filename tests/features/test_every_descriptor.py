@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from tagloom.core.photos import PhotoRecord, Verdict
-from tagloom.exceptions import ModelError
 from tagloom.features import available_descriptors, get_descriptor
 from tagloom.features.blobs import BlobsDescriptor, RegionSampler, learn_blobs
 from tagloom.features.color_sift import SIFT_FORMS, DenseSift
-from tagloom.features.faces import detector_path
 from tagloom.features.vocabulary import learn_vocabulary
 from tagloom.features.words import WordsDescriptor
 from tagloom.images import DecodedPhoto
@@ -39,10 +37,7 @@ NAMES = [*available_descriptors(), *(f"words-{form}" for form in SIFT_FORMS), "b
 @pytest.fixture(scope="module", params=NAMES)
 def descriptor(request):
     if request.param == "faces":
-        try:
-            detector_path()
-        except ModelError as error:
-            pytest.skip(str(error))
+        request.getfixturevalue("face_detector")
     return _make(request.param)
 
 

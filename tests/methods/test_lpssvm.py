@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 from sklearn.svm import SVC
 
 from benchmarks.literal.lpssvm import lpssvm_corrected, lpssvm_printed
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import ApproximationWarning, InvalidInputError
 from tagloom.graph import knn_graph
 from tagloom.kernels.matrix import kernel_matrix
 from tagloom.methods import check_annotator
@@ -150,13 +150,14 @@ def test_landmarks():
 def test_many_photos_get_landmarks_and_many_labels_no_kernel_of_all_pairs(monkeypatch):
     X, Y = make_problem()
     expected = LPSSVM(gamma=0.5, n_landmarks=30).fit(X, Y)
-    monkeypatch.setattr("tagloom.methods._lpssvm_alternation._MOST_DENSE", 10)
+    monkeypatch.setattr("tagloom.methods.baselines.svm.DENSE_ROWS", 10)
     found = LPSSVM(gamma=0.5, n_landmarks=30).fit(X, Y)
     np.testing.assert_allclose(found.transduction_, expected.transduction_, atol=1e-3)
     np.testing.assert_allclose(found.objective_, expected.objective_, rtol=1e-4)
-    monkeypatch.setattr(LPSSVM, "_most_exact", 30)
+    monkeypatch.setattr(LPSSVM, "_kernel_bytes", 8 * 30**2)
     monkeypatch.setattr(LPSSVM, "_most_landmarks", 25)
-    assert LPSSVM().fit(X, Y).landmarks_.shape == (25,)
+    with pytest.warns(ApproximationWarning, match="LPSSVM approximates"):
+        assert LPSSVM().fit(X, Y).landmarks_.shape == (25,)
 
 
 def test_the_objective_is_the_paper_s():

@@ -3,7 +3,7 @@
 import functools
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -100,6 +100,7 @@ class OnnxEncoder(BaseDescriptor):
 
     @functools.cached_property
     def _runner(self) -> OnnxRunner:
+        _ = self.parameters  # looks at the names of other files before any is opened
         return OnnxRunner(self.settings.model, n_threads=self.n_threads, label=f"{self.settings.model.name!r}")
 
     @functools.cached_property
@@ -181,7 +182,6 @@ def _choose(what: str, wanted: str, present: Mapping[str, Any], label: str) -> s
 def _model_digest(path: Path) -> str:
     """Return the SHA-256 of the model file and of the files that hold its weights, where it has any."""
     import onnx
-    from onnx.external_data_helper import ExternalDataInfo, uses_external_data
 
     try:
         model = onnx.load(path, load_external_data=False)
@@ -189,11 +189,28 @@ def _model_digest(path: Path) -> str:
         raise ModelError(f"cannot read the model {path.name!r}: {error.strerror or error}") from error
     except Exception as error:  # protobuf's own exception types
         raise ModelError(f"{path.name!r} is not an ONNX model: {error}") from error
-    outside = {ExternalDataInfo(tensor).location for tensor in model.graph.initializer if uses_external_data(tensor)}
     digest = hashlib.sha256(file_digest(path).encode())
-    for location in sorted(outside):
+    for location in sorted({name for part in (model.graph, *model.functions) for name in _other_files(part)}):
+        file = path.parent / location
+        if Path(location).is_absolute() or not file.resolve().is_relative_to(path.parent.resolve()):
+            raise ModelError(f"{path.name!r} keeps weights in {location!r}, outside its folder, where none are read")
         try:
-            digest.update(file_digest(path.parent / location).encode())
+            digest.update(file_digest(file).encode())
         except OSError as error:
             raise ModelError(f"{path.name!r} keeps weights in {location!r}, which cannot be read: {error}") from error
     return digest.hexdigest()
+
+
+def _other_files(graph: Any) -> Iterator[str]:
+    """Yield the names of files that hold values of a graph or function: weights, constants, those of inner graphs."""
+    from onnx.external_data_helper import ExternalDataInfo, uses_external_data
+
+    attributes = [attribute for node in graph.node for attribute in node.attribute]
+    tensors = list(getattr(graph, "initializer", ()))  # functions have nodes only
+    for sparse in getattr(graph, "sparse_initializer", ()):
+        tensors += [sparse.values, sparse.indices]
+    for attribute in attributes:
+        tensors += [attribute.t, *attribute.tensors]
+        for inner in (attribute.g, *attribute.graphs):
+            yield from _other_files(inner)
+    yield from (ExternalDataInfo(tensor).location for tensor in tensors if uses_external_data(tensor))

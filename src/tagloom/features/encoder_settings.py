@@ -16,6 +16,7 @@ __all__ = ["EncoderSettings"]
 _CHANNELS = ("RGB", "BGR")
 _LAYOUTS = ("NCHW", "NHWC")
 _POOLINGS = ("none", "cls", "mean")
+LARGEST_SIDE = 4096
 _KEYS = {
     "": ("name", "model", "input", "output"),
     "input": ("name", "size", "resize", "scale", "mean", "std", "channels", "layout"),
@@ -80,6 +81,7 @@ class EncoderSettings:
             If the file cannot be read, lacks a key, has an unknown one, or a value is not what is expected.
         """
         path = Path(path)
+        _refuse_special(path)
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
@@ -88,12 +90,14 @@ class EncoderSettings:
             raise ModelError(f"{path.name!r} is not valid TOML: {error}") from error
         reader = _Reader(path.name, table)
         source, result = reader.table("input"), reader.table("output")
-        size = source.integer("size")
+        size = source.integer("size", most=LARGEST_SIDE)
+        model = path.parent / reader.text("model")
+        _refuse_special(model)
         return cls(
             name=reader.text("name", pattern=r"[a-z][a-z0-9_-]*"),
-            model=path.parent / reader.text("model"),
+            model=model,
             size=size,
-            resize=source.integer("resize", default=size, least=size),
+            resize=source.integer("resize", default=size, least=size, most=LARGEST_SIDE),
             scale=source.numbers("scale", 1, default=(1.0 / 255.0,))[0],
             mean=source.triple("mean", default=(0.0, 0.0, 0.0)),
             std=source.triple("std", default=(1.0, 1.0, 1.0), positive=True),
@@ -103,6 +107,12 @@ class EncoderSettings:
             input_name=source.text("name", default=""),
             output_name=result.text("name", default=""),
         )
+
+
+def _refuse_special(path: Path) -> None:
+    """Refuse a named pipe or a device, which would be waited for; that there is no such file comes to light later."""
+    if path.exists() and not path.is_file():
+        raise ModelError(f"expected a file, got {path.name!r}, which is none; name another")
 
 
 class _Reader:
@@ -136,11 +146,11 @@ class _Reader:
             raise self._error(key, f"one of {', '.join(choices)}", value)
         return str(value)
 
-    def integer(self, key: str, *, default: int | None = None, least: int = 1) -> int:
-        """Return an integer from ``least`` on."""
+    def integer(self, key: str, *, default: int | None = None, least: int = 1, most: int) -> int:
+        """Return an integer from ``least`` to ``most``."""
         value = self._get(key, default)
-        if type(value) is not int or value < least:
-            raise self._error(key, f"a whole number of at least {least}", value)
+        if type(value) is not int or not least <= value <= most:
+            raise self._error(key, f"a whole number from {least} to {most}", value)
         return value
 
     def numbers(self, key: str, n: int, *, default: tuple[float, ...], positive: bool = False) -> tuple[float, ...]:

@@ -32,6 +32,7 @@ PathLike = str | bytes | os.PathLike[Any]
 # Verdicts that say something of the moment rather than of the file's bytes: such files are tried in every run.
 RETRIED = frozenset(
     {
+        Verdict.RAW_OF_PHOTO,
         Verdict.MISSING,
         Verdict.NO_PERMISSION,
         Verdict.UNREADABLE,
@@ -368,4 +369,4 @@ class ExtractionEngine:
             status = os.stat(self._full(path))
         except (OSError, ValueError):
             return None
-        return FileStamp(status.st_size, status.st_mtime_ns, status.st_ino)
+        return FileStamp.of(status)

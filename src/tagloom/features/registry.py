@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module, metadata
 from typing import Any
 
+from tagloom.core.protocols import missing_attributes
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.descriptor import Descriptor
 
@@ -75,12 +76,14 @@ def get_descriptor(name: str, **parameters: Any) -> Descriptor:
         descriptor = factory(**parameters)
     except TypeError as error:
         raise InvalidInputError(f"descriptor {name!r} cannot be made with {sorted(parameters)}: {error}") from error
-    if not isinstance(descriptor, Descriptor):
+    missing = missing_attributes(descriptor, Descriptor)
+    if missing:
         raise InvalidInputError(
-            f"the entry point {name!r} of {ENTRY_POINT_GROUP} gives a {type(descriptor).__name__}, which lacks some of "
-            f"the attributes of tagloom.features.Descriptor"
+            f"the entry point {name!r} of {ENTRY_POINT_GROUP} gives a {type(descriptor).__name__}, which lacks "
+            f"{', '.join(missing)} of tagloom.features.Descriptor"
         )
-    return descriptor
+    found: Descriptor = descriptor
+    return found
 
 
 def resolve_descriptors(wanted: Iterable[str | Descriptor] | None) -> tuple[list[Descriptor], list[str]]:

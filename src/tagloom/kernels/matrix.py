@@ -1,5 +1,6 @@
 """One door to all kernels: by name, by a function of one's own, or computed elsewhere."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +17,17 @@ from tagloom.kernels.pairs import check_dtype, check_gamma, row_blocks
 from tagloom.kernels.pyramid import pyramid_match_kernel
 from tagloom.kernels.rbf import rbf_kernel
 
-__all__ = ["DENSE_ROWS", "KERNELS", "Gamma", "Kernel", "KernelSpec", "default_gamma", "kernel_matrix", "make_kernel"]
+__all__ = [
+    "DENSE_BYTES",
+    "DENSE_ROWS",
+    "KERNELS",
+    "Gamma",
+    "Kernel",
+    "KernelSpec",
+    "default_gamma",
+    "kernel_matrix",
+    "make_kernel",
+]
 
 Values = NDArray[np.floating[Any]]
 KernelFunction = Callable[[Any, Any], Any]
@@ -24,8 +35,9 @@ KernelSpec = str | KernelFunction
 Gamma = float | Literal["scale", "dimension", "mean"] | None
 
 KERNELS = ("rbf", "linear", "chi2", "intersection", "pyramid", "precomputed")
-#: Most rows of a dense kernel of all pairs: 0.8 GB in float64. Beyond it, use landmarks.
-DENSE_ROWS = 10_000
+#: Most bytes of a dense kernel of all pairs in float64, and how many rows that is. Beyond it, use landmarks.
+DENSE_BYTES = 1 << 30
+DENSE_ROWS = math.isqrt(DENSE_BYTES // 8)
 _WITH_GAMMA = ("rbf", "chi2")
 _SAMPLE = 1000
 _BLOCK = 1024
@@ -78,13 +90,13 @@ class Kernel:
         Raises
         ------
         InvalidInputError
-            Above `DENSE_ROWS` rows, or where a given kernel is not symmetric.
+            Above `DENSE_ROWS` rows, unless the kernel is precomputed, or where a given kernel is not symmetric.
         """
         n = len(X) if rows is None else int(rows.sum()) if rows.dtype == bool else len(rows)
-        _check_dense(n)
         if self.precomputed:
             given = X if rows is None else X[rows][:, rows]
             return _symmetric(_checked(given, (n, n)), "a precomputed kernel")
+        _check_dense(n)
         chosen = X if rows is None else X[rows]
         found = _checked(self.function(chosen, None), (n, n))
         return _symmetric(found, "the kernel") if self.name == "callable" else found
@@ -181,7 +193,7 @@ def kernel_matrix(
     Raises
     ------
     InvalidInputError
-        Without Y above `DENSE_ROWS` (10,000) rows: that is what landmarks are for.
+        Without Y above `DENSE_ROWS` (11,585) rows: that is what landmarks are for.
 
     Examples
     --------

@@ -6,14 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.methods._lpssvm_base import Base, Subspaces
-from tagloom.methods.baselines.svm import fit_tags, hinge_objectives
+from tagloom.methods.baselines.svm import fit_coordinates
 
 __all__ = ["Solution", "alternate", "fit_in_coordinates"]
 
 Floats = NDArray[np.float64]
-
-#: Labelled photos of a tag up to which the SVM gets a kernel of all pairs.
-_MOST_DENSE = 4000
 
 
 @dataclass
@@ -144,23 +141,7 @@ def fit_in_coordinates(coordinates: Floats, signs: Floats, *, C: float, tol: flo
     C, tol : float
         As scikit-learn's SVC has them.
     """
-    if len(coordinates) <= _MOST_DENSE:
-        gram = coordinates @ coordinates.T
-        dual, intercept = fit_tags(gram, signs, C=C, tol=tol)
-        return dual, intercept, hinge_objectives(gram, signs, dual, intercept, C)
-    return _fit_many(coordinates, signs, C=C, tol=tol)
-
-
-def _fit_many(coordinates: Floats, signs: Floats, *, C: float, tol: float) -> tuple[Floats, Floats, Floats]:
-    """Do the same without a kernel of all pairs."""
-    from sklearn.svm import SVC
-
-    dual, intercept, cost = np.zeros(signs.shape), np.zeros(signs.shape[1]), np.zeros(signs.shape[1])
-    for tag in range(signs.shape[1]):
-        rows = np.flatnonzero(signs[:, tag])
-        machine = SVC(C=C, kernel="linear", tol=tol, cache_size=500).fit(coordinates[rows], signs[rows, tag])
-        dual[rows[machine.support_], tag] = machine.dual_coef_[0]
-        w, intercept[tag] = coordinates.T @ dual[:, tag], machine.intercept_[0]
-        slack = np.maximum(1.0 - signs[rows, tag] * (coordinates[rows] @ w + intercept[tag]), 0.0)
-        cost[tag] = 0.5 * float(w @ w) + C * float(slack.sum())
-    return dual, intercept, cost
+    dual, intercept = fit_coordinates(coordinates, signs, C=C, tol=tol)
+    w = coordinates.T @ dual
+    slack = np.where(signs != 0, np.maximum(1.0 - signs * (coordinates @ w + intercept), 0.0), 0.0)
+    return dual, intercept, 0.5 * np.einsum("ij,ij->j", w, w) + C * slack.sum(axis=0)

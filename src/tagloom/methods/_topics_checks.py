@@ -7,10 +7,17 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.labels import LabelMatrix
+from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["check_choices", "check_counts_of", "check_numbers", "warn_unless_converged", "warn_without_tags"]
+__all__ = [
+    "check_choices",
+    "check_counts_of",
+    "check_numbers",
+    "warn_unless_converged",
+    "warn_without_tags",
+    "with_complement",
+]
 
 
 def check_choices(model: Any, choices: Mapping[str, Sequence[str]]) -> None:
@@ -48,6 +55,16 @@ def warn_without_tags(Y: LabelMatrix) -> None:
             UserWarning,
             stacklevel=4,
         )
+
+
+def with_complement(Y: LabelMatrix) -> LabelMatrix:
+    """Return the labels, and of a single tag its complement as a second one.
+
+    A topic's tags share a probability of 1: a single tag would have all of it in every topic.
+    """
+    if Y.shape[1] > 1:
+        return Y
+    return np.hstack([Y, np.where(Y == UNKNOWN, UNKNOWN, 1 - Y).astype(np.int8)])
 
 
 def warn_unless_converged(name: str, converged: bool, n_iter: int, tol: float) -> None:

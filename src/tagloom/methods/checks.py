@@ -379,10 +379,32 @@ def _check_wrong_number_of_features(annotator: Annotator) -> None:
 
 
 @_register
+def _check_one_dimension_is_one_tag(annotator: Annotator) -> None:
+    X, Y = _problem()
+    column, matrix = _fit(annotator, X, Y[:, 0]), _fit(annotator, X, Y[:, :1])
+    _expect(column.transduction_.shape == (len(X), 1), "labels of one dimension give scores of one column")
+    _expect(
+        np.array_equal(column.transduction_, matrix.transduction_),
+        "labels of one dimension give the scores of the same labels as a column",
+    )
+
+
+@_register
+def _check_a_single_tag_is_ranked(annotator: Annotator) -> None:
+    X, Y = _problem()
+    scores = _fit(annotator, X, Y[:, :1]).decision_function(X)[:, 0]
+    cluster = np.arange(len(X)) % 3
+    _expect(
+        scores[cluster == 0].mean() > scores[cluster != 0].mean(),
+        "with a single tag, photos that have it score higher than photos that have it not",
+    )
+
+
+@_register
 def _check_wrong_labels(annotator: Annotator) -> None:
     X, Y = _problem()
     wrong: dict[str, Any] = {
-        "labels of one dimension": Y[:, 0],
+        "labels of three dimensions": Y[:, :, None],
         "a label of 2": np.where(Y == 1, 2, Y),
         "a label of 0.5": np.where(Y == 1, 0.5, Y),
         "a row of labels too few": Y[1:],

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagloom.core.labels import LabelMatrix
 from tagloom.exceptions import InvalidInputError
-from tagloom.kernels.landmarks import KernelFeatures, choose_landmarks
+from tagloom.kernels.landmarks import KernelFeatures
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods._lpssvm_alternation import Solution, alternate, fit_in_coordinates
 from tagloom.methods._lpssvm_base import Subspaces, solve_base
@@ -56,7 +56,8 @@ class LPSSVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelAnnotator)
     weights : {"kernel", "binary"}, default="kernel"
         Weights of its edges: the kernel's value (in the principal subspace, as `LPP` has it), or 1.
     n_landmarks : int, optional
-        Landmarks (Nyström). Default: the exact kernel for up to 4,000 photos, 1,000 landmarks beyond.
+        Landmarks (Nyström). Default: the exact kernel, if it takes at most 1 GiB (11,585 photos) or is precomputed;
+        else 1,000 landmarks, with a warning.
     max_iter : int, default=3
         Most iterations (T).
     tol : float, default=1e-3
@@ -197,18 +198,16 @@ class LPSSVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelAnnotator)
             raise InvalidInputError(f"subspace_energy must lie in (0, 1], got {self.subspace_energy!r}")
 
     def _principal_coordinates(self, X: NDArray[Any]) -> Floats:
-        if self.n_landmarks is not None or len(X) > self._most_exact:
-            count = self._most_landmarks if self.n_landmarks is None else self.n_landmarks
-            self.landmarks_ = choose_landmarks(len(X), count, self.random_state)
+        self._choose_landmarks(len(X), min(X.shape) if self.kernel_.name == "linear" else len(X))
         self._features = self._principal = KernelFeatures(self.kernel_, X, self.landmarks_, energy=self.energy)
         return self._principal.transform(X)
 
     def _first_svms(self, X: NDArray[Any], T: Floats, task: TagTask) -> Floats:
         """Return F of SVMs on the kernel that is not projected; step 4 of Fig. 1."""
-        if len(task.rows) > self._most_exact:
-            return fit_in_coordinates(T[task.rows], task.signs, C=self.C, tol=_SVM_TOL)[0]
         if not task.tags.size:
             return np.zeros(task.signs.shape)
+        if not self.kernel_.precomputed and 8 * len(task.rows) ** 2 > self._kernel_bytes:
+            return fit_in_coordinates(T[task.rows], task.signs, C=self.C, tol=_SVM_TOL)[0]
         return fit_tags(self.kernel_.gram(X, task.rows), task.signs, C=self.C, tol=_SVM_TOL)[0]
 
     def _keep_solution(self, X: NDArray[Any], task: TagTask, projected: Floats, found: Solution) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import TransformerMixin
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +19,7 @@ from tagloom.methods._topics_checks import (
     check_numbers,
     warn_unless_converged,
     warn_without_tags,
+    with_complement,
 )
 from tagloom.methods._topics_em import EMResult, best_of_starts
 from tagloom.methods._topics_links import GivenLinks, Links, NearestLinks, NoLinks, SharedLinks
@@ -35,7 +37,7 @@ Reals = NDArray[np.floating[Any]]
 STEPS = {"exact": 3, "steps": 5, "paper": None}
 
 
-class LaplacianTopicModel(Annotator):
+class LaplacianTopicModel(TransformerMixin, Annotator):
     """Topic model of visual words and tags whose topics vary smoothly over a graph of photos.
 
     Each photo has one latent topic, which its visual words and its tags are drawn from. All photos take part, labelled
@@ -229,7 +231,7 @@ class LaplacianTopicModel(Annotator):
         self.graph_ = self._links.graph
         self.graph_report_ = self._links.report
         found = best_of_starts(
-            WordCounts(visual, Y),
+            WordCounts(visual, with_complement(Y)),
             self._make_smoothing(visual.dtype),
             spawn_generators(self.random_state, int(self.n_init)),
             int(self.n_topics),
@@ -251,7 +253,7 @@ class LaplacianTopicModel(Annotator):
         self._parameters: TopicParameters = kept.parameters
         self.topic_prior_ = kept.parameters.prior
         self.visual_words_ = kept.parameters.visual_words
-        self.tag_words_ = kept.parameters.tag_words
+        self.tag_words_ = np.ascontiguousarray(kept.parameters.tag_words[:, : self.n_tags_])
         self.topics_ = kept.p
         self.transduction_ = tag_scores(kept.p, self.tag_words_)
         self.objective_ = found.objective

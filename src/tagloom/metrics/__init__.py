@@ -32,6 +32,7 @@ from tagloom.metrics.ranking import (
     mean_average_precision,
     micro_auc,
 )
+from tagloom.metrics.scorers import make_scorer
 
 __all__ = [
     "Evaluation",
@@ -51,6 +52,7 @@ __all__ = [
     "keyword_recall",
     "log_loss",
     "macro_auc",
+    "make_scorer",
     "mean_average_precision",
     "micro_auc",
     "n_recalled_keywords",

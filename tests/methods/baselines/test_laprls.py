@@ -8,7 +8,7 @@ import pytest
 from scipy.linalg import lstsq
 from sklearn.kernel_ridge import KernelRidge
 
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import ApproximationWarning, InvalidInputError
 from tagloom.graph import NeighborGraph, knn_graph
 from tagloom.kernels.matrix import kernel_matrix
 from tagloom.methods.baselines.laprls import LapRLS
@@ -94,9 +94,10 @@ def test_many_labelled_photos_with_landmarks(monkeypatch):
 
 
 def test_landmarks_come_by_themselves(monkeypatch):
-    monkeypatch.setattr(LapRLS, "_most_exact", 50)
+    monkeypatch.setattr(LapRLS, "_kernel_bytes", 8 * 50**2)
     X, Y = make_problem()
-    assert LapRLS().fit(X, Y).landmarks_ is not None
+    with pytest.warns(ApproximationWarning, match="LapRLS approximates"):
+        assert LapRLS().fit(X, Y).landmarks_ is not None
     # Without the graph only the labelled photos count.
     assert LapRLS(graph_weight=0.0).fit(X, Y).landmarks_ is None
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC, LinearSVC
 
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import ApproximationWarning, InvalidInputError
 from tagloom.kernels.landmarks import KernelFeatures
 from tagloom.methods.baselines.svm import KernelSVM, fit_tags, hinge_objectives
 
@@ -52,16 +52,33 @@ def test_precomputed_kernel():
         KernelSVM("precomputed").fit(X, Y)
 
 
-def test_landmarks_are_linear_svc_on_coordinates(monkeypatch):
+@pytest.mark.parametrize("dense_rows", [1000, 10])
+def test_landmarks_are_announced_and_are_the_same_machine_on_coordinates(monkeypatch, dense_rows):
     X, Y = make_problem()
-    monkeypatch.setattr(KernelSVM, "_most_exact", 20)
+    monkeypatch.setattr(KernelSVM, "_kernel_bytes", 8 * 20**2)
     monkeypatch.setattr(KernelSVM, "_most_landmarks", 12)
-    model = KernelSVM(tol=1e-8).fit(X, Y)
+    monkeypatch.setattr("tagloom.methods.baselines.svm.DENSE_ROWS", dense_rows)
+    with pytest.warns(ApproximationWarning, match="KernelSVM approximates its kernel by 12 landmarks"):
+        model = KernelSVM(tol=1e-8).fit(X, Y)
     assert len(model.landmarks_) == 12
     T = KernelFeatures(model.kernel_, X, model.landmarks_).transform(X)
-    reference = LinearSVC(dual=False, tol=1e-8).fit(T[:35], Y[:35, 0])
-    np.testing.assert_allclose(model.transduction_[:, 0], reference.decision_function(T), atol=1e-8)
+    reference = SVC(kernel="linear", tol=1e-8).fit(T[:35], Y[:35, 0])
+    np.testing.assert_allclose(model.transduction_[:, 0], reference.decision_function(T), atol=1e-6)
     np.testing.assert_allclose(model.decision_function(X), model.transduction_, atol=1e-10)
+
+
+def test_a_precomputed_kernel_is_exact_at_any_size(monkeypatch):
+    X, Y = make_problem()
+    direct = KernelSVM("intersection").fit(X, Y)
+    monkeypatch.setattr(KernelSVM, "_kernel_bytes", 8)
+    monkeypatch.setattr("tagloom.kernels.matrix.DENSE_ROWS", 1)
+    given = KernelSVM("precomputed").fit(_intersection(X), Y)
+    assert given.landmarks_ is None
+    np.testing.assert_allclose(given.transduction_, direct.transduction_, atol=1e-9)
+
+
+def _intersection(X):
+    return np.minimum(X[:, None, :], X[None, :, :]).sum(axis=2)
 
 
 def test_the_objective_has_no_better_neighbour():

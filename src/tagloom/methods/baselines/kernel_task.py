@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import LabelMatrix
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import ApproximationWarning, InvalidInputError
 from tagloom.kernels.landmarks import KernelFeatures, choose_landmarks
-from tagloom.kernels.matrix import Gamma, Kernel, KernelSpec, make_kernel
+from tagloom.kernels.matrix import DENSE_BYTES, Gamma, Kernel, KernelSpec, make_kernel
 from tagloom.methods.baselines.logistic_task import name_tags
 
-__all__ = ["LANDMARKS", "KernelAnnotator", "TagTask", "check_positive"]
+__all__ = ["LANDMARKS", "KernelAnnotator", "TagTask", "check_positive", "landmarks_for"]
 
 Floats = NDArray[np.float64]
 
-#: Landmarks where there are too many photos for the exact kernel and nothing else was said.
+#: Landmarks where memory does not hold the exact kernel and the caller names no number.
 LANDMARKS = 1000
 
 
@@ -94,8 +94,8 @@ class KernelAnnotator(Annotator):
     n_landmarks: int | None
     random_state: Any
 
-    #: Most photos for which a kernel of all pairs is computed when nothing was said of landmarks.
-    _most_exact = 4000
+    #: Most bytes of a kernel of all pairs that is computed where ``n_landmarks`` is None.
+    _kernel_bytes = DENSE_BYTES
     #: Landmarks beyond.
     _most_landmarks = LANDMARKS
 
@@ -109,15 +109,27 @@ class KernelAnnotator(Annotator):
         """Return coordinates of all rows, or None where the exact kernel of ``n_exact`` rows is the better way.
 
         The linear kernel with few columns is its own coordinates; other kernels get landmarks where they are asked
-        for, or where ``n_exact`` is too large.
+        for, or where memory does not hold the kernel of ``n_exact`` rows, which a warning says.
         """
         if self.kernel_.name == "linear" and X.shape[1] <= n_exact and self.n_landmarks is None:
             self._features = KernelFeatures(self.kernel_, X)
-        elif self.n_landmarks is not None or n_exact > self._most_exact:
-            count = self._most_landmarks if self.n_landmarks is None else self.n_landmarks
-            self.landmarks_ = choose_landmarks(len(X), count, self.random_state)
+        elif self._choose_landmarks(len(X), n_exact):
             self._features = KernelFeatures(self.kernel_, X, self.landmarks_)
         return None if self._features is None else self._features.transform(X)
+
+    def _choose_landmarks(self, n: int, n_exact: int) -> bool:
+        """Set ``landmarks_`` where they are asked for or memory needs them, and tell whether there are any."""
+        self.landmarks_ = landmarks_for(
+            self.kernel_,
+            n,
+            n_exact,
+            n_landmarks=self.n_landmarks,
+            random_state=self.random_state,
+            method=type(self).__name__,
+            most_bytes=self._kernel_bytes,
+            otherwise=self._most_landmarks,
+        )
+        return self.landmarks_ is not None
 
     def _keep(
         self,
@@ -159,6 +171,53 @@ class KernelAnnotator(Annotator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
+
+
+def landmarks_for(
+    kernel: Kernel,
+    n: int,
+    n_exact: int,
+    *,
+    n_landmarks: int | None,
+    random_state: Any,
+    method: str,
+    most_bytes: int = DENSE_BYTES,
+    otherwise: int = LANDMARKS,
+) -> NDArray[np.intp] | None:
+    """Return the landmarks of a method, None where its kernel is exact.
+
+    A precomputed kernel is exact unless the caller asks for landmarks: it is in memory already. Otherwise the kernel of
+    ``n_exact`` rows is, as long as it takes no more than ``most_bytes``; beyond, a warning says what is done.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    n, n_exact : int
+        Training photos, and those whose pairs an exact solution needs.
+    n_landmarks : int or None
+        What the caller asks for.
+    random_state : int, Generator or None
+        Draws them.
+    method : str
+        Named in the warning.
+    most_bytes : int
+        The limit.
+    otherwise : int
+        Landmarks where the caller asked for no number.
+    """
+    if n_landmarks is not None:
+        return choose_landmarks(n, n_landmarks, random_state)
+    if kernel.precomputed or 8 * n_exact**2 <= most_bytes:
+        return None
+    warnings.warn(
+        f"{method} approximates its kernel by {otherwise} landmarks: the kernel of {n_exact} photos would take "
+        f"{8e-9 * n_exact**2:.1f} GB, the limit is {1e-9 * most_bytes:.1f} GB. Set n_landmarks to choose how many, or "
+        f"compute the kernel yourself and pass kernel='precomputed'",
+        ApproximationWarning,
+        stacklevel=6,
+    )
+    return choose_landmarks(n, otherwise, random_state)
 
 
 def check_positive(model: Any, *names: str, zero: bool = False) -> None:

@@ -39,8 +39,8 @@ class LapRLS(ManifoldAnnotator):
     laplacian : {"unnormalized", "symmetric"}, default="unnormalized"
         L.
     n_landmarks : int, optional
-        Landmarks (Nyström). Default: the exact kernel for up to 4,000 photos, 1,000 landmarks beyond. The linear kernel
-        with at most as many columns as photos needs neither.
+        Landmarks (Nyström). Default: the exact kernel, if it takes at most 1 GiB (11,585 photos) or is precomputed;
+        else 1,000 landmarks, with a warning. The linear kernel with at most as many columns as photos needs neither.
     random_state : int, Generator or None, default=0
         Draws the landmarks.
 

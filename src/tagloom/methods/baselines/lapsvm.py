@@ -45,8 +45,8 @@ class LapSVM(ManifoldAnnotator):
     laplacian : {"unnormalized", "symmetric"}, default="unnormalized"
         L.
     n_landmarks : int, optional
-        Landmarks (Nyström). Default: the exact kernel for up to 4,000 photos, 1,000 landmarks beyond. The linear kernel
-        with at most as many columns as photos needs neither.
+        Landmarks (Nyström). Default: the exact kernel, if it takes at most 1 GiB (11,585 photos) or is precomputed;
+        else 1,000 landmarks, with a warning. The linear kernel with at most as many columns as photos needs neither.
     tol : float, default=1e-9
         Optimality of a tag, in the coefficients of labelled photos, at which its Newton steps end.
     max_iter : int, default=100

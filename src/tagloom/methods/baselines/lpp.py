@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import LabelMatrix
 from tagloom.exceptions import InvalidInputError
-from tagloom.kernels.landmarks import KernelFeatures, choose_landmarks
+from tagloom.kernels.landmarks import KernelFeatures
 from tagloom.kernels.matrix import Gamma, KernelSpec, make_kernel
 from tagloom.methods.baselines.kernel_graph import EdgeWeights, kernel_graph
-from tagloom.methods.baselines.kernel_task import LANDMARKS, TagTask, check_positive
+from tagloom.methods.baselines.kernel_task import TagTask, check_positive, landmarks_for
 from tagloom.methods.baselines.svm import fit_tags
 
 __all__ = ["LPP", "LPPSVM", "locality_directions", "n_directions"]
@@ -23,7 +23,6 @@ Floats = NDArray[np.float64]
 
 #: Directions in which TᵀDT is below this share of its largest eigenvalue are noise and are left out.
 _SMALLEST = 1e-12
-_MOST_EXACT = 4000
 
 
 class LPP(TransformerMixin, BaseEstimator):
@@ -51,7 +50,8 @@ class LPP(TransformerMixin, BaseEstimator):
     weights : {"binary", "kernel"}, default="kernel"
         Weights of its edges: 1, or the kernel's value, as the LPSSVM paper has them.
     n_landmarks : int, optional
-        Landmarks (Nyström). Default: the exact kernel for up to 4,000 photos, 1,000 landmarks beyond.
+        Landmarks (Nyström). Default: the exact kernel, if it takes at most 1 GiB (11,585 photos) or is precomputed;
+        else 1,000 landmarks, with a warning.
     random_state : int, Generator or None, default=0
         Draws the landmarks.
 
@@ -67,6 +67,8 @@ class LPP(TransformerMixin, BaseEstimator):
         ``√(ΣD / m)``: multiplies projections to a mean squared length of 1, weighted by the degrees.
     embedding_ : ndarray of shape (n, m)
         Projections of the training photos.
+    landmarks_ : ndarray of int or None
+        Training photos that are landmarks; None where the kernel is exact.
 
     Notes
     -----
@@ -110,11 +112,11 @@ class LPP(TransformerMixin, BaseEstimator):
         """Find the directions; ``y`` is not used."""
         X = validate_data(self, X, dtype=[np.float64, np.float32])
         kernel = make_kernel(self.kernel, X, gamma=self.gamma, parameters=self.kernel_parameters)
-        landmarks = None
-        if self.n_landmarks is not None or len(X) > _MOST_EXACT:
-            count = LANDMARKS if self.n_landmarks is None else self.n_landmarks
-            landmarks = choose_landmarks(len(X), count, self.random_state)
-        self._features = KernelFeatures(kernel, X, landmarks, energy=self.energy)
+        n_exact = min(X.shape) if kernel.name == "linear" else len(X)
+        self.landmarks_ = landmarks_for(
+            kernel, len(X), n_exact, n_landmarks=self.n_landmarks, random_state=self.random_state, method="LPP"
+        )
+        self._features = KernelFeatures(kernel, X, self.landmarks_, energy=self.energy)
         T = self._features.transform(X)
         graph = kernel_graph(self.graph, kernel, X, n_neighbors=self.n_neighbors, weights=self.weights, features=T)
         values, directions = locality_directions(T, graph.laplacian(), graph.degrees)

@@ -9,7 +9,7 @@ from scipy import sparse
 from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.seeds import spawn_generators
-from tagloom.methods._topics_checks import check_counts_of, check_numbers, warn_without_tags
+from tagloom.methods._topics_checks import check_counts_of, check_numbers, warn_without_tags, with_complement
 from tagloom.methods._topics_words import check_counts
 
 __all__ = ["PLSAWords"]
@@ -105,8 +105,9 @@ class PLSAWords(Annotator):
         check_numbers(self, "tol", zero=True)
         warn_without_tags(Y)
         visual = self._counts_of(X)
-        rows = np.flatnonzero((Y == 1).any(axis=1))
-        tagged = sparse.csr_array((Y[rows] == 1).astype(np.float64))
+        given = with_complement(Y)
+        rows = np.flatnonzero((given == 1).any(axis=1))
+        tagged = sparse.csr_array((given[rows] == 1).astype(np.float64))
         best = None
         for generator in spawn_generators(self.random_state, int(self.n_init)):
             found = self._learn_tags(tagged, generator)
@@ -115,7 +116,7 @@ class PLSAWords(Annotator):
         if best is None:
             raise ValueError("at least one start is needed")
         self.objective_, self.n_iter_ = best.objective, len(best.objective)
-        self.tag_words_ = np.ascontiguousarray(best.words.T)
+        self.tag_words_ = np.ascontiguousarray(best.words.T[:, : Y.shape[1]])
         self.topic_prior_ = best.mixtures.mean(axis=0) if rows.size else np.full(self.n_topics, 1.0 / self.n_topics)
         self._visual_words = self._learn_visual(visual[rows], best.mixtures)
         self.visual_words_ = np.ascontiguousarray(self._visual_words.T)

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import LabelMatrix
-from tagloom.kernels.matrix import Gamma, KernelSpec
+from tagloom.kernels.matrix import DENSE_ROWS, Gamma, KernelSpec
 from tagloom.methods.baselines.kernel_task import KernelAnnotator, TagTask, check_positive
 
-__all__ = ["KernelSVM", "fit_linear_tags", "fit_tags", "hinge_objectives"]
+__all__ = ["KernelSVM", "fit_coordinates", "fit_linear_tags", "fit_tags", "hinge_objectives"]
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,8 @@ class KernelSVM(KernelAnnotator):
     C : float, default=1.0
         Weight of the loss.
     n_landmarks : int, optional
-        Landmarks (Nyström). Default: the exact kernel for up to 4,000 labelled photos, 1,000 landmarks beyond.
+        Landmarks (Nyström). Default: the exact kernel, if that of the labelled photos takes at most 1 GiB (11,585 of
+        them) or is precomputed; else 1,000 landmarks, with a warning.
     tol : float, default=1e-5
         scikit-learn's. Its own default of 1e-3 lets scores depend on the order of photos in the third digit.
     max_iter : int, default=10000
@@ -51,9 +52,10 @@ class KernelSVM(KernelAnnotator):
     Notes
     -----
     For each tag ``½‖w‖² + C Σ_known (1 - y_i f_i)₊``, f = w·φ(x) + b, by ``sklearn.svm.SVC`` on the kernel of the
-    labelled photos. With the linear kernel, and with landmarks, ``sklearn.svm.LinearSVC`` on the columns or
-    coordinates: the hinge is squared there and the intercept has a weight like any coefficient. A tag without a
-    known positive or without a known negative gets a constant score and is named in a warning.
+    labelled photos, or of their coordinates where there are landmarks. With the linear kernel
+    ``sklearn.svm.LinearSVC`` on the columns: the hinge is squared there and the intercept has a weight like any
+    coefficient. A tag without a known positive or without a known negative gets a constant score and is named in a
+    warning.
     """
 
     def __init__(
@@ -89,10 +91,10 @@ class KernelSVM(KernelAnnotator):
             return
         features = self._coordinates(X, len(task.rows)) if task.tags.size else None
         if features is not None:
-            found = fit_linear_tags(
-                features[task.rows], task.signs, C=self.C, tol=self.tol, max_iter=int(self.max_iter)
-            )
-            self._keep(task, X, None, *found, scores=features @ found[0])
+            labelled = features[task.rows]
+            dual, intercept = fit_coordinates(labelled, task.signs, C=self.C, tol=self.tol)
+            coef = labelled.T @ dual
+            self._keep(task, X, None, coef, intercept, scores=features @ coef)
         elif task.tags.size:
             found = fit_tags(kernel.gram(X, task.rows), task.signs, C=self.C, tol=self.tol)
             self._keep(task, X, task.rows, *found)
@@ -136,6 +138,31 @@ def fit_tags(gram: Floats, signs: Floats, *, C: float, tol: float) -> tuple[Floa
             coef[rows[machine.support_], tag] = machine.dual_coef_[0]
             intercept[tag] = machine.intercept_[0]
     return coef, intercept
+
+
+def fit_coordinates(coordinates: Floats, signs: Floats, *, C: float, tol: float) -> tuple[Floats, Floats]:
+    """Fit the same machines to inner products of coordinates; return signed dual coefficients (l, k) and b (k,).
+
+    Parameters
+    ----------
+    coordinates : array of shape (l, m)
+        Of labelled photos.
+    signs : array of shape (l, k)
+        1, -1, or 0 where a photo says nothing; every tag has both signs.
+    C, tol : float
+        As SVC has them.
+    """
+    if len(coordinates) <= DENSE_ROWS:
+        return fit_tags(coordinates @ coordinates.T, signs, C=C, tol=tol)
+    from sklearn.svm import SVC
+
+    dual, intercept = np.zeros(signs.shape), np.zeros(signs.shape[1])
+    for tag in range(signs.shape[1]):
+        rows = np.flatnonzero(signs[:, tag])
+        machine = SVC(C=C, kernel="linear", tol=tol, cache_size=500).fit(coordinates[rows], signs[rows, tag])
+        dual[rows[machine.support_], tag] = machine.dual_coef_[0]
+        intercept[tag] = machine.intercept_[0]
+    return dual, intercept
 
 
 def fit_linear_tags(

@@ -13,6 +13,7 @@ from tagloom.methods._topics_checks import (
     check_numbers,
     warn_unless_converged,
     warn_without_tags,
+    with_complement,
 )
 from tagloom.methods._topics_em import best_of_starts
 from tagloom.methods._topics_new import plain_posteriors, tag_scores
@@ -101,7 +102,7 @@ class TopicMixture(Annotator):
             check_numbers(self, "words_per_photo")
         warn_without_tags(Y)
         found = best_of_starts(
-            WordCounts(self._counts_of(X), Y),
+            WordCounts(self._counts_of(X), with_complement(Y)),
             NoGraph(),
             spawn_generators(self.random_state, int(self.n_init)),
             int(self.n_topics),
@@ -115,7 +116,7 @@ class TopicMixture(Annotator):
         self._parameters: TopicParameters = kept.parameters
         self.topic_prior_ = kept.parameters.prior
         self.visual_words_ = kept.parameters.visual_words
-        self.tag_words_ = kept.parameters.tag_words
+        self.tag_words_ = np.ascontiguousarray(kept.parameters.tag_words[:, : self.n_tags_])
         self.topics_ = kept.p
         self.transduction_ = tag_scores(kept.p, self.tag_words_)
         rows = np.flatnonzero(labeled_rows(Y))

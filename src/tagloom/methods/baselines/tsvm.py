@@ -43,7 +43,8 @@ class TransductiveSVM(KernelAnnotator):
     fit_intercept : bool, default=True
         Whether scores have an intercept.
     n_landmarks : int, optional
-        Landmarks (Nyström). Default: the exact kernel for up to 1,000 photos, 500 landmarks beyond.
+        Landmarks (Nyström). Default: the exact kernel, if it takes at most 256 MiB (5,792 photos) or is precomputed;
+        else 500 landmarks, with a warning. Each Newton step factorises it.
     tol : float, default=1e-6
         Optimality at which the Newton steps of a tag end.
     max_iter : int, default=100
@@ -78,7 +79,7 @@ class TransductiveSVM(KernelAnnotator):
     V. Sindhwani, S. Keerthi, "Large scale semi-supervised linear SVMs", SIGIR 2006 (squared hinge, multiple switching).
     """
 
-    _most_exact = 1000
+    _kernel_bytes = 1 << 28
     _most_landmarks = 500
 
     def __init__(
