@@ -6,7 +6,8 @@
     ├── InvalidInputError (also ValueError)   arrays, parameters, vocabularies
     │   ├── InvalidLabelsError                a label matrix that is not (n, c) in {1, 0, -1}
     │   ├── NothingToScoreError               a metric or a fold with no known entry left
-    │   └── NotPositiveDefiniteError          a linear system that conjugate gradients cannot solve
+    │   ├── NotPositiveDefiniteError          a linear system that conjugate gradients cannot solve
+    │   └── SimilarTagError                   a new tag that may be a typing error of an existing one
     ├── LabelsFileError (also ValueError)     a labels file that cannot be read as such
     ├── MetadataError (also ValueError)       keywords in a photo or sidecar cannot be understood or changed
     │   └── ChangedMeanwhileError             another program has changed the file since
@@ -20,10 +21,14 @@
     └── WriteError (also OSError)             a file could not be written (disk full, read-only …)
 
 A message says what was expected, what came, and what to do. The command line prints that one line; ``--debug``
-shows the traceback. ``ConvergenceWarning`` is scikit-learn's own, so that existing filters keep working.
+shows the traceback. ``ConvergenceWarning`` is scikit-learn's own, so that existing filters keep working;
+``ApproximationWarning`` says that a method chose an approximation by itself.
 """
 
+from collections.abc import Sequence
+
 __all__ = [
+    "ApproximationWarning",
     "ChangedMeanwhileError",
     "DamagedStoreError",
     "InvalidInputError",
@@ -36,6 +41,7 @@ __all__ = [
     "NothingToScoreError",
     "PhotosError",
     "SettingsError",
+    "SimilarTagError",
     "StoreBusyError",
     "StoreError",
     "TagloomError",
@@ -59,8 +65,23 @@ class NothingToScoreError(InvalidInputError):
     """No known entry is left to score or to split."""
 
 
+class ApproximationWarning(UserWarning):
+    """A method replaced an exact computation by an approximation because memory would not hold it."""
+
+
 class NotPositiveDefiniteError(InvalidInputError):
     """A matrix that has to be symmetric positive definite is not; the message names the column or the row."""
+
+
+class SimilarTagError(InvalidInputError):
+    """A new tag is spelled much like one that exists; ``tag`` is the new one, ``similar`` are those there are."""
+
+    def __init__(self, tag: str, similar: Sequence[str]) -> None:
+        self.tag, self.similar = tag, tuple(similar)
+        super().__init__(
+            f"there is no tag {tag!r} yet; did you mean {similar[0]!r}? Nothing was changed. Name that tag, or add "
+            f"--new (in Python: allow_similar=True) to make a new one"
+        )
 
 
 class LabelsFileError(TagloomError, ValueError):

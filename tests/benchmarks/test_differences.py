@@ -57,15 +57,13 @@ def test_unknown_methods_are_named():
         differences_of(make_view([["c", "a"]]), EXPERIMENT, Columns())
 
 
-def test_the_figure_has_a_panel_for_each_data():
-    pytest.importorskip("matplotlib")
+def test_the_figure_has_a_panel_for_each_data(matplotlib):
     figure = draw_differences(make_view([["b", "a"]]), EXPERIMENT, Columns())
     assert [axes.get_title() for axes in figure.axes] == ["d, unlabeled/map"]
     assert draw_differences(make_view([]), EXPERIMENT, Columns()).axes
 
 
-def test_regions_are_kept_and_drawn():
-    pytest.importorskip("matplotlib")
+def test_regions_are_kept_and_drawn(matplotlib):
     points = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
     labeled = np.array([True, True, False, False])
     panels = [

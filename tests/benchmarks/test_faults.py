@@ -5,8 +5,9 @@ import os
 
 import pytest
 
-from benchmarks.faults import full_disk, kills, processes
+from benchmarks.faults import filesystems, full_disk, kills, processes
 from benchmarks.faults.__main__ import PAGE, main
+from benchmarks.faults.hostile import run as hostile
 from benchmarks.faults.report import RESULTS, faults_page
 from benchmarks.faults.scene import FOREIGN, make_scene
 from benchmarks.faults.server import Outcome
@@ -82,10 +83,18 @@ def test_a_label_that_was_cut_off_may_stand_or_not(known):
 
 
 @pytest.mark.medium
-def test_some_kills_lose_nothing(environment):
+def test_some_kills_lose_nothing(environment, exiftool):
     found = kills.run(12, seed=7)
     assert found["problems"] == []
     assert found["n_inside"] == 12
+    assert tuple(found["verbs"]) == VERBS
+
+
+@pytest.mark.medium
+def test_without_exiftool_all_other_verbs_are_killed(environment):
+    assert available() == tuple(verb for verb in VERBS if verb not in NEED_EXIFTOOL)
+    found = kills.run(3, seed=7)
+    assert found["problems"] == []
     assert tuple(found["verbs"]) == available()
 
 
@@ -119,3 +128,16 @@ def test_processes_that_label_at_once_lose_nothing(environment):
     found = processes.run(15, 4)
     assert found["problems"] == []
     assert [case["n_labels"] for case in found["cases"]] == [60, 60]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["projects", "metadata", "imports"])
+def test_what_a_stranger_made_does_no_harm(environment, kind):
+    found = hostile.run([kind], every=50)
+    assert found["n_runs"] > 0
+    assert found["problems"] == []
+
+
+@pytest.mark.slow
+def test_other_disks(environment):
+    assert filesystems.run()["problems"] == []

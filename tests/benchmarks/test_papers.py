@@ -520,8 +520,7 @@ def test_views_have_tables_by_hand(shown, folder):
     assert [row[:2] for row in tables["bars"][1]][::2] == [["paper's protocol", "20 %"], ["honest", "20 %"]]
 
 
-def test_views_are_drawn_and_shown_on_the_page(shown, folder):
-    pytest.importorskip("matplotlib")
+def test_views_are_drawn_and_shown_on_the_page(shown, folder, matplotlib):
     summary = Summary(shown, run(folder))
     page = folder.parent / "docs" / "toy.md"
     assert figures.draw_figures(shown, summary, page.with_suffix(".svg"))
@@ -555,8 +554,7 @@ parameter = "noise"
 """
 
 
-def test_points_show_every_value_of_a_parameter(folder):
-    pytest.importorskip("matplotlib")
+def test_points_show_every_value_of_a_parameter(folder, matplotlib):
     experiment = with_lines(folder, more=POINTS)
     cells = run(folder)
     summary = Summary(experiment, cells)
@@ -616,8 +614,7 @@ at = { random_state = 5 }
 """
 
 
-def test_a_sweep_has_a_curve_for_each_method_and_a_level_where_the_parameter_is_none(folder):
-    pytest.importorskip("matplotlib")
+def test_a_sweep_has_a_curve_for_each_method_and_a_level_where_the_parameter_is_none(folder, matplotlib):
     experiment = with_lines(folder, more=SWEEP)
     summary = Summary(experiment, run(folder))
     header, rows = table_of(experiment.views[0], experiment, summary)

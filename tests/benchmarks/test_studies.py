@@ -105,8 +105,7 @@ def test_the_page_has_the_tables_and_the_figure(folder, calls):
         assert part in text
 
 
-def test_panels_are_drawn(folder, calls):
-    pytest.importorskip("matplotlib")
+def test_panels_are_drawn(folder, calls, matplotlib):
     run(folder)
     assert calls
     experiment = read_experiment(folder)
@@ -119,8 +118,7 @@ def test_panels_are_drawn(folder, calls):
     assert (page.parent / "toy-count.svg").read_text(encoding="utf-8") == first
 
 
-def test_panels_of_series_are_drawn_each_on_its_own_scale(folder, monkeypatch):
-    pytest.importorskip("matplotlib")
+def test_panels_of_series_are_drawn_each_on_its_own_scale(folder, monkeypatch, matplotlib):
     monkeypatch.setattr(figures, "_save", lambda figure, path: saved.update({path.name: figure}))
     saved, panels = {}, []
     for name, height in (("share", 0.5), ("length", 50.0)):

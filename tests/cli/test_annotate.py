@@ -13,6 +13,7 @@ KEYS = {
     "kind",
     "why_scores",
     "failed",
+    "respelled",
     "unmatched",
     "comparison",
     "evaluation",
@@ -86,3 +87,32 @@ def test_an_error_leaves_standard_output_empty(tagloom, photos, tmp_path):
     done = tagloom("annotate", photos, "--labels", "nowhere.csv", "--out", tmp_path / "out", "--json", "-q")
     assert (done.code, done.out) == (1, "")
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("--labels", "missing.csv"),
+        ("--labels", "empty.csv"),
+        ("--labels", "strangers.csv"),
+        ("--labels", "binary.csv"),
+        ("--truth", "missing.csv"),
+        ("--groups", "nosuch"),
+        ("--encoder", "missing.onnx"),
+        ("--method", "nosuch"),
+        ("photos", "missing"),
+        ("photos", "nothing"),
+    ],
+)
+def test_what_cannot_be_annotated_leaves_nothing_behind(tagloom, photos, tmp_path, monkeypatch, name, value):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nothing").mkdir()
+    (tmp_path / "empty.csv").write_text("file,tags\n", encoding="utf-8")
+    (tmp_path / "strangers.csv").write_text("file,tags\nelsewhere.jpg,sea\n", encoding="utf-8")
+    (tmp_path / "binary.csv").write_bytes(b"\x00\x01")
+    given = {"photos": photos, "--labels": photos / "labels.csv"} | {name: value}
+    folder = given.pop("photos")
+    before = sorted(tmp_path.rglob("*"))
+    done = tagloom("annotate", folder, "--out", "out", *(item for pair in given.items() for item in pair))
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert sorted(tmp_path.rglob("*")) == before

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tagloom import __version__
-from tagloom.cli import console
+from tagloom.cli import console, main
 from tagloom.datasets import write_scenes
 from tagloom.workflow.project import Project
 
@@ -247,3 +247,16 @@ def test_demo_ends_with_the_table_and_the_report(tmp_path):
     assert "tag-frequency prior" in done.stdout
     assert done.stdout.strip().endswith("report.html")
     assert (tmp_path / "demo" / "report.html").stat().st_size > 100_000
+
+
+def test_an_error_that_nobody_thought_of_is_one_line_and_a_traceback_with_debug(tagloom, project, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("first\nsecond " + "x" * 1000)
+
+    monkeypatch.setattr(Project, "status", fail)
+    done = tagloom("status")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "RuntimeError: first second" in done.err
+    assert len(done.err) < 500
+    with pytest.raises(RuntimeError):
+        main(["--debug", "status"])

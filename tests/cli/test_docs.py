@@ -11,6 +11,7 @@ import typer
 
 from tagloom.cli.app import app
 from tagloom.cli.exit_codes import EXIT_CODES, EXIT_ERROR, EXIT_INTERRUPTED
+from tests.pages import console_lines
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SHARED = {"--project", "--json", "--quiet", "-q", "--verbose", "-v", "--help", "-h"}
@@ -43,12 +44,45 @@ def test_every_command_and_option_is_documented(section, name, command):
         assert f"`{option}`" in place, f"{option} of {name} is missing in docs/project.md"
 
 
-def test_no_option_is_documented_that_does_not_exist():
-    page = (DOCS / "project.md").read_text(encoding="utf-8")
-    known = {"--debug", "--version", "--install-completion", "--show-completion", *SHARED}
+PAGES = sorted([*DOCS.rglob("*.md"), DOCS.parent / "README.md"])
+FLAG = r"(?<![\w-])--[a-z][a-z-]*[a-z]"
+OF_OTHER_PROGRAMS = {"--no-deps"}  # of pip
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_no_option_is_documented_that_does_not_exist(page):
+    known = {"--debug", "--version", "--install-completion", "--show-completion", *SHARED, *OF_OTHER_PROGRAMS}
     for _, _, command in _commands():
         known |= {item for one in command.params for item in (*one.opts, *one.secondary_opts)}
-    assert {word.rstrip(".,") for word in re.findall(r"(?<![\w-])--[a-z][a-z-]+", page)} <= known
+    text = page.read_text(encoding="utf-8")
+    if "python -m benchmarks" in text:
+        sources = (DOCS.parent / "benchmarks").rglob("*.py")
+        known |= {flag for path in sources for flag in re.findall(f'"({FLAG})"', path.read_text(encoding="utf-8"))}
+    assert set(re.findall(FLAG, text)) <= known
+
+
+GROUPS = [pytest.param([], id="tagloom"), pytest.param(["tags"], id="tags")]
+
+
+@pytest.mark.parametrize("words", [*GROUPS, *(pytest.param(item.values[1].split(), id=item.id) for item in COMMANDS)])
+def test_help_says_what_to_type(words, tagloom):
+    shown = tagloom(*words, "--help").out
+    assert not re.findall(r"[{}<>]\w*", re.sub(r"\[[^]]*[<>]=[^]]*\]", "", shown))  # ranges such as [x>=0] aside
+    assert not re.search(r"(?<!PHOTOS)(?<!\[ARGS\])(?<!PHOTOS\])\.\.\.", shown)
+    usage = shown.split("\n\n")[0]
+    assert not re.search(r"[a-z]", usage.split(" ".join(["tagloom", *words]), 1)[1])
+
+
+@pytest.mark.parametrize("words", GROUPS)
+def test_summaries_of_commands_are_whole(words, tagloom):
+    listed = " ".join(tagloom(*words, "--help").out.split("Commands:")[1].split())
+    command = typer.main.get_command(app)
+    for word in words:
+        command = command.commands[word]
+    for name, each in command.commands.items():
+        summary = " ".join(each.help.strip().split("\n\n")[0].split())
+        assert summary.endswith(".")
+        assert f"{name} {summary}" in listed
 
 
 @pytest.mark.parametrize(("section", "name", "command"), COMMANDS)
@@ -72,15 +106,10 @@ def test_the_exit_codes_of_the_page_are_those_of_the_help():
     assert {str(EXIT_ERROR), str(EXIT_INTERRUPTED)} < set(listed)
 
 
-def _console_lines(page):
-    blocks = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
-
-
 @pytest.mark.medium
 def test_the_tutorial_can_be_typed(tagloom, tmp_path, monkeypatch):
     """Run every command of the page in order, on 60 photos in place of 1,000 (or TAGLOOM_TUTORIAL_PHOTOS)."""
-    lines = _console_lines((DOCS / "tutorial.md").read_text(encoding="utf-8"))
+    lines = console_lines("docs/tutorial.md")
     n_photos = os.environ.get("TAGLOOM_TUTORIAL_PHOTOS", "60")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))

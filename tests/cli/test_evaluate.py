@@ -92,3 +92,16 @@ def test_nothing_to_learn_from(tagloom, photos):
     tagloom("init", photos)
     done = tagloom("evaluate", "--project", photos, "-q")
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+
+
+@pytest.mark.parametrize("labels", ["", "0+", "0+ 0- 1-"])
+def test_too_few_labels_are_told_before_any_photo_is_read(tagloom, photos, monkeypatch, labels):
+    monkeypatch.chdir(photos)
+    tagloom("init", ".")
+    tagloom("scan")
+    for photo, sign in labels.split():
+        assert tagloom("label", f"scene_0000{photo}.jpg", "--add" if sign == "+" else "--remove", "sea").code == 0
+    monkeypatch.setattr("tagloom.workflow.project_evaluate.load_rows", lambda *_, **__: pytest.fail("photos are read"))
+    done = tagloom("evaluate")
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "tagloom review" in done.err

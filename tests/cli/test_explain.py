@@ -36,3 +36,16 @@ def test_without_a_model(tagloom, photos):
     done = tagloom("explain", "scene_00000.jpg", "sky", "--project", photos)
     assert done.code == 1
     assert "tagloom train" in done.err
+
+
+def test_after_an_update_the_model_from_before_has_a_row(tagloom, project):
+    tagloom("train", "--method", "consistency", "-q")
+    for number in range(10, 16):
+        tagloom("label", f"scene_{number:05d}.jpg", "--add", "sky")
+    tagloom("update", "-q")
+    found = tagloom("explain", "scene_00018.jpg", "sky", "--json").json
+    assert found["earlier"] != 0.0
+    assert abs(found["photos_rest"]) < 1e-3
+    shown = tagloom("explain", "scene_00018.jpg", "sky").out
+    assert shown.count("the model from before the update") == 2
+    assert f"{found['earlier']:+.4f}" in shown

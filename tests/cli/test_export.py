@@ -1,4 +1,7 @@
 import csv
+import json
+
+import pytest
 
 
 def test_formats_are_listed_without_a_project(tagloom, tmp_path, monkeypatch):
@@ -14,9 +17,18 @@ def test_a_table(tagloom, project, tmp_path):
     assert done.json["n_suggested"] == 0
     with open(target, newline="", encoding="utf-8") as handle:
         assert {row["source"] for row in csv.DictReader(handle)} >= {"accepted"}
-    both = tagloom("export", tmp_path / "b.csv", "-f", "csv", "--threshold", -1e9)
+    both = tagloom("export", tmp_path / "b.csv", "-f", "csv", "--threshold", -1e9, "--uncalibrated")
     assert "suggested keywords" in both.out
+    assert "not calibrated" not in both.out
     assert f"written: {tmp_path / 'b.csv'}" in both.out
+
+
+def test_scores_that_are_not_calibrated_stay_in_the_project(tagloom, project, tmp_path):
+    done = tagloom("export", tmp_path / "x.csv", "--threshold", -1e9)
+    assert "not calibrated yet: label 10 more photos" in done.out
+    assert "suggested" not in (tmp_path / "x.csv").read_text(encoding="utf-8")
+    told = tagloom("export", tmp_path / "x.csv", "--json").json
+    assert (told["n_suggested"], "--uncalibrated" in told["withheld"]) == (0, True)
 
 
 def test_the_name_tells_the_format(tagloom, project, tmp_path):
@@ -57,3 +69,22 @@ def test_standard_output_is_no_target(tagloom, project, tmp_path):
     assert done.code == 2
     assert "not to standard output" in done.err
     assert not (project / "-").exists()
+
+
+@pytest.mark.parametrize("url", ["/data/local-files/?d=photos/", "/data/local-files/?d=photos", "https://x.org/a b/"])
+def test_photos_have_the_address_that_is_asked_for(tagloom, project, tmp_path, url):
+    target = tmp_path / "tasks.json"
+    assert tagloom("export", target, "-f", "label-studio", "--photo-url", url).code == 0
+    tasks = json.loads(target.read_text(encoding="utf-8"))
+    assert tasks[0]["data"]["image"] == url.rstrip("/") + "/scene_00000.jpg"
+    for task in tasks:
+        del task["data"]["file"]
+    target.write_text(json.dumps(tasks), encoding="utf-8")
+    assert tagloom("import", target, "--json").json["unmatched"] == []
+
+
+def test_only_label_studio_holds_addresses(tagloom, project, tmp_path):
+    done = tagloom("export", tmp_path / "x.csv", "--photo-url", "https://x.org/")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "only label-studio" in done.err
+    assert not (tmp_path / "x.csv").exists()

@@ -1,5 +1,6 @@
 import os
 import pwd
+import shutil
 import subprocess
 import sys
 
@@ -66,11 +67,28 @@ def test_a_name_without_its_folder_is_not_left_in_the_dark(tagloom, project):
     (project / "scene_00003.jpg").rename(project / "2023" / "IMG_0001.JPG")
     (project / "scene_00004.jpg").unlink()
     tagloom("scan", "-q")
-    done = tagloom("label", "img_0001.jpg", "--add", "sea")
+    done = tagloom("label", "2024/img_0001.jpg", "--add", "sea")
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "Did you mean '2023/IMG_0001.JPG'?" in done.err
     assert "was not there at the last scan" in tagloom("label", "scene_00004.jpg", "--add", "sea").err
     assert "If the file is new: tagloom scan" in tagloom("label", "other.jpg", "--add", "sea").err
+
+
+def test_bare_names_mean_photos_anywhere_as_in_a_labels_file(tagloom, project, monkeypatch):
+    for folder, scene, name in (("a", 3, "ONE.JPG"), ("a", 4, "two.jpg"), ("b", 5, "two.jpg")):
+        (project / folder).mkdir(exist_ok=True)
+        (project / f"scene_0000{scene}.jpg").rename(project / folder / name)
+    tagloom("scan", "-q")
+    assert tagloom("label", "ONE.JPG", "--add", "sea", "--json").json["n_decisions"] == 1
+    assert tagloom("label", "one.jpg", "--add", "sea", "--json").json["n_decisions"] == 0  # the same photo
+    several = tagloom("label", "two.jpg", "--add", "sea")
+    assert (several.code, several.err.count("\n")) == (1, 1)
+    assert "'two.jpg' could be any of 2 photos: 'a/two.jpg', 'b/two.jpg'" in several.err
+    # The photo in the current folder goes first, and a new file there is not taken for another photo of that name.
+    monkeypatch.chdir(project / "b")
+    assert tagloom("label", "two.jpg", "--add", "sea", "--json").json["n_decisions"] == 1
+    shutil.copy("two.jpg", "ONE.JPG")
+    assert "If the file is new: tagloom scan" in tagloom("label", "ONE.JPG", "--add", "new").err
 
 
 def test_long_keywords_do_not_flood_the_terminal(tagloom, project):
@@ -95,3 +113,23 @@ def test_messages_name_what_there_is(tagloom, project):
     assert "flag --groups" in tagloom("train", "--groups", "").err
     assert "no action has the number 9999" in tagloom("undo", 9999).err
     assert "photos is a folder without metadata.jsonl" in tagloom("import", ".").err
+
+
+def test_a_typing_error_is_asked_about_and_new_makes_it_anyway(tagloom, project):
+    tagloom("label", "scene_00000.jpg", "--add", "zebra")
+    done = tagloom("label", "scene_00001.jpg", "--add", "zebr")
+    assert done.code == 1
+    assert "did you mean 'zebra'?" in done.err
+    assert "--new" in done.err
+    assert "zebr" not in {tag["text"] for tag in tagloom("tags", "--json").json["tags"]}
+    made = tagloom("label", "scene_00001.jpg", "--add", "zebr", "--new")
+    assert "new tags: zebr" in made.out
+    assert "tagloom tags merge zebr zebra" in tagloom("tags").out
+
+
+def test_another_spelling_means_the_same_tag(tagloom, project):
+    tagloom("label", "scene_00000.jpg", "--add", "Zebra")
+    done = tagloom("label", "scene_00001.jpg", "--add", "ZEBRA")
+    assert '"ZEBRA" is the tag "Zebra"' in done.out
+    (zebra,) = [tag for tag in tagloom("tags", "--json").json["tags"] if tag["text"].lower() == "zebra"]
+    assert (zebra["text"], zebra["n_yes"]) == ("Zebra", 2)

@@ -14,8 +14,8 @@ def test_names_one_per_line_that_label_takes(tagloom, project):
     done = tagloom("next", "-n", 3)
     names = done.out.splitlines()
     assert len(names) == 3
-    assert set(names) <= _labeled(tagloom)  # suggestions are for photos of which nothing is said
-    assert "nothing is said" in done.err
+    assert set(names) <= _labeled(tagloom)  # suggestions are for unlabelled photos
+    assert "Unlabelled photos" in done.err
     assert tagloom("label", *names, "--add", "seen").code == 0
     again = tagloom("next", "-n", 100, "-q")
     assert again.err == ""
@@ -50,7 +50,7 @@ def test_a_terminal_gets_a_table(tagloom, project, monkeypatch):
     monkeypatch.setattr("sys.stdout", terminal)
     tagloom("next", "-q")
     shown = terminal.getvalue()
-    assert "10 of 10 photos" in shown
+    assert "10 of 10 unlabelled" in shown
     assert all(name in shown for name in names)
 
 

@@ -85,7 +85,7 @@ def test_a_copy_that_takes_over_is_told(tagloom, project):
     tagloom("scan", "-q")
     os.remove(project / "scene_00000.jpg")
     done = tagloom("scan", "-q")
-    assert "took over the tags of a missing one" in done.out
+    assert "took over the tags of another file" in done.out
     assert "backup.jpg" in done.out
     assert tagloom("undo").out.startswith("undone: a copy takes over the tags of a photo that is gone")
 
@@ -101,3 +101,10 @@ def test_the_log_tells_what_was_done(tagloom, project):
         assert f"verb_log: {verb}: " in log
     assert "WARNING" in log
     assert "text.jpg" in log
+
+
+def test_skipped_files_are_named(tagloom, project):
+    for name in ("a.mp4", "b.mp4", "c.mov", "d.jxl", "e.psd", "readme.txt"):
+        (project / name).write_bytes(b"x")
+    assert "Skipped: 3 videos (mp4, mov), 1 JXL, 1 PSD, 4 other files (csv, json, txt)" in tagloom("scan", "-q").out
+    assert tagloom("scan", "-q", "--json").json["skipped"]["videos"] == {"mp4": 2, "mov": 1}

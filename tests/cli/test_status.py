@@ -18,10 +18,12 @@ def test_what_to_do_next(tagloom, photos, monkeypatch):
     monkeypatch.chdir(photos)
     steps = [
         (["init", "."], "tagloom scan"),
-        (["scan", "-q"], "tagloom import LABELS.csv"),
+        (["scan", "-q"], "tagloom review"),
         (["import", "labels.csv"], "tagloom train"),
+        (["train", "-q"], "tagloom review"),
+        (["import", "truth.csv"], "tagloom train"),
         (["train", "-q"], "tagloom write --dry-run"),
-        (["write", "-q"], "tagloom suggest"),
+        (["write", "-q"], "tagloom review"),
         (["label", "scene_00000.jpg", "--add", "fresh"], "tagloom train"),
     ]
     for command, expected in steps:
@@ -53,7 +55,7 @@ def test_one_photo_is_one(tagloom, photos, monkeypatch):
     monkeypatch.chdir(photos)
     for command in (["init", "."], ["scan", "-q"], ["label", "scene_00000.jpg", "--add", "sea"]):
         assert tagloom(*command).code == 0
-    assert "1 photo has tags: learn from them." in tagloom("status").out
+    assert "1 photo is labelled: train a model." in tagloom("status").out
 
 
 def test_what_waits_for_a_missing_photo_is_told(tagloom, project):

@@ -6,6 +6,8 @@ import pytest
 from tagloom.workflow import project_suggest
 from tagloom.workflow.project import Project
 
+FEW = {"calibrated": False, "labels_needed": 10}
+
 
 def test_rows_and_table(tagloom, project):
     rows = tagloom("suggest", "--json", "-n", 2).json["suggestions"]
@@ -24,7 +26,7 @@ def test_thresholds(tagloom, project):
     kept = tagloom("suggest", "--json", "-n", 0).json["suggestions"]
     assert all(row["is_above"] for row in kept)
     tagloom("suggest", "--remember")
-    assert not all(row["is_above"] for row in tagloom("suggest", "--json", "-n", 0).json["suggestions"])
+    assert not any(row["is_above"] for row in tagloom("suggest", "--json", "-n", 0).json["suggestions"])
 
 
 @pytest.mark.parametrize("wrong", ["nan", "inf", "-inf"])
@@ -59,6 +61,15 @@ def test_thresholds_of_probabilities_lie_between_0_and_1(tagloom, project, tmp_p
         assert tagloom("write", "--dry-run", "--threshold", right).code == 0
 
 
+def test_scores_are_marked_until_they_are_calibrated(tagloom, project):
+    assert "Scores are not calibrated yet: label 10 more photos." in tagloom("suggest").out
+    tagloom("import", "truth.csv", "-q")
+    tagloom("train", "-q")
+    assert "not calibrated" not in tagloom("suggest").out
+    told = tagloom("suggest", "--json").json
+    assert (told["calibrated"], told["labels_needed"]) == (True, 0)
+
+
 def test_errors(tagloom, project):
     assert tagloom("suggest", "nowhere.jpg").code == 1
     assert tagloom("suggest", "-n", -1).code == 2
@@ -75,12 +86,12 @@ def test_the_document_is_that_of_the_whole_list(tagloom, project, options):
             threshold=0.1 if "--threshold" in options else None,
             above_only="--above-only" in options,
         )
-    assert done.out == json.dumps({"suggestions": [row.as_dict() for row in rows]}, indent=2) + "\n"
+    assert done.out == json.dumps(FEW | {"suggestions": [row.as_dict() for row in rows]}, indent=2) + "\n"
     assert done.err == ""
 
 
 def test_nothing_to_suggest_is_an_empty_list(tagloom, project):
-    assert tagloom("suggest", "--json", "--above-only", "--threshold", 1e9).out == '{\n  "suggestions": []\n}\n'
+    assert tagloom("suggest", "--json", "--above-only", "--threshold", 1e9).json == FEW | {"suggestions": []}
 
 
 def test_what_is_known_is_printed_before_the_next_one_is_made(tagloom, project, monkeypatch):

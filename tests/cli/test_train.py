@@ -23,3 +23,10 @@ def test_nothing_to_learn_from(tagloom, photos):
     assert done.code == 1
     assert "tagloom import" in done.err
     assert tagloom("train", "--project", photos, "--method", "magic", "-q").code == 1
+
+
+def test_scores_that_are_not_calibrated_are_told(tagloom, project):
+    assert "Scores are not calibrated yet: label 10 more photos." in tagloom("train", "-q").out
+    assert tagloom("train", "-q", "--json").json["n_above"] == 0
+    tagloom("import", "truth.csv", "-q")
+    assert "not calibrated" not in tagloom("train", "-q").out

@@ -59,6 +59,8 @@ class Server:
             raise AssertionError("the server did not start")
         self.base = self.address.partition("/?")[0]
         self.port = urlsplit(self.address).port
+        #: Those of the browser that used the address, which works once: further ones are let in by them.
+        self.cookies = []
 
     def kill(self):
         """End the process as a power cut does."""
@@ -97,11 +99,13 @@ class Visit:
             self.foreign.append(request.url)
 
     def open(self, path="/"):
-        """Open a tab; the first one of a visit brings the token."""
+        """Open a tab; the first one that the server sees brings the token."""
         page = self.context.new_page()
         if not any(cookie["name"].startswith("tagloom") for cookie in self.context.cookies()):
-            page.goto(self.server.address)
+            self.context.add_cookies(self.server.cookies)
+            page.goto(self.server.base if self.server.cookies else self.server.address)
             ready(page)
+            self.server.cookies = self.context.cookies()
         if path != "/" or page.url == "about:blank":
             page.goto(self.server.base + path)
             ready(page)

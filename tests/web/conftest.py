@@ -8,6 +8,7 @@ import pytest
 
 from tagloom.datasets import write_scenes
 from tagloom.web.app import make_app
+from tagloom.web.entry import EntryTokens
 from tagloom.workflow.project import Project
 from tagloom.workflow.review import ReviewSession
 
@@ -15,7 +16,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # newer Starlettes would rather have another package than httpx, which works
     from starlette.testclient import TestClient
 
-HOST, PORT, TOKEN = "127.0.0.1", 8123, "the-token"
+HOST, PORT = "127.0.0.1", 8123
 BASE = f"http://{HOST}:{PORT}"
 FLAGS = {"descriptors": "color", "method": "ridge", "n_workers": 1, "n_threads": 1}
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -50,12 +51,14 @@ def opened(photos, exports=None):
 
 
 @contextlib.contextmanager
-def visiting(session, *, token=None):
-    """Talk to the page of a session: as a stranger, or as the page itself once the token has been exchanged."""
-    app = make_app(session, token=TOKEN, host=HOST, port=PORT)
+def visiting(session, *, enter=True):
+    """Talk to the page of a session: as the page itself once a token has been exchanged, or as a stranger."""
+    tokens = EntryTokens()
+    app = make_app(session, tokens=tokens, host=HOST, port=PORT)
     with TestClient(app, base_url=BASE, follow_redirects=False) as client:
-        if token is not None:
-            assert client.get(f"/?token={token}").status_code == 303
+        client.tokens = tokens
+        if enter:
+            assert client.get(f"/?token={tokens.issue()}").status_code == 303
             client.headers.update({"Origin": BASE, "Sec-Fetch-Site": "same-origin"})
         yield client
 
@@ -69,7 +72,7 @@ def session(photos, tmp_path):
 @pytest.fixture
 def client(session):
     """Return a client that came in with the token, and sends what a page's own requests send."""
-    with visiting(session, token=TOKEN) as client:
+    with visiting(session) as client:
         yield client
 
 
@@ -82,14 +85,14 @@ def shared_session(trained, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def shared_client(shared_session):
-    with visiting(shared_session, token=TOKEN) as client:
+    with visiting(shared_session) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def shared_stranger(shared_session):
     """Return a client that has no cookie."""
-    with visiting(shared_session) as client:
+    with visiting(shared_session, enter=False) as client:
         yield client
 
 

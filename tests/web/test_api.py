@@ -1,9 +1,13 @@
 import json
+import shutil
 import time
 
+import apsw
 import numpy as np
 import pytest
 from PIL import Image
+
+from tests.web.conftest import opened, visiting
 
 pytestmark = pytest.mark.medium
 
@@ -321,3 +325,118 @@ def test_export_goes_to_its_folder(client, tmp_path):
 def test_why_needs_a_photo_and_a_tag(client):
     assert client.get("/api/photo/999/why/1").status_code == 404
     assert client.get("/api/photo/1/why/999").status_code == 404
+
+
+def _decide_under(client, key, state=0):
+    """Decide much under one name, as a page does again and again until it is done."""
+    body = {"photos": list(range(1, 21)), "tags": [1, 2], "state": state, "key": key}
+    return client.post("/api/decide", json=body)
+
+
+def test_a_full_disk_is_said_and_the_decision_can_be_sent_again(client, session):
+    connection = session.project.store._database.connection
+    connection.pragma("max_page_count", connection.pragma("page_count"))
+    for number in range(100):  # until the pages that are free are used up
+        state = number % 2
+        answer = _decide_under(client, f"until-full-{number}", state)
+        if answer.status_code != 200:
+            break
+    assert answer.status_code == 507
+    assert "the disk is full" in answer.json()["error"]
+    assert "Errno" not in answer.text
+    n = session.project.store.decisions.count()
+    assert _decide_under(client, "kept", state).status_code == 507
+    assert session.project.store.decisions.count() == n
+    connection.pragma("max_page_count", 1 << 20)
+    answer = _decide_under(client, "kept", state)
+    assert (answer.status_code, answer.json()["n"] > 0) == (200, True)
+    assert _decide_under(client, "kept", state).json()["batch"] == answer.json()["batch"]
+
+
+def test_a_busy_project_is_said_and_the_decision_can_be_sent_again(client, session):
+    session.project.store._database.connection.set_busy_handler(None)
+    other = apsw.Connection(str(session.project.folder / "tagloom.sqlite"))
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        answer = _decide_under(client, "kept")
+        assert answer.status_code == 503
+        assert "in use by another process" in answer.json()["error"]
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
+    assert _decide_under(client, "kept").status_code == 200
+
+
+def _add(client, text, **options):
+    answer = client.post("/api/tags", json={"text": text, **options})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_tag_that_differs_in_capitals_or_form_is_the_same_one(client):
+    first = _add(client, "Café")
+    for text in ("café", "CAFE\u0301", "  Café "):
+        assert _add(client, text) == {"id": first["id"], "text": "Café", "created": False}
+
+
+def test_a_slip_is_asked_about(client):
+    tag = _add(client, "zebra")["id"]
+    assert _add(client, "zebr")["created"]  # nothing is decided of the other one: it may be a slip itself
+    client.post("/api/decide", json={"photos": [1], "tags": [tag], "state": 1})
+    assert _add(client, "zebraa") == {
+        "id": None,
+        "text": "zebraa",
+        "created": False,
+        "similar": {"id": tag, "text": "zebra"},
+    }
+    assert _add(client, "zebraa", new=True)["created"]
+    assert client.post("/api/tags", json={"text": "x", "new": 1}).status_code == 400
+
+
+def test_a_list_is_asked_about(client):
+    assert _add(client, "airplane, plane, sky")["parts"] == ["airplane", "plane", "sky"]
+    assert _add(client, "airplane, plane, sky", new=True)["text"] == "airplane, plane, sky"
+
+
+def test_less_likely_tags_fill_up_to_five(client, session):
+    session.set_threshold(0.6)
+    cells = client.get(f"/api/cells?ids={','.join(map(str, range(1, 21)))}").json()["cells"]
+    assert any(cell["unsure"] for cell in cells)
+    for cell in cells:
+        assert all(p > 0.6 for _, p in cell["suggested"])
+        assert all(p <= 0.6 for _, p in cell["unsure"])
+        tags = [tag for tag, _ in cell["suggested"] + cell["unsure"]]
+        assert len(tags) == len(set(tags)) <= 5
+        assert not set(tags) & set(cell["yes"] + cell["no"])
+        photo = client.get(f"/api/photo/{cell['id']}").json()
+        assert (photo["suggested"], photo["unsure"]) == (cell["suggested"], cell["unsure"])
+
+
+def test_the_threshold_with_what_is_expected_of_it(album, tmp_path):
+    with opened(shutil.copytree(album, tmp_path / "album")) as session, visiting(session) as client:
+        found = client.get("/api/thresholds").json()
+        assert found["threshold"] is None
+        assert [step["threshold"] for step in found["steps"]][:2] == [0.05, 0.1]
+        counts = [step["n"] for step in found["steps"]]
+        assert counts == sorted(counts, reverse=True)
+        assert counts[0] > counts[-1]
+        step = found["steps"][9]
+        now = client.post("/api/threshold", json={"threshold": step["threshold"]}).json()
+        assert (now["threshold"], now["n"], now["right"]) == (0.5, step["n"], pytest.approx(step["right"], abs=1e-3))
+        assert session.project.threshold == 0.5
+        tags = client.get("/api/project").json()["tags"]
+        assert sum(tag["n_suggested"] for tag in tags) == now["n"]
+        assert client.post("/api/threshold", json={"threshold": None}).json() == found
+        for wrong in (True, "0.5", 2, -1, [0.5]):
+            assert client.post("/api/threshold", json={"threshold": wrong}).status_code == 400
+        assert client.post("/api/threshold", json={}).status_code == 400
+        project = client.get("/api/project").json()
+        assert (project["calibrated"], project["labels_needed"]) == (True, 0)
+
+
+def test_scores_have_no_threshold_for_all_tags(client):
+    found = client.get("/api/thresholds").json()
+    assert (found["steps"], found["right"]) == ([], None)
+    project = client.get("/api/project").json()
+    n = project["progress"]["n_reviewed"]
+    assert (project["calibrated"], project["labels_needed"] >= 20 - n > 0) == (False, True)

@@ -169,3 +169,41 @@ def test_what_is_taken_back_is_a_suggestion_again_in_the_view_of_its_photo(revie
     assert page.locator(SUGGESTION).evaluate_all("(nodes) => nodes.map((node) => node.dataset.tag)") == tags
     page.evaluate("window.tagloomBack()")
     expect(page.locator(BANNER)).to_have_count(0)
+
+
+#: Decisions and new tags are refused with a status, until `tagloomBack` is called.
+_REFUSE = """({ status, error }) => {
+  const real = window.fetch;
+  window.fetch = async (path, init) => {
+    if (init?.method !== "POST") return real(path, init);
+    return new Response(JSON.stringify({ error }), { status, headers: { "Content-Type": "application/json" } });
+  };
+  window.tagloomBack = async () => {
+    window.fetch = real;
+    (await import("/static/js/outbox.js")).outbox.flush();
+  };
+}"""
+
+
+@pytest.mark.parametrize(("status", "error"), [(507, "the disk is full"), (503, "the project is in use")])
+def test_what_cannot_be_stored_now_is_kept_and_sent_again(review, status, error):
+    page, tag, photo = _lens(review)
+    before = review.standing()
+    page.evaluate(_REFUSE, {"status": status, "error": error})
+    press(page, "r")
+    page.wait_for_selector(f"{BANNER} :text('{error.capitalize()}.')")
+    page.wait_for_selector(f"{BANNER} :text('1 decision is kept here and will be sent when they can be stored')")
+    page.wait_for_selector(f"{CELL}[data-photo='{photo}'][data-state='no']")
+    assert review.standing() == before
+    press(page, "t")
+    page.keyboard.type("a tag for later")
+    page.wait_for_selector("[data-testid=tag-option][aria-selected=true]")
+    press(page, "Enter")
+    expect(page.locator(TOAST, has_text=error.capitalize())).to_be_visible()
+    expect(page.locator("[data-testid=tag-input]:focus, dialog [data-testid=tag-input]")).to_have_value(
+        "a tag for later"
+    )
+    press(page, "Escape")
+    page.evaluate("window.tagloomBack()")
+    review.has({(photo, tag, 0)})
+    expect(page.locator(BANNER)).to_have_count(0)

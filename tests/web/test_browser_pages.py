@@ -15,6 +15,8 @@ READY = {
     "grid": ("/", f"{GRID} img.ready"),
     "lens": ("/tag/16", f"[data-testid=lens] {CELL}:focus"),
     "photo": ("/photo/7", "[data-testid=photo-view] img.large.ready"),
+    "unsure photo": ("/photo/1", ".tag-row.unsure"),
+    "unsure grid": ("/#unsure=1", f"{CELL} .chip.unsure:not(:empty)"),
     "teach": ("/teach", ".teach-card img.large.ready"),
     "new tag": ("/teach#mode=new", "[data-testid=new-tag-name]:focus"),
     "examples": ("/teach#mode=new&tag=3", f"{CELL}:focus"),

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from tagloom.web.requests import PROJECT_HEADER
-from tests.web.conftest import TOKEN, opened, visiting
+from tests.web.conftest import opened, visiting
 
 pytestmark = pytest.mark.medium
 
@@ -27,7 +27,7 @@ def _all_stored(session):
 
 @pytest.mark.parametrize(("address", "body"), CHANGES)
 def test_no_change_comes_from_a_page_of_another_project(client, session, photos, tmp_path, address, body):
-    with opened(shutil.copytree(photos, tmp_path / "copy")) as other, visiting(other, token=TOKEN) as elsewhere:
+    with opened(shutil.copytree(photos, tmp_path / "copy")) as other, visiting(other) as elsewhere:
         foreign = elsewhere.get("/api/project").json()["id"]
     before = _all_stored(session)
     refused = client.post(address, json=body, headers={PROJECT_HEADER: foreign})
@@ -49,9 +49,9 @@ def test_no_news_for_a_page_of_another_project(client):
 
 
 def test_decisions_of_the_own_project_are_taken_after_a_restart(photos):
-    with opened(photos) as session, visiting(session, token=TOKEN) as client:
+    with opened(photos) as session, visiting(session) as client:
         own = client.get("/api/project").json()["id"]
-    with opened(photos) as session, visiting(session, token=TOKEN) as client:
+    with opened(photos) as session, visiting(session) as client:
         body = {"photos": [3], "tags": [1], "state": 0}
         done = client.post("/api/decide", json=body, headers={PROJECT_HEADER: own})
         assert done.status_code == 200

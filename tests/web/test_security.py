@@ -6,9 +6,10 @@ import pytest
 from starlette.routing import Route
 
 from tagloom.web.app import make_app
+from tagloom.web.entry import EntryTokens
 from tagloom.web.security import LONGEST_BODY, LONGEST_QUERY, SECURITY_HEADERS
 
-HOST, PORT, TOKEN = "127.0.0.1", 8123, "the-token"
+HOST, PORT = "127.0.0.1", 8123
 BASE = f"http://{HOST}:{PORT}"
 ENDLESS = "/api/events"  # it answers as long as one listens; its refusals are tested all the same
 COOKIE = f"tagloom_{PORT}"
@@ -26,7 +27,7 @@ class _Nothing:
 
 
 def _routes():
-    app = make_app(_Nothing(), token=TOKEN, host=HOST, port=PORT)
+    app = make_app(_Nothing(), tokens=EntryTokens(), host=HOST, port=PORT)
     assert all(isinstance(route, Route) for route in app.routes), "a mount hides routes from this test"
     return [(method, route.path) for route in app.routes for method in sorted(route.methods - {"HEAD"})]
 
@@ -68,7 +69,7 @@ class TestEveryRoute:
         _check_headers(answer)
 
     def test_wrong_cookie(self, stranger, method, path):
-        for wrong in (TOKEN, "", "é"):
+        for wrong in (stranger.tokens.issue(), "", "é"):
             cookie = f"{COOKIE}={wrong}".encode()
             assert _send(stranger, method, path, headers={"Origin": BASE, "Cookie": cookie}).status_code == 403
 
@@ -103,7 +104,7 @@ class TestEveryRoute:
 
 @pytest.mark.parametrize(("method", "path"), [item for item in ROUTES if item[1] != "/"])
 def test_token_opens_no_route_but_the_first(stranger, method, path):
-    answer = _send(stranger, method, path, params={"token": TOKEN}, headers={"Origin": BASE})
+    answer = _send(stranger, method, path, params={"token": stranger.tokens.issue()}, headers={"Origin": BASE})
     assert answer.status_code == 403
     assert "set-cookie" not in answer.headers
 
@@ -157,28 +158,70 @@ class TestEveryChange:
             assert answer.json()["error"]
 
 
+TYPED = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+FROM_A_FILE = TYPED | {"Sec-Fetch-Site": "cross-site"}
+
+
 def test_token_gives_a_strict_cookie(stranger):
-    answer = stranger.get(f"/?token={TOKEN}")
+    token = stranger.tokens.issue()
+    answer = stranger.get(f"/?token={token}")
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     words = {word.strip().lower() for word in answer.headers["set-cookie"].split(";")}
     assert {"httponly", "samesite=strict", "path=/"} <= words
-    assert TOKEN not in answer.headers["set-cookie"]
+    assert token not in answer.headers["set-cookie"]
     assert stranger.get("/").status_code == 200
 
 
-@pytest.mark.parametrize(
-    "query", ["token=", "token=wrong", "token=the-token&token=the-token", "token=%00", "token=%ff"]
-)
-def test_wrong_token(stranger, query):
-    answer = stranger.get(f"/?{query}")
+def test_a_token_works_once(stranger):
+    token = stranger.tokens.issue()
+    assert stranger.get(f"/?token={token}", headers=TYPED).status_code == 303
+    # The browser that is in may use the address again; another one may not.
+    assert stranger.get(f"/?token={token}", headers=TYPED).headers["location"] == "/"
+    stranger.cookies.clear()
+    answer = stranger.get(f"/?token={token}", headers=TYPED)
+    assert answer.status_code == 403
+    assert "tagloom review" in answer.text
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("query", ["token=", "token=wrong", "token=%00", "token=%ff", "token={0}&token={0}"])
+@pytest.mark.parametrize("headers", [TYPED, FROM_A_FILE])
+def test_wrong_token(stranger, query, headers):
+    answer = stranger.get(f"/?{query.format(stranger.tokens.issue())}", headers=headers)
     assert answer.status_code == 403
     assert "set-cookie" not in answer.headers
 
 
-def test_link_from_the_terminal_and_from_a_site(stranger):
-    typed = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}
-    assert stranger.get(f"/?token={TOKEN}", headers=typed | {"Sec-Fetch-Site": "cross-site"}).status_code == 403
-    assert stranger.get(f"/?token={TOKEN}", headers=typed).status_code == 303
+def test_a_file_lets_the_browser_in_by_a_page(stranger):
+    answer = stranger.get(f"/?token={stranger.tokens.issue()}", headers=FROM_A_FILE)
+    # A redirect would go on as a request of another site, and the strict cookie would stay behind.
+    assert answer.status_code == 200
+    assert "url=/" in answer.text
+    assert "samesite=strict" in answer.headers["set-cookie"].lower()
+    _check_headers(answer)
+    assert stranger.get("/", headers=TYPED | {"Sec-Fetch-Site": "same-origin"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        FROM_A_FILE | {"Sec-Fetch-Dest": "iframe"},
+        FROM_A_FILE | {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+        FROM_A_FILE | {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
+        FROM_A_FILE | {"Origin": "null"},
+    ],
+)
+def test_only_a_new_page_spends_a_token(stranger, headers):
+    token = stranger.tokens.issue()
+    assert stranger.get(f"/?token={token}", headers=headers).status_code == 403
+    assert stranger.head(f"/?token={token}").status_code == 403
+    assert stranger.post(f"/?token={token}", json={}, headers={"Origin": BASE}).status_code == 403
+    assert stranger.get(f"/?token={token}", headers=FROM_A_FILE).status_code == 200
+
+
+def test_a_site_gets_nowhere_without_a_token(client):
+    assert client.get("/", headers=FROM_A_FILE).status_code == 403
+    assert client.get("/api/project?token=x", headers=FROM_A_FILE).status_code == 403
 
 
 def test_localhost_is_the_same_server(client):

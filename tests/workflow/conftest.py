@@ -38,7 +38,7 @@ class MadeUp:
             path = root / f"{number:05d}.jpg"
             path.touch()
             found = path.stat()
-            stamp = FileStamp(found.st_size, found.st_mtime_ns, found.st_ino)
+            stamp = FileStamp.of(found)
             name = os.fsencode(path.name)
             records.append(PhotoRecord(name, Verdict.OK, "", f"{number + 1:064x}", stamp, 64, 48))
         with store.lock(), store.cache() as cache:

@@ -6,6 +6,7 @@ import socket
 import sys
 import tempfile
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -52,11 +53,28 @@ def _keywords(out):
         return list(csv.DictReader(handle))
 
 
+def test_keywords_have_a_floor_and_say_what_is_suggested(photos, tmp_path):
+    settings = replace(LIGHT, method="ridge", n_keywords=12)
+    with open(photos / "truth.csv", encoding="utf-8") as handle:
+        told = handle.read().splitlines()
+    (photos / "many.csv").write_text("\n".join(told[:41]) + "\n", encoding="utf-8")
+    result = annotate(photos, photos / "many.csv", tmp_path / "out", settings)
+    assert result.kind == "probability"
+    rows = _keywords(tmp_path / "out")
+    listed = {(row["file"], row["tag"]): float(row["score"]) for row in rows}
+    assert min(listed.values()) >= 0.1
+    assert len(rows) < 12 * len({row["file"] for row in rows})
+    assert {row["suggested"] for row in rows} <= {"yes", "no"}
+    assert all((row["suggested"] == "yes") == (float(row["score"]) > result.threshold) for row in rows)
+    everything = annotate(photos, photos / "many.csv", tmp_path / "all", replace(settings, n_keywords=0))
+    assert len(_keywords(tmp_path / "all")) == int((everything.Y == -1).sum())
+
+
 def test_from_folder_and_labels_to_keywords(photos, tmp_path):
     out = tmp_path / "out"
     result = annotate(photos, photos / "labels.csv", out, LIGHT, truth=photos / "truth.csv")
     rows = _keywords(out)
-    assert list(rows[0]) == ["file", "tag", "score", "rank"]
+    assert list(rows[0]) == ["file", "tag", "score", "rank", "suggested"]
     with open(photos / "labels.csv", newline="", encoding="utf-8") as handle:
         labelled = {row["file"] for row in csv.DictReader(handle)}
     assert {row["file"] for row in rows} == {name for name in os.listdir(photos) if name.endswith(".jpg")} - labelled
@@ -111,6 +129,7 @@ def test_of_too_few_labels_numbers_are_scores_and_it_is_said_why(photos, tmp_pat
     result = annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT)
     assert result.kind == "score"
     assert result.why_scores == "probabilities take 20 labelled photos, there are 10"
+    assert {row["suggested"] for row in _keywords(tmp_path / "out")} == {"no"}
     assert "suggested, with its score" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
@@ -291,6 +310,8 @@ def test_ranking_of_unknown_entries():
     columns, counts = top_suggestions(Y, scores, 3)
     assert [row[:count].tolist() for row, count in zip(columns, counts, strict=True)] == [[1, 3, 0], [], [2, 0]]
     assert top_suggestions(Y, scores, 0)[1].tolist() == [3, 0, 2]
+    columns, counts = top_suggestions(Y, scores, 3, least=0.3)
+    assert [row[:count].tolist() for row, count in zip(columns, counts, strict=True)] == [[1, 3], [], [2]]
 
 
 @pytest.mark.medium
@@ -316,3 +337,20 @@ def test_deep_features_with_a_network_of_the_users_own(photos, tmp_path):
     )
     assert "tiny" in result.groups
     assert "deep" not in result.groups
+
+
+@pytest.mark.parametrize("method", ["auto", "ridge"])
+def test_probable_tags_are_listed_and_sure_ones_marked(photos, tmp_path, method):
+    with open(photos / "truth.csv", newline="", encoding="utf-8") as handle:
+        lines = handle.read().splitlines(keepends=True)
+    (tmp_path / "labels.csv").write_text("".join(lines[:41]), encoding="utf-8")
+    settings = Settings(descriptors=("color", "edges"), n_workers=1, method=method, precision=0.6, n_keywords=100)
+    result = annotate(photos, tmp_path / "labels.csv", tmp_path / "out", settings)
+    rows = _keywords(tmp_path / "out")
+    assert result.kind == "probability"
+    assert min(float(row["score"]) for row in rows) >= 0.1
+    unsure = [float(row["score"]) for row in rows if row["suggested"] == "no"]
+    sure = [float(row["score"]) for row in rows if row["suggested"] == "yes"]
+    assert sure
+    assert max(unsure) <= result.threshold < min(sure)
+    assert len(rows) == int(((result.Y == -1) & (result.scores >= 0.1)).sum())

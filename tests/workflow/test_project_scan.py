@@ -1,3 +1,4 @@
+import io
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from tagloom.core.keywords import Keyword
 from tagloom.exceptions import StoreError
 from tagloom.metadata.sidecar_plan import plan_sidecar
 from tagloom.workflow.project import Project
+from tests.images.raw_files import dng, nef
 
 LIGHT = {"descriptors": "color", "n_workers": 1, "n_threads": 1}
 
@@ -79,6 +81,27 @@ def test_every_kind_of_change(project, photos):
     assert project.history(photo=ids[b"0.jpg"])[0].label == "label 1 photo: +kept"
     _photo(photos / "2.jpg", 2)
     assert project.scan().back == (ids[b"2.jpg"],)
+
+
+def test_an_edit_of_the_same_size_and_time_is_seen(project, photos):
+    project.scan()
+    path = photos / "1.jpg"
+    before = path.stat()
+    data = path.read_bytes()
+    with open(path, "r+b") as handle:  # the same file, its size and its time, as an editor that keeps times leaves it
+        handle.write(data[:-20] + bytes(255 - each for each in data[-20:-2]) + data[-2:])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = path.stat()
+    assert (after.st_size, after.st_mtime_ns, after.st_ino) == (before.st_size, before.st_mtime_ns, before.st_ino)
+    result = project.scan()
+    assert (result.n_read, len(result.changed)) == (1, 1)
+
+
+def test_a_change_of_permissions_is_no_change_of_the_photo(project, photos):
+    project.scan()
+    os.chmod(photos / "1.jpg", 0o600)
+    result = project.scan()
+    assert (len(result.changed), result.n_same) == (0, 6)
 
 
 def test_bad_files_get_one_verdict_each(project, photos):
@@ -152,24 +175,30 @@ def open_place(unprivileged_uid):
 
 
 def _as_user(uid, place, script):
-    """Give the project to a user and run a script as that user; what it needs is imported before."""
-    for path in [place / "project", *(place / "project").rglob("*")]:
+    """Give the project to a user and run a script as that user.
+
+    All of the package is imported before, as that user may not be able to read it: under /root, for one.
+    """
+    (place / "config").mkdir(exist_ok=True)
+    for path in [place / "config", place / "project", *(place / "project").rglob("*")]:
         os.chown(path, uid, uid)
     start = """
         import importlib, os, pkgutil, sys
         import lxml.etree
-        import tagloom.store, tagloom.workflow.project_scan, tagloom.workflow.project_status
-        import tagloom.workflow.project_write
-        for module in pkgutil.iter_modules(tagloom.store.__path__, "tagloom.store."):
-            importlib.import_module(module.name)  # the parts of the store are imported when they are first used
+        import tagloom
+        for module in pkgutil.walk_packages(tagloom.__path__, "tagloom."):
+            importlib.import_module(module.name)
         from tagloom.exceptions import TagloomError
         from tagloom.workflow.project import Project
         os.setuid(int(sys.argv[1]))
         photos, project = sys.argv[2:]
+        with Project.open(project) as given:
+            given.trust()  # another user made it, and the photos are elsewhere
     """
     command = [sys.executable, "-c", textwrap.dedent(start) + textwrap.dedent(script), str(uid)]
     command += [str(place / "photos"), str(place / "project")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = os.environ | {"TAGLOOM_CONFIG": str(place / "config")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -218,7 +247,8 @@ def test_raw_files_belong_to_their_photos(project, photos):
     (photos / "0.CR2").write_bytes(b"raw bytes")
     (photos / "alone.CR2").write_bytes(b"no photo beside it")
     result = project.scan()
-    assert (result.n_listed, result.n_raw_pairs, result.unreadable) == (7, 1, {})
+    assert (result.n_listed, result.n_raw_of_photos, result.n_raw_photos) == (8, 1, 1)
+    assert result.unreadable == {"not_an_image": 1}
     project.label("0.jpg", add="sea")
     written = project.write()
     assert {item.photo for item in written.files} == {b"0.jpg", b"0.CR2"}
@@ -236,7 +266,7 @@ def test_raw_files_belong_to_their_photos(project, photos):
     os.rename(photos / "0.CR2", photos / "sub" / "0.CR2")
     moved = project.scan()
     assert (len(moved.moved), moved.examples["moved"]) == (1, (b"sub/0.jpg",))
-    assert (moved.missing, moved.n_raw_pairs, moved.raw_gone) == ((), 1, ())
+    assert (moved.missing, moved.n_raw_of_photos, moved.raw_gone) == ((), 1, ())
     assert sorted(project.store.photos.paths())[-2:] == [b"sub/0.CR2", b"sub/0.jpg"]
 
 
@@ -281,7 +311,7 @@ def test_a_raw_file_is_counted_with_its_photo(project, photos, tmp_path):
     (photos / "0.CR2").write_bytes(b"raw bytes")
     (photos / "text.jpg").write_text("no photo")
     first = project.scan()
-    assert (first.n_listed, len(first.new), first.n_raw_pairs) == (8, 7, 1)
+    assert (first.n_listed, len(first.new), first.n_raw_of_photos) == (8, 7, 1)
     now = project.status()
     assert (now.n_present, now.n_unreadable, project.extract().n_photos) == (7, 1, 6)
     page = project.report(tmp_path / "report.html")
@@ -292,32 +322,105 @@ def test_a_raw_file_is_counted_with_its_photo(project, photos, tmp_path):
     assert project.label("0.CR2", add="sea").n_decisions == 1
     assert project.label("0.jpg", add="sea").n_decisions == 0
     assert project.import_folder_names().n_photos == 0
-    # Without its photo it is not missing while it is there; no photo is.
+    # Without its photo it is a photo itself, here one that cannot be read.
     os.rename(photos / "0.jpg", tmp_path / "0.jpg")
     alone = project.scan()
-    assert (alone.examples["missing"], alone.n_raw_alone, alone.raw_gone) == ((b"0.jpg",), 1, ())
+    assert (alone.examples["missing"], alone.n_raw_photos, alone.raw_gone) == ((b"0.jpg",), 1, ())
     assert (project.status().n_missing, alone.absent) == (1, (b"0.jpg",))
+    assert (b"0.CR2", "not_an_image") in [problem[:2] for problem in alone.problems]
     os.rename(tmp_path / "0.jpg", photos / "0.jpg")
     back = project.scan()
-    assert (len(back.back), back.n_raw_pairs, back.n_raw_alone) == (1, 1, 0)
+    assert (len(back.back), back.n_raw_of_photos, back.n_raw_photos) == (1, 1, 0)
     os.remove(photos / "0.CR2")
     gone = project.scan()
     assert (gone.missing, gone.raw_gone, project.status().n_missing) == ((), (b"0.CR2",), 0)
     assert project.check() == []
 
 
-def test_raw_files_alone_are_told(tmp_path):
+def _preview(seed):
+    buffer = io.BytesIO()
+    colours = np.random.default_rng(seed).integers(0, 256, size=(4, 6, 3), dtype=np.uint8)
+    Image.fromarray(colours).resize((400, 300)).save(buffer, "JPEG")
+    return buffer.getvalue()
+
+
+@pytest.mark.medium
+def test_raw_files_without_a_jpeg_are_photos(tmp_path):
     folder = tmp_path / "raw"
     (folder / "sub").mkdir(parents=True)
-    (folder / "x.NEF").write_bytes(b"raw")
-    (folder / "sub" / "y.dng").write_bytes(b"raw")
+    (folder / "x.NEF").write_bytes(nef(_preview(1), orientation=6))
+    (folder / "sub" / "y.dng").write_bytes(dng(_preview(2)))
     (folder / ".hidden.nef").write_bytes(b"raw")
     with Project.init(folder, flags=LIGHT) as project:
-        assert (project.scan().n_listed, project.scan().n_raw_alone) == (0, 2)
-        assert "2 have no JPEG" in project.status().next_step
-        _photo(folder / "x.jpg", 1)
-        assert (project.scan().n_raw_alone, project.scan().n_raw_pairs) == (1, 1)
-        assert "raw" not in project.status().next_step
+        first = project.scan()
+        assert (len(first.new), first.n_raw_photos, first.n_raw_of_photos, first.unreadable) == (2, 2, 0, {})
+        table = project.store.photos.table()
+        assert dict(zip(table.paths, table.sizes.tolist(), strict=True)) == {
+            b"x.NEF": [300, 400],
+            b"sub/y.dng": [400, 300],
+        }
+        assert not np.isnan(table.taken).any()  # 2021-07-04, from the RAW file's own directories
+        assert (project.extract().n_photos, project.scan().n_read) == (2, 0)
+        # Labelled and written like any photo, to a sidecar that RAW software reads; the RAW file is never written to.
+        before = (folder / "x.NEF").read_bytes()
+        project.label("x.NEF", add="sea")
+        assert [item.status for item in project.write().files] == ["written"]
+        assert (folder / "x.NEF.xmp").is_file()
+        assert (folder / "x.NEF").read_bytes() == before
+        assert project.import_folder_names().n_photos == 1
+        assert project.check() == []
+
+
+@pytest.mark.medium
+def test_tags_follow_from_one_file_of_a_pair_to_the_other(tmp_path):
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    (folder / "x.NEF").write_bytes(nef(_preview(1)))
+    with Project.init(folder, flags=LIGHT) as project:
+        project.scan()
+        project.label("x.NEF", add="sea")
+        # The photo is developed: the JPEG is the photo now, with the tags of its RAW file.
+        _photo(folder / "X.jpg", 1)
+        paired = project.scan()
+        assert (paired.n_raw_of_photos, paired.n_raw_photos) == (1, 0)
+        assert (paired.examples["took_over"], len(paired.new)) == ((b"X.jpg",), 1)
+        now = project.status()
+        assert (now.n_present, now.n_labeled, now.n_missing) == (1, 1, 0)
+        assert {item.photo for item in project.write(dry_run=True).files} == {b"X.jpg", b"x.NEF"}
+        assert project.scan().took_over == ()
+        # The JPEG goes: the RAW file is the photo again, and has its own tags still.
+        project.label("X.jpg", add="beach")
+        os.remove(folder / "X.jpg")
+        alone = project.scan()
+        assert (alone.n_raw_photos, alone.took_over, project.status().n_labeled) == (1, (), 1)
+
+
+@pytest.mark.medium
+def test_a_raw_file_takes_over_the_tags_of_its_jpeg_that_goes(tmp_path):
+    folder = tmp_path / "pair"
+    folder.mkdir()
+    (folder / "x.NEF").write_bytes(nef(_preview(1)))
+    _photo(folder / "x.jpg", 1)
+    with Project.init(folder, flags=LIGHT) as project:
+        project.scan()
+        project.label("x.jpg", add="sea")
+        os.remove(folder / "x.jpg")
+        alone = project.scan()
+        assert (alone.examples["took_over"], project.status().n_labeled) == ((b"x.NEF",), 1)
+        table = project.store.photos.table(state="present")
+        assert (table.paths, np.isnan(table.taken).any()) == ([b"x.NEF"], np.False_)
+
+
+def test_skipped_files_are_counted_and_named(project, photos):
+    names = ("a.mp4", "b.MP4", "c.mov", "d.jxl", "e.psd", "notes.txt", "LICENSE", "odd.\x1b[31m", "0.jpg.xmp", ".h.mp4")
+    for name in names:
+        (photos / name).write_bytes(b"x")
+    assert project.scan().skipped == {
+        "videos": {"mp4": 2, "mov": 1},
+        "JXL": {"jxl": 1},
+        "PSD": {"psd": 1},
+        "other files": {"no extension": 2, "txt": 1},
+    }
 
 
 def test_every_scan_names_all_that_is_unreadable_or_missing(project, photos):

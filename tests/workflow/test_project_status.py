@@ -28,3 +28,36 @@ def test_status_and_update_agree_on_what_is_new(made_up, method):
     assert project.status().n_new_decisions == 4
     project.update()
     assert project.status().n_new_decisions == 0
+
+
+def test_the_advice_follows_the_state(made_up):
+    """Label, train, review, write; nothing is to be written while hardly anything is labelled or reviewed."""
+    made = made_up(80, 12)
+    project, advice = made.project, lambda: (project.status().command, project.status().next_step)
+    store = project.store
+    command, sentence = advice()
+    assert command == "tagloom review"
+    assert "No photo is labelled yet" in sentence
+    made.say([0])
+    assert advice()[0] == "tagloom train"
+    project.train("ridge")
+    command, sentence = advice()
+    assert (command, "Label 19 more photos" in sentence) == ("tagloom review", True)
+    made.say(range(1, 30))
+    assert advice()[0] == "tagloom train"
+    project.train("ridge")
+    command, sentence = advice()
+    assert (command, "Review the suggestions" in sentence) == ("tagloom review", True)
+    store.decisions.decide([made.ids[60]], [made.tags[0]], [1], origin="suggested")
+    assert advice()[0] == "tagloom train"
+    project.update()
+    assert advice()[0] == "tagloom write --dry-run"
+    project.write()
+    assert advice()[0] == "tagloom review"
+
+
+def test_a_collection_labelled_by_hand_is_written(made_up):
+    made = made_up(12, 3)
+    made.say(range(12))
+    made.project.train("ridge")
+    assert made.project.status().command == "tagloom write --dry-run"

@@ -67,7 +67,9 @@ def test_a_thumbnail_that_is_missing_is_made(photos, stored):
         project.scan()
         before = _pictures(project)
         with project.store.cache() as cache:
-            cache._thumbnails.execute("DELETE FROM thumbnails WHERE content_hash = ?", (bytes.fromhex(min(before)),))
+            cache._thumbnails._connection.execute(
+                "DELETE FROM thumbnails WHERE content_hash = ?", (bytes.fromhex(min(before)),)
+            )
         assert len(_pictures(project)) == 5
         project.extract()
         assert _pictures(project) == before

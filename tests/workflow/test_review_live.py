@@ -46,7 +46,7 @@ def _heard(session):
 
 def _agrees(session):
     """Tell whether the session suggests what the command line does."""
-    found = open_suggestions(session.project.store)
+    found = open_suggestions(session.project.store, uncalibrated=True)  # the page shows scores, too
     state = session.state
     with state.lock:
         rows = [state.place(tag) for tag in found.tag_ids.tolist()]

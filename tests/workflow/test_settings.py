@@ -44,7 +44,7 @@ def test_every_setting_is_documented_with_its_default_and_variable():
 
 
 def test_every_field_is_a_setting_with_a_docstring_entry():
-    names = [field.name for field in dataclasses.fields(Settings) if field.name != "origins"]
+    names = [field.name for field in dataclasses.fields(Settings) if field.name not in ("origins", "ignored")]
     assert list(setting_names()) == names
     for name in names:
         assert re.search(rf"^ *{name} : .*default=", Settings.__doc__, re.MULTILINE), name
@@ -91,7 +91,8 @@ def test_all_settings_in_a_file_and_the_same_in_variables(project_file, tmp_path
             "vocabulary_words = 50\nvocabulary_photos = 20\n"
             f"encoder = {str(tmp_path / 'net.onnx')!r}\nabsent_means = 'Unknown'\nn_workers = 2\nn_threads = 'auto'\n"
             "batch_size = 8\ndeadline_seconds = 5\nmemory_limit_mb = 1024\nmax_megapixels = 100\n"
-            "report_photos = 0\nlog_level = 'debug'\nprecision = 0.8\nbudget_seconds = 60\n"
+            "report_photos = 0\nlog_level = 'debug'\nprecision = 0.8\nbudget_seconds = 60\nn_backups = 2\n"
+            "sidecar_names = 'photo.xmp'\n"
         )
     )
     environ = {ENVIRONMENT_PREFIX + name.upper(): value for name, value, _ in from_file.rows()}

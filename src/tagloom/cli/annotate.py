@@ -30,6 +30,10 @@ def annotate(
     method: Method = None,
     keywords: Annotated[int | None, typer.Option("--keywords", help="Suggestions per photo; 0 means all tags.")] = None,
     absent_means: AbsentMeans = None,
+    separator: Annotated[
+        str | None,
+        typer.Option("--separator", metavar="TEXT", help="What else stands between tags in the labels file."),
+    ] = None,
     truth: Annotated[
         Path | None,
         typer.Option("--truth", help="Labels file with the true tags: prints how good the suggestions are."),
@@ -54,8 +58,8 @@ def annotate(
 
     Example: tagloom annotate ~/Pictures --labels labels.csv --out results
 
-    Writes keywords.csv (file, tag, score, rank), scores.npz and report.html to the output folder; files that were
-    changed since an earlier run are not replaced. Interrupt it at any time: run again, it goes on where it was.
+    Writes keywords.csv (file, tag, score, rank, suggested), scores.npz and report.html to the output folder; files that
+    were changed since an earlier run are not replaced. Interrupt it at any time: run again, it goes on where it was.
     """
     from tagloom.cli.console import RichProgress
     from tagloom.cli.summary import show_result
@@ -80,6 +84,7 @@ def annotate(
             out,
             settings,
             truth=truth,
+            separator=separator,
             evaluate=evaluate,
             retry=retry,
             overwrite=overwrite,

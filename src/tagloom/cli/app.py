@@ -13,6 +13,7 @@ from tagloom.cli.check import check, repair
 from tagloom.cli.console import print_error, print_line, print_text
 from tagloom.cli.demo import demo
 from tagloom.cli.doctor import doctor
+from tagloom.cli.duplicates import duplicates
 from tagloom.cli.evaluate import evaluate
 from tagloom.cli.exit_codes import EPILOG, EXIT_CODES, EXIT_ERROR, EXIT_INTERRUPTED, interrupted
 from tagloom.cli.explain import explain
@@ -22,10 +23,11 @@ from tagloom.cli.history import history
 from tagloom.cli.import_ import import_
 from tagloom.cli.init import init
 from tagloom.cli.label import label
-from tagloom.cli.light import LightCommand, LightGroup
 from tagloom.cli.next import next_
+from tagloom.cli.readable import Command, Group
 from tagloom.cli.remove import remove
 from tagloom.cli.report import report
+from tagloom.cli.restore import restore
 from tagloom.cli.review import review
 from tagloom.cli.scan import scan
 from tagloom.cli.status import status
@@ -33,6 +35,7 @@ from tagloom.cli.streams import complete, discard_output, output_problem
 from tagloom.cli.suggest import suggest
 from tagloom.cli.tags import tags
 from tagloom.cli.train import train
+from tagloom.cli.trust import trust
 from tagloom.cli.undo import redo, undo
 from tagloom.cli.update import update
 from tagloom.cli.write import write
@@ -60,9 +63,11 @@ for a few dozen photos, then
 tagloom doctor shows whether everything it needs is in place; tagloom --help lists all commands.
 """
 
+LONGEST_ERROR = 300
+
 app = typer.Typer(
     name="tagloom",
-    cls=LightGroup,
+    cls=Group,
     help="Tag a few photos, and tagloom tags the rest. Works offline.",
     epilog=EXIT_CODES,
     rich_markup_mode=None,
@@ -82,6 +87,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "evaluate": evaluate,
     "report": report,
     "next": next_,
+    "duplicates": duplicates,
     "review": review,
     "export": export,
     "write": write,
@@ -92,13 +98,15 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "check": check,
     "repair": repair,
     "backup": backup,
+    "restore": restore,
+    "trust": trust,
     "remove": remove,
     "annotate": annotate,
     "demo": demo,
     "doctor": doctor,
 }
 for _name, _command in _COMMANDS.items():
-    app.command(_name, cls=LightCommand, epilog=EPILOG)(_command)
+    app.command(_name, cls=Command, epilog=EPILOG)(_command)
 app.add_typer(tags, name="tags")
 
 
@@ -108,7 +116,7 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(cls=LightGroup, invoke_without_command=True)
+@app.callback(cls=Group, invoke_without_command=True)
 def entry(
     context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
@@ -141,6 +149,12 @@ def main(arguments: list[str] | None = None) -> None:
         if debug:
             raise
         print_error(_one_line(error))
+        sys.exit(EXIT_ERROR)
+    except Exception as error:  # of a kind that nobody thought of, as a project of a stranger may bring about
+        if debug:
+            raise
+        text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_ERROR]
+        print_error(f"something unexpected went wrong ({text}); run again with --debug to see where")
         sys.exit(EXIT_ERROR)
 
 

@@ -19,8 +19,7 @@ def backup(
 ) -> None:
     """Write a consistent copy of all that was decided, also while other commands run.
 
-    Features, thumbnails and models are not in it: they can be made again. To go back to it, put it in the place of
-    tagloom.sqlite in the project's folder while no tagloom runs, and remove tagloom.sqlite-wal if there is one.
+    Features, thumbnails and models are not in it: they can be made again. `tagloom restore FILE` goes back to it.
 
     Example: tagloom backup ~/backups/photos.sqlite
     """

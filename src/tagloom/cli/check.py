@@ -15,7 +15,9 @@ __all__ = ["check", "repair"]
 
 
 def check(
-    checksums: Annotated[bool, typer.Option("--checksums", help="Read every array file in full.")] = False,
+    checksums: Annotated[
+        bool, typer.Option("--checksums", help="Read every array file in full, not only those in use.")
+    ] = False,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,

@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 PATIENCE = 1.0  # seconds after which a person begins to wonder
+LONGEST_ERROR = 1500  # characters
 
 
 def printable(text: str) -> str:
@@ -78,19 +79,22 @@ def print_json(value: Any) -> None:
         sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
-def print_json_list(name: str, items: Iterable[Any]) -> None:
+def print_json_list(name: str, items: Iterable[Any], **first: Any) -> None:
     """Print what `print_json` prints of a list under one name, item by item, so that the list is never in memory.
 
     Parameters
     ----------
     name : str
-        The only key of the document.
+        The list's key.
     items : iterable
         What the list holds.
+    **first
+        Keys that come before it.
     """
     import json
 
-    begin = f"{{\n  {json.dumps(name)}: ["
+    keys = "".join(f"\n  {json.dumps(key)}: {json.dumps(value)}," for key, value in first.items())
+    begin = f"{{{keys}\n  {json.dumps(name)}: ["
     n = 0
     for item in items:
         # Line breaks within texts are escaped, so that all that are there are those of the layout.
@@ -109,8 +113,8 @@ def print_note(text: str) -> None:
 
 
 def print_error(text: str) -> None:
-    """Print a line to standard error, marked as tagloom's."""
-    print_note(f"tagloom: {text}")
+    """Print a line to standard error, marked as tagloom's; one that a file made very long is cut."""
+    print_note(f"tagloom: {cut(text, LONGEST_ERROR)}")
 
 
 def confirm(question: str) -> bool:

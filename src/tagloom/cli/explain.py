@@ -68,12 +68,14 @@ def _print(result: "ExplainResult", quiet: bool) -> None:
     near += _rows_of_rest(
         ("if every label were the tag's frequency", result.photos_base),
         (f"{result.n_other} other labelled photos", result.photos_other if result.n_other else None),
+        ("the model from before the update", result.earlier or None),
         ("not explained", None if result.photos_exact else result.photos_rest),
     )
     print_table("By labelled photos", ("photo", "has it", "adds"), near, n_left=2)
     parts = [(item.name, "", f"{item.amount:+.4f}") for item in result.groups]
     parts += _rows_of_rest(
         ("an average photo", result.groups_base),
+        ("the model from before the update", result.earlier or None),
         ("not explained", None if result.groups_exact else result.groups_rest),
     )
     print_table("By feature groups", ("group", "", "adds"), parts, n_left=2)

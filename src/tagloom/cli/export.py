@@ -37,6 +37,17 @@ def export(
         float | None,
         typer.Option("--threshold", help="Suggestions above it are written; default: the project's, or training's."),
     ] = None,
+    photo_url: Annotated[
+        str | None,
+        typer.Option(
+            "--photo-url",
+            metavar="URL",
+            help="With label-studio: the address of the photo folder, such as '/data/local-files/?d=photos/'.",
+        ),
+    ] = None,
+    uncalibrated: Annotated[
+        bool, typer.Option("--uncalibrated", help="Export scores, too, while too few photos are labelled to calibrate.")
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a file that is not as the last export left it; never a photo.")
     ] = False,
@@ -47,8 +58,9 @@ def export(
 ) -> None:
     """Write the keywords of all photos in a format of other programs.
 
-    Accepted keywords and suggestions above the threshold are told apart in every format. Photos are not copied, and
-    where they were taken is never written. A file that is there is replaced only if it is as the last export left it.
+    Accepted keywords and suggestions above the threshold are told apart in every format. Suggestions are exported once
+    20 photos are labelled. Photos are not copied, and where they were taken is never written. A file that is there is
+    replaced only if it is as the last export left it.
 
     Example: tagloom export keywords.csv
     """
@@ -65,7 +77,15 @@ def export(
     if str(target) == "-":
         raise typer.BadParameter("an export goes to a file, not to standard output; name one", param_hint="TARGET")
     with opened(project, verbose=verbose) as found, logged(found), working("exporting keywords", quiet=quiet):
-        result = found.export(target, format_, threshold=threshold, accepted_only=accepted_only, overwrite=overwrite)
+        result = found.export(
+            target,
+            format_,
+            threshold=threshold,
+            accepted_only=accepted_only,
+            uncalibrated=uncalibrated,
+            overwrite=overwrite,
+            photo_url=photo_url,
+        )
     if as_json:
         print_json(result.as_dict())
     else:
@@ -99,5 +119,7 @@ def _print(result: "ExportResult", quiet: bool, verbose: bool) -> None:
     print_table(f"Export ({result.format})", ("", ""), rows)
     if not quiet:
         print_some(result.warnings, verbose=verbose, more="things that the format cannot hold")
+        if result.withheld:
+            print_line(result.withheld)
     for file in result.files:
         print_line(f"written: {file}")

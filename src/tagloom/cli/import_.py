@@ -27,6 +27,16 @@ def import_(
     include_suggested: Annotated[
         bool, typer.Option("--include-suggested", help="Count what a model said in that file as said.")
     ] = False,
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            "--separator", metavar="TEXT", help='Split keywords that list several tags, such as "plane, sky".'
+        ),
+    ] = None,
+    skip_bad_rows: Annotated[
+        bool,
+        typer.Option("--skip-bad-rows", help="Import the rest of a file with rows that cannot be read."),
+    ] = False,
     from_photos: Annotated[
         bool, typer.Option("--from-photos", help="Read keywords from the photos and their sidecars.")
     ] = False,
@@ -58,6 +68,8 @@ def import_(
     What a person decided in the project stays. A tag that a labels file does not name on a photo it lists is taken for
     a no; one that a photo's own keywords lack, for unknown. --absent-means says otherwise.
 
+    A file with a row that cannot be read, or without a keyword of the project's photos, is not imported at all.
+
     Example: tagloom import labels.csv
 
     Example: tagloom import --from-photos
@@ -76,6 +88,8 @@ def import_(
                 format=format_,
                 absent_means=means,
                 include_suggested=include_suggested,
+                separator=separator,
+                skip_bad_rows=skip_bad_rows,
                 who=who(),
                 progress=progress,
             )
@@ -112,10 +126,13 @@ def _print(result: "ImportResult", verbose: bool) -> None:
         ("decided otherwise by a person, and left so", f"{result.n_conflicts}"),
         ("said by a model, and left out", f"{result.n_suggested}"),
         ("names without a photo", f"{len(result.unmatched)}"),
+        ("problems, skipped", f"{len(result.problems)}"),
     ]
     print_table(f"{result.source} ({result.format})", ("", ""), rows)
     if result.created:
         print_line(f"new tags: {shown(result.created, len(result.created) if verbose else 10)}")
+    print_some([f'"{given}" is the tag "{tag}"' for given, tag in result.respelled], verbose=verbose, more="spellings")
+    print_some(result.hints, verbose=verbose, more="hints")
     conflicts = [
         f"left as it was: {name_to_text(photo)}: {tag} (there: {word})" for photo, tag, word in result.conflicts
     ]

@@ -15,7 +15,10 @@ __all__ = ["label"]
 
 def label(
     photos: Annotated[
-        list[str], typer.Argument(help="Photos of the project. A name that begins with - goes after --.")
+        list[str],
+        typer.Argument(
+            help="Photos of the project, by path or bare file name. A name that begins with - goes after --."
+        ),
     ],
     add: Annotated[
         list[str] | None,
@@ -34,6 +37,9 @@ def label(
     known_tags: Annotated[
         bool, typer.Option("--known-tags", help="Make no new tags: one that does not exist is an error.")
     ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Make new tags even where an existing one is spelled much like them.")
+    ] = False,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -47,20 +53,34 @@ def label(
     Example: tagloom label beach/*.jpg --add sea --add "Places|Coast" --remove snow
     """
     import os
+    import sys
 
-    from tagloom.cli.console import print_json, print_line
+    from tagloom.cli.console import confirm, print_json, print_line
     from tagloom.cli.projects import opened, who
+    from tagloom.exceptions import SimilarTagError
 
+    tags = list(add or ())
     with opened(project, verbose=verbose) as found:
-        result = found.label(
-            photos,
-            add=add or (),
-            remove=remove or (),
-            clear=clear or (),
-            who=who(),
-            create=not known_tags,
-            base=os.getcwd(),
-        )
+        while True:
+            try:
+                result = found.label(
+                    photos,
+                    add=tags,
+                    remove=remove or (),
+                    clear=clear or (),
+                    who=who(),
+                    create=not known_tags,
+                    allow_similar=new,
+                    base=os.getcwd(),
+                )
+                break
+            except SimilarTagError as error:
+                if not (sys.stdin.isatty() and sys.stderr.isatty()):
+                    raise
+                question = f'There is no tag "{error.tag}" yet. Did you mean "{error.similar[0]}"?'
+                if not confirm(question):
+                    raise
+                tags = [error.similar[0] if tag == error.tag else tag for tag in tags]
     if as_json:
         print_json(result.as_dict())
     elif not quiet:
@@ -74,5 +94,6 @@ def _sentence(result: "LabelResult") -> str:
     photos = counted(result.n_photos, "photo")
     if result.batch is None:
         return f"{photos}: all of this stood already"
-    new = f"; new tags: {', '.join(map(cut, result.created))}" if result.created else ""
+    same = "".join(f'; "{given}" is the tag "{tag}"' for given, tag in result.respelled)
+    new = f"{same}; new tags: {', '.join(map(cut, result.created))}" if result.created else same
     return f"{photos}, {counted(result.n_decisions, 'new decision')} (action {result.batch.id}){new}"

@@ -40,7 +40,7 @@ def next_(
 ) -> None:
     """Show which photos to label next, the most useful first.
 
-    Only photos of which nothing is said. Not on a terminal, it prints their names and nothing else, one per line, as
+    Only unlabelled photos. Not on a terminal, it prints their names and nothing else, one per line, as
     `tagloom label` takes them.
 
     Example: tagloom next -n 10
@@ -63,7 +63,7 @@ def _print(result: "NextPhotos", quiet: bool) -> None:
 
     names = [name_to_text(name) for name in result.photos]
     if names and sys.stdout.isatty():
-        title = f"{len(names)} of {result.n_unlabeled} photos of which nothing is said"
+        title = f"{len(names)} of {result.n_unlabeled} unlabelled photos"
         print_table(title, ("", "photo"), [(f"{place}", name) for place, name in enumerate(names, start=1)], n_left=2)
     else:
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"

@@ -65,6 +65,11 @@ def logged(project: "Project") -> Iterator[None]:
         configure_logging(project.folder / "logs", project.settings.log_level)
     except WriteError as error:
         print_note(f"no log is kept: {error.strerror or error}")
+    if project.settings.ignored:
+        print_note(
+            f"ignored {', '.join(project.settings.ignored)} of a project that you do not trust yet; to use these "
+            f"settings: {command_here(project, 'tagloom trust')}"
+        )
     try:
         yield
     finally:

@@ -36,8 +36,8 @@ def review(
 ) -> None:
     """Open the review page in the browser: confirm, correct and teach.
 
-    Only this machine can reach it, and only with the address that is printed. Decisions are stored at once; Ctrl-C
-    ends the review.
+    Only this machine can reach it. The printed address opens it where no browser does, and works once. Decisions are
+    stored at once; Ctrl-C ends the review.
 
     Example: tagloom review
     """
@@ -65,21 +65,25 @@ def serve_project(project: "Project", *, port: int | None, browser: bool) -> Non
     with ReviewSession(
         project, who=who(), exports=Path.cwd() / "tagloom-exports", make_learner=lambda: ProjectLearner(project)
     ) as session:
-        serve(session, port=port, ready=lambda address: _announce(address, browser), moved=_moved)
+        serve(session, port=port, ready=_announce, open_browser=_open if browser else None, moved=_moved)
         print_note("the review has ended; everything that was decided is stored")
 
 
-def _announce(address: str, browser: bool) -> None:
+def _announce(address: str) -> None:
     import sys
-    import webbrowser
 
     from tagloom.cli.console import print_line, print_note
 
     print_line(address)
     sys.stdout.flush()
-    print_note("the review page is open at this address, for this machine alone; Ctrl-C ends it")
-    if browser:
-        webbrowser.open(address)
+    print_note("this address opens the review page once, on this machine only; Ctrl-C ends the review")
+
+
+def _open(address: str) -> None:
+    """Open the browser at a file: what stands in a command line is read by every user of the machine."""
+    import webbrowser
+
+    webbrowser.open(address)
 
 
 def _moved(port: int) -> None:

@@ -8,13 +8,14 @@ import typer
 from tagloom.cli.options import Json, ProjectOption, Quiet, RetryOption, Verbose, WorkersOption
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tagloom.workflow.project_scan import ScanResult
 
 __all__ = ["scan"]
 
-_TOOK_OVER = "copies that took over the tags of a missing one"
+_TOOK_OVER = "took over the tags of another file"
+_N_EXTENSIONS = 4
 
 
 def scan(
@@ -37,9 +38,10 @@ def scan(
 ) -> None:
     """Look which photos are new, changed, moved or gone.
 
-    Files that look as they did are not opened. What was decided about photos that are gone is kept; a copy of which
-    nothing was said takes it over. With -v all missing photos and all files that could not be read are named. If the
-    folder of photos cannot be reached, nothing is changed, and the exit code is 1.
+    Unchanged files are not opened. Decisions about photos that are gone are kept; an unlabelled copy takes them over.
+    A RAW file without a JPEG or HEIC beside it is a photo, read by its embedded preview. Videos and other files that
+    are no photos are counted as skipped. With -v all missing photos and all files that could not be read are named. If
+    the folder of photos cannot be reached, nothing is changed, and the exit code is 1.
 
     Example: tagloom scan
     """
@@ -64,7 +66,7 @@ def scan(
 
 
 def _print(result: "ScanResult", verbose: bool) -> None:
-    from tagloom.cli.console import print_line, print_table
+    from tagloom.cli.console import counted, print_line, print_table
     from tagloom.cli.projects import print_some
     from tagloom.metadata.names import name_to_text
 
@@ -84,26 +86,45 @@ def _print(result: "ScanResult", verbose: bool) -> None:
         ("missing before", f"{len(result.absent) - len(result.missing)}", ""),
         ("as they were", f"{result.n_same}", ""),
         ("copies of others", f"{result.n_duplicates}", ""),
-        ("raw files with a photo beside them", f"{result.n_raw_pairs}", ""),
-        ("raw files without one, passed over", f"{result.n_raw_alone}", ""),
-        ("raw files gone", f"{len(result.raw_gone)}", _shown(result.raw_gone)),
+        ("RAW of a photo", f"{result.n_raw_of_photos}", ""),
+        ("RAW files that are photos", f"{result.n_raw_photos}", ""),
+        ("RAW of a photo, gone", f"{len(result.raw_gone)}", _shown(result.raw_gone)),
         *((f"not read: {verdict}", f"{n}", "") for verdict, n in sorted(result.unreadable.items())),
     ]
     print_table(
         f"{result.n_listed} files in {result.seconds:.1f} s", ("photos", "", "such as"), _telling(rows), n_left=3
     )
+    if result.skipped:
+        print_line(f"Skipped: {_skipped(result.skipped)}")
     lines = [f"not read: {name_to_text(name)} ({verdict}: {detail})" for name, verdict, detail in result.problems]
     print_some(lines, verbose=verbose, more="files that could not be read")
     for name in result.absent if verbose else ():
         print_line(f"missing: {name_to_text(name)}")
+    if result.sidecars_left:
+        n = counted(len(result.sidecars_left), "sidecar")
+        print_line(f"{n} of moved photos stayed behind; tagloom write takes them along")
     if result.batch is not None:
-        print_line(f"action {result.batch}; tagloom undo takes it back: copies have the tags of photos that are gone")
+        print_line(
+            f"action {result.batch}: photos took over the tags of a missing copy, or of the other file of a RAW+JPEG "
+            f"pair. To take that back: tagloom undo"
+        )
 
 
 def _shown(names: "Sequence[bytes]") -> str:
     from tagloom.metadata.names import name_to_text
 
     return ", ".join(name_to_text(name) for name in names[:3])
+
+
+def _skipped(kinds: "Mapping[str, Mapping[str, int]]") -> str:
+    """Return how many files of each kind were skipped: "12 videos (mp4, mov), 3 JXL, 1 PSD"."""
+    parts = []
+    for kind, extensions in kinds.items():
+        n_files = sum(extensions.values())
+        name = kind[:-1] if n_files == 1 and kind.endswith("s") else kind
+        names = [*list(extensions)[:_N_EXTENSIONS], *(["…"] if len(extensions) > _N_EXTENSIONS else [])]
+        parts.append(f"{n_files} {name}" + ("" if name.isupper() else f" ({', '.join(names)})"))
+    return ", ".join(parts)
 
 
 def _telling(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:

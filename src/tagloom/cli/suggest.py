@@ -42,7 +42,8 @@ def suggest(
 ) -> None:
     """Show the tags that the model would give to photos, best first.
 
-    What was decided is not suggested. A * marks what is above the threshold. Without -v the first 20 photos are shown.
+    Tags that you accepted or rejected are not suggested. A * marks what is above the threshold. Without -v the first
+    20 photos are shown.
 
     Example: tagloom suggest beach/IMG_0042.jpg -n 3
     """
@@ -50,7 +51,8 @@ def suggest(
 
     from tagloom.cli.console import print_json_list, working
     from tagloom.cli.projects import opened
-    from tagloom.workflow.project_suggest import suggest_each
+    from tagloom.workflow.few_labels import labels_needed
+    from tagloom.workflow.project_suggest import suggest_each, suggestions_kind
 
     with opened(project, verbose=verbose) as found, working("reading suggestions", quiet=quiet) as progress:
         if remember:
@@ -59,36 +61,39 @@ def suggest(
         rows = suggest_each(
             found.store, photos or None, n=n, threshold=threshold, above_only=above_only, base=os.getcwd()
         )
+        kind = suggestions_kind(found.store)
+        n_needed = 0 if kind == "probability" else labels_needed(found.store)
         if not as_json:
-            kind, shown, n_photos = _read(rows, verbose)
+            shown, n_photos = _read(rows, verbose)
         else:
             if sys.stdout.isatty():
                 progress.finish()  # what is printed shows that work goes on
-            print_json_list("suggestions", (row.as_dict() for row in rows))
+            told = {"calibrated": kind == "probability", "labels_needed": n_needed}
+            print_json_list("suggestions", (row.as_dict() for row in rows), **told)
     if not as_json:
-        _print(kind, shown, n_photos, quiet)
+        _print(kind, n_needed, shown, n_photos, quiet)
 
 
-def _read(rows: "Iterable[Suggestion]", verbose: bool) -> tuple[str, list[tuple[bytes, str]], int]:
-    """Return what the numbers are, photos that are shown with their suggestions, and how many have some."""
+def _read(rows: "Iterable[Suggestion]", verbose: bool) -> tuple[list[tuple[bytes, str]], int]:
+    """Return photos that are shown with their suggestions, and how many have some."""
     from tagloom.cli.console import cut
 
-    kind, shown, n_photos = "", list[tuple[bytes, str]](), 0
+    shown, n_photos = list[tuple[bytes, str]](), 0
     for name, several in groupby(rows, key=lambda row: row.photo):
         n_photos += 1
         if verbose or n_photos <= N_PHOTOS:
-            tags = list(several)
-            kind = tags[0].kind
             texts = (
-                f"{row.tag if verbose else cut(row.tag)} {row.value:.2f}{'*' if row.is_above else ''}" for row in tags
+                f"{row.tag if verbose else cut(row.tag)} {row.value:.2f}{'*' if row.is_above else ''}"
+                for row in several
             )
             shown.append((name, ", ".join(texts)))
-    return kind, shown, n_photos
+    return shown, n_photos
 
 
-def _print(kind: str, shown: list[tuple[bytes, str]], n_photos: int, quiet: bool) -> None:
+def _print(kind: str | None, n_needed: int, shown: list[tuple[bytes, str]], n_photos: int, quiet: bool) -> None:
     from tagloom.cli.console import counted, print_line, print_table
     from tagloom.metadata.names import name_to_text
+    from tagloom.workflow.few_labels import not_calibrated
 
     if not shown:
         print_line("nothing to suggest: everything is decided, or nothing is above the threshold")
@@ -101,5 +106,7 @@ def _print(kind: str, shown: list[tuple[bytes, str]], n_photos: int, quiet: bool
         table,
         n_left=2,
     )
+    if kind != "probability" and not quiet:
+        print_line(f"Scores are {not_calibrated(n_needed)}.")
     if len(shown) < n_photos and not quiet:
         print_line(f"… and {counted(n_photos - len(shown), 'more photo')}; -v shows all, --json is for scripts")

@@ -1,9 +1,12 @@
 """What a person, or a script, gets at the end of a run."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tagloom.cli.console import print_json, print_line, print_table
+from tagloom.cli.projects import print_some
 from tagloom.core.labels import UNKNOWN
+from tagloom.core.tag_names import similar_pairs, split_tag
 from tagloom.metadata import name_to_text
 from tagloom.workflow.evaluate import Comparison
 from tagloom.workflow.extract import ExtractResult
@@ -40,6 +43,7 @@ def summary_as_dict(result: AnnotateResult) -> dict[str, Any]:
             {"photo": plain(record.path), "verdict": str(record.verdict), "detail": record.detail}
             for record in result.failed
         ],
+        "respelled": [list(pair) for pair in result.labels.respelled],
         "unmatched": [{"line": item.line, "name": item.name} for item in result.labels.unmatched],
         "comparison": None
         if comparison is None
@@ -72,7 +76,7 @@ def print_summary(result: AnnotateResult) -> None:
     ]
     print_table("Summary", ("", ""), rows)
     if result.why_scores:
-        print_line(f"The numbers are scores, which rank and no more: {result.why_scores}.")
+        print_line(f"The numbers are scores, which rank and no more: {result.why_scores}. None is marked suggested.")
     _print_problems(result)
     if result.comparison is not None:
         print_comparison(result.comparison)
@@ -120,7 +124,7 @@ def print_comparison(comparison: Comparison) -> None:
 
 
 def _n_with_suggestions(result: AnnotateResult) -> int:
-    return int((result.Y == UNKNOWN).any(axis=1).sum())
+    return int(((result.Y == UNKNOWN) & (result.scores >= result.least)).any(axis=1).sum())
 
 
 def _duration(seconds: float, n_decoded: int) -> str:
@@ -133,8 +137,24 @@ def _print_problems(result: AnnotateResult) -> None:
         print_line(f"not read: {name_to_text(record.path)} ({record.verdict}: {record.detail})")
     if len(result.failed) > N_NAMED:
         print_line(f"… and {len(result.failed) - N_NAMED} more; report.html lists all of them")
+    print_some(
+        [f'labels file: "{given}" is the tag "{tag}"' for given, tag in result.labels.respelled],
+        verbose=False,
+        more="spellings",
+    )
+    print_some(_tag_doubts(result.tags.names), verbose=False, more="tags to look at")
     unmatched = result.labels.unmatched
     for item in unmatched[:N_NAMED]:
         print_line(f"labels file, line {item.line}: no photo {item.name!r} in the folder")
     if len(unmatched) > N_NAMED:
         print_line(f"… and {len(unmatched) - N_NAMED} more names without a photo")
+
+
+def _tag_doubts(names: Sequence[str]) -> list[str]:
+    """Return a line for each tag of the labels file that may be a typing error or a list."""
+    pairs = {tuple(sorted((name, similar[0]))) for name, similar in similar_pairs(names, names).items()}
+    lines = [f"labels file: are {one!r} and {other!r} one tag?" for one, other in sorted(pairs)]
+    lists = [name for name in names if split_tag(name)]
+    return lines + [
+        f'labels file: {name!r} looks like several tags; to split them add --separator ","' for name in lists
+    ]

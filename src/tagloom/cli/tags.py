@@ -1,4 +1,4 @@
-"""``tagloom tags``: list, rename, merge, alias, imply, forget."""
+"""``tagloom tags``: list, rename, merge, split, alias, imply, forget."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagloom.cli.exit_codes import EPILOG
-from tagloom.cli.light import LightCommand, LightGroup
 from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 from tagloom.cli.projects import tag_names
+from tagloom.cli.readable import Command, Group
 
 if TYPE_CHECKING:
     from tagloom.workflow.project import Project
@@ -21,7 +21,7 @@ Child = Annotated[str, typer.Argument(help="The narrower tag, such as heron.", a
 Parent = Annotated[str, typer.Argument(help="The wider tag, such as bird.", autocompletion=tag_names)]
 
 
-class _ListByDefault(LightGroup):
+class _ListByDefault(Group):
     """A group whose sub-command ``list`` need not be named."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -39,7 +39,7 @@ tags = typer.Typer(
 )
 
 
-@tags.command("list", cls=LightCommand, epilog=EPILOG)
+@tags.command("list", cls=Command, epilog=EPILOG)
 def list_tags(
     project: ProjectOption = None, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = False
 ) -> None:
@@ -50,17 +50,17 @@ def list_tags(
     Example: tagloom tags list
     """
     from tagloom.cli.console import counted, cut, print_json, print_line, print_table
-    from tagloom.cli.projects import opened
+    from tagloom.cli.projects import opened, print_some
 
     with opened(project, verbose=verbose) as found:
-        listed, pairs = found.tags(), found.implications()
+        listed, pairs, hints = found.tags(), found.implications(), found.similar_tags()
     parents: dict[str, list[str]] = {}
     for child, parent in pairs:
         parents.setdefault(child, []).append(parent)
     if as_json:
         from tagloom.workflow.project_results import plain
 
-        print_json({"tags": [plain(tag) | {"implies": parents.get(tag.text, [])} for tag in listed]})
+        print_json({"tags": [plain(tag) | {"implies": parents.get(tag.text, [])} for tag in listed], "hints": hints})
     elif listed:
         shown = str if verbose else cut
         rows = [
@@ -74,11 +74,12 @@ def list_tags(
             for tag in listed
         ]
         print_table(counted(len(listed), "tag"), ("tag", "other names", "implies", "yes", "no"), rows, n_left=3)
+        print_some(hints, verbose=verbose, more="hints")
     elif not quiet:
         print_line("there are no tags yet; bring some in: tagloom import LABELS.csv")
 
 
-@tags.command("rename", cls=LightCommand, epilog=EPILOG)
+@tags.command("rename", cls=Command, epilog=EPILOG)
 def rename(
     tag: Known,
     new: Annotated[str, typer.Argument(help="Its new name.")],
@@ -96,7 +97,7 @@ def rename(
     )
 
 
-@tags.command("merge", cls=LightCommand, epilog=EPILOG)
+@tags.command("merge", cls=Command, epilog=EPILOG)
 def merge(
     tag: Known,
     into: Annotated[str, typer.Argument(help="The tag that it becomes.", autocompletion=tag_names)],
@@ -119,7 +120,26 @@ def merge(
     )
 
 
-@tags.command("alias", cls=LightCommand, epilog=EPILOG)
+@tags.command("split", cls=Command, epilog=EPILOG)
+def split(
+    tag: Known,
+    separator: Annotated[
+        str, typer.Option("--separator", metavar="TEXT", help="What stands between the tags; | for levels.")
+    ] = ",",
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Split a tag that lists several into each of them.
+
+    Example: tagloom tags split "airplane, plane, sky"
+    """
+    done = f"{tag} is split"
+    _change(project, as_json, quiet, verbose, lambda found, who: found.split_tag(tag, separator, who=who), done)
+
+
+@tags.command("alias", cls=Command, epilog=EPILOG)
 def alias(
     name: Annotated[str, typer.Argument(metavar="ALIAS", help="Another name.")],
     tag: Known,
@@ -136,7 +156,7 @@ def alias(
     _change(project, as_json, quiet, verbose, lambda found, who: found.alias_tag(name, tag, who=who), done)
 
 
-@tags.command("imply", cls=LightCommand, epilog=EPILOG)
+@tags.command("imply", cls=Command, epilog=EPILOG)
 def imply(
     child: Child,
     parent: Parent,
@@ -153,7 +173,7 @@ def imply(
     _change(project, as_json, quiet, verbose, lambda found, who: found.imply_tag(child, parent, who=who), done)
 
 
-@tags.command("forget", cls=LightCommand, epilog=EPILOG)
+@tags.command("forget", cls=Command, epilog=EPILOG)
 def forget(
     child: Child,
     parent: Parent,

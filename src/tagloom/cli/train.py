@@ -62,6 +62,7 @@ def train(
 def _print(result: "TrainResult", verbose: bool) -> None:
     from tagloom.cli.console import print_line, print_table
     from tagloom.cli.projects import shown
+    from tagloom.workflow.few_labels import n_missing, not_calibrated
 
     rows = [
         ("photos with features", f"{result.n_photos}"),
@@ -84,5 +85,7 @@ def _print(result: "TrainResult", verbose: bool) -> None:
             f"there was no time for {len(result.untried)} of the ways to learn that are compared (train --json names "
             f"them): the setting budget_seconds gives more"
         )
+    if result.kind != "probability":
+        print_line(f"Scores are {not_calibrated(n_missing(result.n_labeled, result.n_yes))}.")
     if result.without_examples:
         print_line(f"no photo has these tags, so that they are never suggested: {shown(result.without_examples)}")

@@ -7,9 +7,13 @@ import typer
 from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from tagloom.workflow.project_undo import UndoResult
 
 __all__ = ["redo", "undo"]
+
+N_NAMED = 20
 
 Action = Annotated[int | None, typer.Argument(help="An action's number in `tagloom history`; default: the latest.")]
 
@@ -20,6 +24,7 @@ def undo(
         bool,
         typer.Option("--leave-changed", help="Leave files that another program has changed since, and undo the rest."),
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -28,15 +33,19 @@ def undo(
     """Take back the latest action: labels, an import, a change of tags, or a write.
 
     Files that were written get their old content back, byte for byte. If another program has changed one since,
-    nothing is done, unless --leave-changed says to leave it.
+    nothing is done, unless --leave-changed says to leave it. In a project that another user or another machine made,
+    tagloom names the files first and asks.
 
     Example: tagloom undo
     """
+    from functools import partial
+
     from tagloom.cli.console import working
     from tagloom.cli.projects import logged, opened, who
 
     with opened(project, verbose=verbose) as found, logged(found), working("undoing", quiet=quiet) as progress:
-        result = found.undo(action, who=who(), leave_changed=leave_changed, progress=progress)
+        confirm = partial(_confirm, yes, progress.finish)
+        result = found.undo(action, who=who(), leave_changed=leave_changed, confirm=confirm, progress=progress)
     _print(result, "undone", as_json, quiet)
 
 
@@ -59,6 +68,23 @@ def redo(
     with opened(project, verbose=verbose) as found, logged(found), working("redoing", quiet=quiet):
         result = found.redo(action, who=who())
     _print(result, "done again", as_json, quiet)
+
+
+def _confirm(yes: bool, clear: "Callable[[], None]", files: "Sequence[bytes]") -> bool:
+    """Name the files that an undo would write, and ask; where nobody can answer, only --yes is a yes."""
+    import sys
+
+    from tagloom.cli.console import confirm, counted, print_note
+    from tagloom.metadata.names import name_to_text
+
+    clear()
+    for path in files[:N_NAMED]:
+        print_note(f"undo writes {name_to_text(path)}")
+    if len(files) > N_NAMED:
+        print_note(f"… and {len(files) - N_NAMED} more")
+    if yes or not sys.stdin.isatty():
+        return yes
+    return confirm(f"Another user or machine made this project. Put back {counted(len(files), 'file')}?")
 
 
 def _print(result: "UndoResult", word: str, as_json: bool, quiet: bool) -> None:

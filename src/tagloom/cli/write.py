@@ -23,8 +23,15 @@ def write(
     threshold: Annotated[
         float | None, typer.Option("--threshold", help="Write suggestions above this number, too.")
     ] = None,
+    uncalibrated: Annotated[
+        bool, typer.Option("--uncalibrated", help="Write scores, too, while too few photos are labelled to calibrate.")
+    ] = False,
     embed: Annotated[
-        bool, typer.Option("--embed", help="Write into the photos themselves, with exiftool; raw files get sidecars.")
+        bool,
+        typer.Option("--embed", help="Write into the photos themselves, with exiftool; raw and AVIF get sidecars."),
+    ] = False,
+    iptc: Annotated[
+        bool, typer.Option("--iptc", help="With --embed: write IPTC keywords into photos that have none, too.")
     ] = False,
     project: ProjectOption = None,
     as_json: Json = False,
@@ -33,8 +40,9 @@ def write(
 ) -> None:
     """Write keywords to XMP sidecars beside the photos.
 
-    Written is what was accepted; suggestions only if asked. What other programs wrote stays. `tagloom undo` restores
-    every file byte for byte. If a file could not be written, the others are, and the exit code is 1.
+    Written is what was accepted; suggestions only if asked, and once 20 photos are labelled. What other programs wrote
+    stays. `tagloom undo` restores every file byte for byte. If a file could not be written, the others are, and the
+    exit code is 1.
 
     Example: tagloom write --dry-run
 
@@ -53,9 +61,11 @@ def write(
         result = found.write(
             dry_run=dry_run,
             embed=embed,
+            iptc=iptc,
             photos=photos or None,
             threshold=threshold,
             accepted_only=False if suggested else None,
+            uncalibrated=uncalibrated,
             who=who(),
             base=os.getcwd(),
             progress=progress,
@@ -63,35 +73,64 @@ def write(
     if as_json:
         print_json(result.as_dict())
     else:
-        _print(result, quiet, verbose)
+        _print(result, quiet, verbose, embed)
     if result.counts.get("failed"):
         raise typer.Exit(1)
 
 
-def _print(result: "WriteResult", quiet: bool, verbose: bool) -> None:
+def _print(result: "WriteResult", quiet: bool, verbose: bool, embed: bool) -> None:
     from tagloom.cli.console import counted, print_error, print_line, print_note, print_table
     from tagloom.metadata.names import name_to_text
 
     for line in result.recovered:
         print_note(line)
-    done = [item for item in result.files if item.status != "failed"]
+    for old, new in result.moved:
+        verb = "would move" if result.dry_run else "moved"
+        print_line(f"{verb}: {name_to_text(old)} to {name_to_text(new)}, where its photo is now")
+    done = [item for item in result.files if item.status not in ("failed", "unchanged")]
     shown = done if verbose else done[:N_FILES]
     if shown:
         rows = [(name_to_text(item.photo), item.status, _difference(item, verbose)) for item in shown]
         title = "What would be written" if result.dry_run else "Written"
         print_table(title, ("photo", "", "+ comes, ~ comes as a suggestion, - goes"), rows, n_left=3)
+    if result.dry_run:
+        for item in shown:
+            _print_fields(item)
     if len(shown) < len(done):
         print_line(f"… and {counted(len(done) - len(shown), 'more file')}; -v lists all")
+    noted = [f"{name_to_text(item.photo)}: {note}" for item in result.files for note in item.notes]
+    for line in noted if verbose else noted[:N_FILES]:
+        print_note(line)
+    if len(noted) > N_FILES and not verbose:
+        print_note(f"… and {counted(len(noted) - N_FILES, 'more note')}; -v lists all")
+    n_sidecars = sum(item.file.lower().endswith(b".xmp") for item in done) if embed else 0
+    if n_sidecars:
+        print_note(f"{counted(n_sidecars, 'sidecar')} instead: keywords go into JPEG, PNG, TIFF and WebP files only")
     counts = ", ".join(f"{n} {status}" for status, n in sorted(result.counts.items())) or "no photo has keywords"
     print_line(
         f"files: {counts}; keywords: {result.n_accepted} accepted, {result.n_suggested} suggested, "
         f"{result.n_removed} removed"
     )
+    if result.withheld and not quiet:
+        print_line(result.withheld)
     if result.batch is not None and not quiet:
         print_line(f"action {result.batch}; tagloom undo takes it back")
     for item in result.files:
         if item.status == "failed":
             print_error(f"{name_to_text(item.photo)}: {item.problem}")
+
+
+def _print_fields(item: "FileWrite") -> None:
+    """Print every item of every field that would change."""
+    import os
+
+    from tagloom.cli.console import print_line
+    from tagloom.metadata.names import name_to_text
+
+    name = name_to_text(os.path.basename(item.file))
+    for change in item.fields:
+        items = [*(f"+ {text}" for text in change.added), *(f"- {text}" for text in change.removed)]
+        print_line(f"{name}, {change.label}: {'  '.join(items)}")
 
 
 def _difference(item: "FileWrite", verbose: bool) -> str:

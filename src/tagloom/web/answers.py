@@ -6,13 +6,15 @@ from typing import Any
 
 from starlette.responses import Response
 
-from tagloom.exceptions import StoreBusyError, StoreError, TagloomError
+from tagloom.exceptions import StoreBusyError, StoreError, TagloomError, WriteError
 from tagloom.workflow.review import NothingToUndoError
 from tagloom.workflow.review_photos import UnknownPhotoError
 from tagloom.workflow.review_state import UnknownTagError
 
 __all__ = ["RequestError", "error_answer", "json_answer", "picture_answer", "refused"]
 
+#: The same request may succeed later: the page keeps a decision that is answered so, and sends it again.
+BUSY, NO_ROOM = 503, 507
 KEPT_FOR_GOOD = "private, max-age=31536000, immutable"
 
 
@@ -47,8 +49,12 @@ def refused(error: TagloomError) -> Response:
         status = error.status
     elif isinstance(error, UnknownPhotoError | UnknownTagError):
         status = 404
-    elif isinstance(error, StoreBusyError | NothingToUndoError | StoreError):
+    elif isinstance(error, StoreBusyError):
+        status = BUSY
+    elif isinstance(error, WriteError):
+        status = NO_ROOM
+    elif isinstance(error, NothingToUndoError | StoreError):
         status = 409
     else:
         status = 400
-    return error_answer(str(error), status)
+    return error_answer(getattr(error, "strerror", None) or str(error), status)

@@ -13,26 +13,27 @@ from tagloom._version import __version__
 from tagloom.exceptions import TagloomError
 from tagloom.web import routes_events, routes_photos, routes_project
 from tagloom.web.answers import error_answer, refused
+from tagloom.web.entry import EntryTokens
 from tagloom.web.security import Guard
 from tagloom.web.static_files import StaticFile, load_static, shell_page
 from tagloom.workflow.review import ReviewSession
 
 __all__ = ["make_app"]
 
-_PAGES = ("/", "/photo/{id:int}", "/tag/{id:int}", "/teach", "/history", "/write")
+_PAGES = ("/", "/photo/{id:int}", "/tag/{id:int}", "/lens", "/teach", "/history", "/write")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def make_app(session: ReviewSession, *, token: str, host: str, port: int) -> Starlette:
+def make_app(session: ReviewSession, *, tokens: EntryTokens, host: str, port: int) -> Starlette:
     """Return the application.
 
     Parameters
     ----------
     session : ReviewSession
         What the page is about; it stays the caller's to close.
-    token : str
-        What the first request must bring; random for each start.
+    tokens : EntryTokens
+        Those that let a browser in.
     host, port : str, int
         Where the server listens: requests to any other name are refused.
     """
@@ -47,7 +48,7 @@ def make_app(session: ReviewSession, *, token: str, host: str, port: int) -> Sta
             *routes_project.ROUTES,
             *routes_events.ROUTES,
         ],
-        middleware=[Middleware(Guard, token=token, host=host, port=port)],
+        middleware=[Middleware(Guard, tokens=tokens, host=host, port=port)],
         exception_handlers={TagloomError: _refused, HTTPException: _http_error},
     )
     app.router.redirect_slashes = False

@@ -74,10 +74,27 @@ def decide(request: Request, body: Body) -> Response:
     return json_answer(session_of(request).decide(photos, tags, state, origin=origin, paired=paired, key=key))
 
 
-@post("text")
+@get
+def thresholds(request: Request) -> Response:
+    """Return what is suggested at the threshold in force, and what would be at others."""
+    parameters(request, ())
+    return json_answer(session_of(request).thresholds())
+
+
+@post("threshold")
+def set_threshold(request: Request, body: Body) -> Response:
+    """Suggest what lies above one number for all tags; null: as training chose."""
+    value = body.get("threshold", False)
+    if value is not None and type(value) not in (int, float):
+        raise RequestError("threshold must be a number, or null for what training chose")
+    return json_answer(session_of(request).set_threshold(value))
+
+
+@post("text", "new")
 def add_tag(request: Request, body: Body) -> Response:
     """Find or make a tag."""
-    return json_answer(session_of(request).add_tag(text(body.get("text"))))
+    new = choice(body.get("new", False), "new", (True, False))
+    return json_answer(session_of(request).add_tag(text(body.get("text")), new=new))
 
 
 @post(*_TAG_CHANGES)
@@ -159,6 +176,8 @@ ROUTES = [
     Route("/api/progress", progress),
     Route("/api/history", history),
     Route("/api/write/plan", write_plan),
+    Route("/api/thresholds", thresholds),
+    Route("/api/threshold", set_threshold, methods=["POST"]),
     Route("/api/decide", decide, methods=["POST"]),
     Route("/api/tags", add_tag, methods=["POST"]),
     Route("/api/tags/{id:int}", change_tag, methods=["POST"]),

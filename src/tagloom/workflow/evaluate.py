@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.tag_names import fold_tag
 from tagloom.core.vocabulary import TagVocabulary
 from tagloom.exceptions import LabelsFileError
 from tagloom.metadata import PhotoLabels, read_labels
@@ -41,8 +42,9 @@ def hidden_truth(
 
 
 def _common_columns(true_tags: TagVocabulary, tags: TagVocabulary) -> tuple[list[int], list[int]]:
-    common = [tag for tag in true_tags if tag in tags]
-    return [true_tags.column(tag) for tag in common], [tags.column(tag) for tag in common]
+    columns = {fold_tag(tag): column for column, tag in enumerate(tags)}
+    common = [(column, columns[fold_tag(tag)]) for column, tag in enumerate(true_tags) if fold_tag(tag) in columns]
+    return [here for here, _ in common], [there for _, there in common]
 
 
 def read_truth(

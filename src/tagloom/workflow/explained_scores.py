@@ -23,6 +23,7 @@ from tagloom.methods.baselines.ridge_path import linear_scores
 from tagloom.store.project import ProjectStore
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.explain import ScoreExplainer
+from tagloom.workflow.explained_updates import ExplainedUpdate
 from tagloom.workflow.learners import get_learner
 from tagloom.workflow.project_features import FeatureRows
 from tagloom.workflow.project_suggest import SCORE
@@ -48,7 +49,7 @@ class ExplainedScores:
     ----------
     photo_ids, tag_ids : ndarray of int64
         Rows and columns.
-    explainer : ScoreExplainer
+    explainer : ScoreExplainer or ExplainedUpdate
         Explains them.
     is_log_odds : bool
         Whether they are log-odds of probabilities, the model's own scores not being known.
@@ -56,7 +57,7 @@ class ExplainedScores:
 
     photo_ids: NDArray[np.int64]
     tag_ids: NDArray[np.int64]
-    explainer: ScoreExplainer
+    explainer: ScoreExplainer | ExplainedUpdate
     is_log_odds: bool = False
 
 
@@ -80,6 +81,14 @@ class StoredNumbers:
     values: NDArray[np.float64]
     kind: str
     Y: LabelMatrix
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The numbers, probabilities as log-odds."""
+        if self.kind == SCORE:
+            return self.values
+        limit = float(np.finfo(np.float32).eps)
+        return np.asarray(logit(np.clip(self.values, limit, 1.0 - limit)))
 
 
 def explained_auto(
@@ -177,7 +186,4 @@ def _annotator(
             made.set_params(graph=graph)
         return made.fit(X, numbers.Y), None, False
     # What the score was before calibration is not known here, and must not be made up from the coefficients.
-    if numbers.kind == SCORE:
-        return None, numbers.values, False
-    limit = float(np.finfo(np.float32).eps)
-    return None, logit(np.clip(numbers.values, limit, 1.0 - limit)), True
+    return None, numbers.scores, numbers.kind != SCORE

@@ -29,7 +29,7 @@ from tagloom.workflow.feature_table import (
 )
 from tagloom.workflow.logs import configure_logging
 from tagloom.workflow.project_places import check_output_folder
-from tagloom.workflow.reading import list_photos, make_folder, open_engine
+from tagloom.workflow.reading import check_descriptors, list_photos, make_folder, open_engine
 from tagloom.workflow.settings import Settings
 from tagloom.workflow.targets import refuse_foreign_target
 
@@ -112,9 +112,11 @@ def extract_folder(
     check_output_folder(out, photos)
     for name in (ARRAY_FILE, PHOTOS_FILE, GROUPS_FILE):
         refuse_foreign_target(Path(out, name), is_made_here, remedy="move it away, or name another folder with --out")
-    root, out = Path(photos), make_folder(out)
-    configure_logging(out / ".tagloom" / "logs", settings.log_level)
+    check_descriptors(settings)
+    root = Path(photos)
     names, problems = list_photos(root)
+    out = make_folder(out)  # nothing is left behind where there are no photos
+    configure_logging(out / ".tagloom" / "logs", settings.log_level)
     with FolderCache(out / ".tagloom", root) as cache:
         sweep_temporary_files(out, older_than=0)  # the lock is ours: nobody else writes here
         engine, wanted = open_engine(cache, root, names, settings, retry=retry, progress=progress)

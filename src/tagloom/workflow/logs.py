@@ -7,10 +7,12 @@ command says to its user goes through the command line.
 import contextlib
 import logging
 import os
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from tagloom.exceptions import SettingsError, WriteError
+from tagloom.store.folder import ProjectFolder
 
 __all__ = ["LOG_FILE_NAME", "configure_logging", "stop_logging"]
 
@@ -29,14 +31,34 @@ class _OneLineFormatter(logging.Formatter):
         text = record.message
         if len(text) > MAX_MESSAGE:
             text = f"{text[:MAX_MESSAGE]} … ({len(text)} characters)"
-        if not text.isprintable():
-            text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-        record.message = text
+        record.message = _escaped(text)
         return super().formatMessage(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Indent what follows the message, a traceback: nothing in it passes for a line of the log."""
+        first, *rest = super().format(record).split("\n")
+        return "\n".join([first, *(f"  {_escaped(line)}" for line in rest)])
+
+
+def _escaped(text: str) -> str:
+    """Return text without characters that steer a terminal or change how text reads, such as ESC and bidi marks."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class _LogFile(RotatingFileHandler):
-    """The handler that this module adds, so that it can find it again."""
+    """The handler that this module adds, so that it can find it again. It writes through no link."""
+
+    def _open(self) -> TextIOWrapper:
+        path = Path(self.baseFilename)
+        folder, name = ProjectFolder(path.parent.parent), path.parent.name
+        file = folder.append(name, path.name)
+        if os.fstat(file.fileno()).st_nlink > 1:  # a hard link: another file would get these lines as well
+            file.close()
+            folder.remove(name, path.name)
+            file = folder.append(name, path.name)
+        return TextIOWrapper(file, encoding=self.encoding, errors=self.errors)
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Do nothing: a full disk must neither stop the work nor fill the terminal; the work itself reports it."""
@@ -74,9 +96,9 @@ def configure_logging(folder: str | os.PathLike[str], level: str = "INFO") -> Pa
     """
     if level.upper() not in _LEVELS:
         raise SettingsError(f"log_level must be one of {', '.join(_LEVELS)}, got {level!r}")
-    path = Path(folder) / LOG_FILE_NAME
+    path = Path(os.path.abspath(folder)) / LOG_FILE_NAME
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        ProjectFolder(path.parent.parent).make(path.parent.name)
         handler = _LogFile(
             path, maxBytes=MAX_BYTES, backupCount=N_OLD_FILES, encoding="utf-8", errors="backslashreplace"
         )

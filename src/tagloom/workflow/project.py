@@ -1,14 +1,15 @@
 """A project: a folder of photos, what was decided about them, and the verbs that work on both."""
 
+import logging
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.exceptions import StoreBusyError, StoreError
+from tagloom.exceptions import DamagedStoreError, StoreBusyError, StoreError, TagloomError
 from tagloom.store.layout import DATABASE, remove_project
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_insight import InsightVerbs
@@ -17,6 +18,7 @@ from tagloom.workflow.project_models import ModelVerbs
 from tagloom.workflow.project_names import PhotoName
 from tagloom.workflow.project_places import claim_folder, find_project, new_project_folder, project_root
 from tagloom.workflow.project_tags import TagVerbs
+from tagloom.workflow.trust import distrust, is_trusted, trust
 from tagloom.workflow.verb_log import recorded
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from tagloom.workflow.project_write import WriteResult
 
 __all__ = ["Project"]
+
+logger = logging.getLogger(__name__)
 
 
 class Project(TagVerbs, InsightVerbs, ModelVerbs):
@@ -67,11 +71,14 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
     def __init__(self, folder: str | os.PathLike[str], *, flags: Mapping[str, Any] | None = None) -> None:
         self.folder = Path(folder)
+        self._is_closed = False
         super().__init__(ProjectStore(self.folder, make=False), flags or {})
         try:
+            if not self.is_trusted:
+                self._check_paths()
             self.recovered = self._recover()
         except BaseException:
-            self.close()
+            self.store.close()
             raise
 
     @classmethod
@@ -133,8 +140,27 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         self.close()
 
     def close(self) -> None:
-        """Close the project."""
-        self.store.close()
+        """Close the project, having kept a backup of what was decided if one is due."""
+        if not self._is_closed:
+            self.keep_backup()
+            self._is_closed = True
+            self.store.close()
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether this user made the project on this machine, or trusts it (see `tagloom.workflow.trust`)."""
+        return is_trusted(self.store)
+
+    def raised_settings(self) -> dict[str, Any]:
+        """Return the settings in the project that raise limits or name a file to run: they need trust."""
+        from tagloom.workflow.project_settings import raised_settings
+
+        return raised_settings(self.store)
+
+    def trust(self) -> None:
+        """Trust a project that another user or another machine made, with the settings it has now."""
+        trust(self.store, self.raised_settings())
+        self._settings = None
 
     @property
     def root(self) -> Path:
@@ -199,6 +225,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         who: str = "",
         origin: "Origin" = "human",
         create: bool = True,
+        allow_similar: bool = True,
         base: Any = None,
     ) -> LabelResult:
         """Say which tags photos have and have not (see `tagloom.workflow.project_label.label`)."""
@@ -211,6 +238,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
             who=who,
             origin=origin,
             create=create,
+            allow_similar=allow_similar,
             base=base,
         )
 
@@ -222,6 +250,8 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         format: str | None = None,
         absent_means: "AbsentMeans | None" = None,
         include_suggested: bool = False,
+        separator: str | None = None,
+        skip_bad_rows: bool = False,
         who: str = "",
         progress: Progress = NO_PROGRESS,
     ) -> "ImportResult":
@@ -234,6 +264,8 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
             format=format,
             absent_means=absent_means,
             include_suggested=include_suggested,
+            separator=separator,
+            skip_bad_rows=skip_bad_rows,
             who=who,
             progress=progress,
         )
@@ -274,12 +306,18 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
     @recorded("undo")
     def undo(
-        self, batch: int | None = None, *, who: str = "", leave_changed: bool = False, progress: Progress = NO_PROGRESS
+        self,
+        batch: int | None = None,
+        *,
+        who: str = "",
+        leave_changed: bool = False,
+        confirm: Callable[[Sequence[bytes]], bool] | None = None,
+        progress: Progress = NO_PROGRESS,
     ) -> "UndoResult":
         """Take back the latest action, files byte for byte (see `tagloom.workflow.project_undo.undo`)."""
         from tagloom.workflow.project_undo import undo
 
-        return undo(self.store, batch, who=who, leave_changed=leave_changed, progress=progress)
+        return undo(self.store, batch, who=who, leave_changed=leave_changed, confirm=confirm, progress=progress)
 
     @recorded("redo")
     def redo(self, batch: int | None = None, *, who: str = "") -> "UndoResult":
@@ -302,8 +340,10 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         *,
         threshold: float | None = None,
         accepted_only: bool = False,
+        uncalibrated: bool = False,
         gps: bool = False,
         overwrite: bool = False,
+        photo_url: str | None = None,
     ) -> "ExportResult":
         """Write keywords in a format of other programs (see `tagloom.workflow.project_export.export`)."""
         from tagloom.workflow.project_export import export
@@ -314,8 +354,10 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
             format,
             threshold=threshold,
             accepted_only=accepted_only,
+            uncalibrated=uncalibrated,
             gps=gps,
             overwrite=overwrite,
+            photo_url=photo_url,
         )
 
     @recorded("write")
@@ -324,9 +366,11 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         *,
         dry_run: bool = False,
         embed: bool = False,
+        iptc: bool = False,
         photos: PhotoName | Sequence[PhotoName] | None = None,
         threshold: float | None = None,
         accepted_only: bool | None = None,
+        uncalibrated: bool = False,
         who: str = "",
         base: Any = None,
         progress: Progress = NO_PROGRESS,
@@ -338,9 +382,12 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
             self.store,
             dry_run=dry_run,
             embed=embed,
+            iptc=iptc,
             photos=photos,
             threshold=threshold,
             accepted_only=accepted_only,
+            uncalibrated=uncalibrated,
+            sidecar_names=self.settings.sidecar_names,
             who=who,
             base=base,
             progress=progress,
@@ -380,8 +427,30 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
             How many files were removed.
         """
         self._recover()
-        self.close()
+        distrust(self.store)
+        self._is_closed = True
+        self.store.close()
         return remove_project(self.folder)
+
+    def keep_backup(self) -> None:
+        """Keep a backup of what was decided in the project's folder, if one is due and the settings want any.
+
+        That it cannot be made is said in the log, and stops nothing.
+        """
+        try:
+            if self.store.is_backup_due() and self.settings.n_backups:
+                self.store.back_up(self.settings.n_backups)
+        except (TagloomError, OSError) as error:
+            logger.warning("no backup was made: %s", error)
+
+    def _check_paths(self) -> None:
+        """Refuse a stranger's project whose photos are not in their folder."""
+        found = self.store.photos.outside()
+        if found is not None:
+            raise DamagedStoreError(
+                f"the project in {str(self.folder)!r} names a photo outside of its folder of photos "
+                f"({os.fsdecode(found)[:80]!r}), which tagloom never does; do not use it"
+            )
 
     def _recover(self) -> tuple[str, ...]:
         """Settle writes that a crash interrupted, unless they are those of a process at work."""

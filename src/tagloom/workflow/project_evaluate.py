@@ -8,7 +8,9 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.threads import limit_libraries
+from tagloom.exceptions import NothingToScoreError
 from tagloom.store.project import ProjectStore
+from tagloom.tuning._accepting import cautious_precision
 from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.evaluation import cross_validate
 from tagloom.tuning.group_figures import GroupFigure, compare_groups
@@ -19,7 +21,7 @@ from tagloom.workflow.learners import Learner, as_extracted, get_learner, make_a
 from tagloom.workflow.project_features import FeatureRows, load_rows
 from tagloom.workflow.settings import Settings
 from tagloom.workflow.stored_evaluation import keep_evaluation
-from tagloom.workflow.training_labels import TrainingLabels, read_labels
+from tagloom.workflow.training_labels import TrainingLabels, check_decided, read_labels
 
 __all__ = ["Bin", "CurvePoint", "Evaluation", "TagFigures", "evaluate"]
 
@@ -69,6 +71,8 @@ def evaluate(
     begin = time.perf_counter()
     learner = get_learner(method or settings.method)
     with store.lock(), store.cache() as cache:
+        check_decided(store)
+        _check_enough(store)
         rows = load_rows(store, cache, settings, progress=progress)
     labels = read_labels(store, rows.ids)
     with limit_libraries(settings.n_threads):
@@ -77,7 +81,8 @@ def evaluate(
         # As in training: suggestions are those above a probability, where probabilities can be told.
         wanted = None if too_few(labels) else settings.precision
         options: dict[str, Any] = {"n_splits": folds, "level": LEVEL, "progress": progress}
-        found = cross_validate(annotator, X, labels.Y, precision=wanted, **options)
+        sure = None if wanted is None else cautious_precision(wanted, labels.n_labeled)
+        found = cross_validate(annotator, X, labels.Y, precision=sure, **options)
         learnt = None
         if curve and int(labeled_rows(labels.Y).sum()) >= _LEAST_FOR_CURVE:
             learnt = learning_curve(annotator, X, labels.Y, **options)
@@ -96,6 +101,17 @@ def evaluate(
     )
     keep_evaluation(store, result, labels)
     return result
+
+
+def _check_enough(store: ProjectStore) -> None:
+    """Say at once, before any photo is read, that the labels are too few to hide some of them."""
+    n_labeled = store.photos.counts().labeled
+    if n_labeled < 2:
+        raise NothingToScoreError(
+            f"Nothing to evaluate: it takes two labelled photos, and there is {n_labeled}. Run: tagloom review"
+        )
+    if not store.decisions.n_standing(1):
+        raise NothingToScoreError("Nothing to evaluate: no photo has a tag yet. Run: tagloom review")
 
 
 def _groups(

@@ -14,12 +14,14 @@ from tagloom.store.models import StoredSuggestions
 from tagloom.store.project import ProjectStore
 from tagloom.tuning.explain import Decomposition, Explanation, ScoreExplainer
 from tagloom.workflow.explained_scores import ExplainedScores, StoredNumbers, explained_auto, explained_numbers
+from tagloom.workflow.explained_updates import ExplainedUpdate, UpdateExplanation
 from tagloom.workflow.project_features import load_rows
 from tagloom.workflow.project_names import PhotoName, find_photo_ids, find_tag_ids
 from tagloom.workflow.project_results import Result
 from tagloom.workflow.project_suggest import PROBABILITY
 from tagloom.workflow.settings import Settings
 from tagloom.workflow.stored_auto import is_whole, solved_since
+from tagloom.workflow.trained_model import OWN_VALUES
 from tagloom.workflow.training_labels import read_labels
 
 __all__ = ["ExplainResult", "NamedAmount", "PhotoAmount", "ProjectExplainer"]
@@ -96,7 +98,7 @@ class ExplainResult(Result):
         The labelled photos that matter most, the largest amount first.
     photos_base, photos_other, photos_rest : float
         What the score would be if all labels were the tag's frequency, what the photos not listed add together, and
-        what is not explained. They and the amounts of ``photos`` sum to the score.
+        what is not explained. They, ``earlier`` and the amounts of ``photos`` sum to the score.
     n_other : int
         Photos not listed.
     groups : tuple of NamedAmount
@@ -107,6 +109,9 @@ class ExplainResult(Result):
         Scores of other tags; empty where the model looks at each tag alone.
     photos_exact, groups_exact : bool
         Whether this is how the model itself comes to its score; otherwise a simpler one stands in for it.
+    earlier : float
+        What the model from before an update adds to the score; 0 where the number is no update's. It belongs to both
+        sums.
     error : float
         The larger of the two amounts that are not explained.
     notes : tuple of str
@@ -136,6 +141,7 @@ class ExplainResult(Result):
     tags: tuple[NamedAmount, ...]
     photos_exact: bool
     groups_exact: bool
+    earlier: float
     error: float
     notes: tuple[str, ...]
     seconds: float
@@ -182,7 +188,9 @@ class ProjectExplainer:
         values = _aligned(stored, self._rows.ids)
         self._numbers = StoredNumbers(stored.tag_ids, values, str(stored.info["kind"]), Y)
         self._has_changed = labels.digest != active.labels_digest or len(values) != len(stored.photo_ids)
+        self._labels = labels
         self._by_numbers: ExplainedScores | None = None
+        self._by_update: ExplainedScores | None = None
         self._whole: ExplainedScores | None = None
         if before is not None and before.model == active.id:
             self._whole = before._whole
@@ -190,7 +198,7 @@ class ProjectExplainer:
             with limit_libraries(settings.n_threads):
                 self._whole = explained_auto(self._arrays, self._info, self._rows, n_threads=settings.n_threads)
         #: Tags of which a model that is there again no longer tells the numbers.
-        self._solved_since = set() if self._whole is None else solved_since(self._arrays, self._info, stored)
+        self._solved_since = solved_since(self._arrays, self._info, stored) if OWN_VALUES in self._arrays else set()
 
     def is_current(self) -> bool:
         """Tell whether neither the model nor what was decided is another one by now."""
@@ -226,13 +234,17 @@ class ProjectExplainer:
             found = explainer.explain(*(int(place[0]) for place in places))
         return self._result(found, scores, row, column, n, knows_own, begin)
 
-    def _explainer_of(self, scores: ExplainedScores, row: int, column: int) -> tuple[ScoreExplainer, bool]:
+    def _explainer_of(
+        self, scores: ExplainedScores, row: int, column: int
+    ) -> tuple[ScoreExplainer | ExplainedUpdate, bool]:
         """Return what explains the score of a photo, and whether what was said of the photo itself is in that score.
 
         Probabilities of labelled photos are without it, so the score should be.
         """
         if scores.explainer.Y[row, column] == UNKNOWN:
             return scores.explainer, False
+        if isinstance(scores.explainer, ExplainedUpdate):  # the numbers of an update know all labels
+            return scores.explainer, True
         unaware = scores.explainer.without(row) if self._numbers.kind == PROBABILITY else None
         return (scores.explainer, True) if unaware is None else (unaware, False)
 
@@ -240,6 +252,10 @@ class ProjectExplainer:
         """Return the scores that a photo's number for a tag was made of, or the numbers themselves."""
         if self._whole is not None and tag_id not in self._solved_since and photo_id in self._whole.photo_ids:
             return self._whole
+        if tag_id in self._solved_since:
+            update = self._explained_update()
+            if update is not None and isinstance(update.explainer, ExplainedUpdate) and update.explainer.covers(tag_id):
+                return update
         if self._by_numbers is None:
             self._by_numbers = explained_numbers(
                 self._store,
@@ -252,6 +268,19 @@ class ProjectExplainer:
                 n_threads=self._settings.n_threads,
             )
         return self._by_numbers
+
+    def _explained_update(self) -> ExplainedScores | None:
+        """Return what explains numbers that an update has mixed with a ridge's, None where it did not."""
+        if self._by_update is not None:
+            return self._by_update
+        settings, numbers = replace(self._settings, n_neighbors=self._n_neighbors), self._numbers
+        found = ExplainedUpdate.of(
+            self._store, settings, self._rows, self._labels, numbers.scores, numbers.Y, numbers.tag_ids
+        )
+        if found is None:
+            return None
+        self._by_update = ExplainedScores(self._rows.ids, numbers.tag_ids, found, numbers.kind == PROBABILITY)
+        return self._by_update
 
     def _result(
         self,
@@ -302,6 +331,7 @@ class ProjectExplainer:
             tags=() if found.tags is None else _named(found.tags, texts),
             photos_exact=near.is_exact,
             groups_exact=groups.is_exact,
+            earlier=found.earlier if isinstance(found, UpdateExplanation) else 0.0,
             error=found.error,
             notes=self._notes(found, scores, knows_own),
             seconds=time.perf_counter() - begin,
@@ -311,12 +341,16 @@ class ProjectExplainer:
         notes = []
         if knows_own and self._numbers.kind == PROBABILITY:
             # Of auto these are photos beyond those that it compares candidates on.
-            both = scores is self._whole
+            both = scores is self._whole or scores is self._by_update
             notes.append(
                 f"The score knows what was said of this photo; its probability {'does, too' if both else 'does not'}."
             )
         if self._has_changed:
             notes.append("Labels or photos have changed since the model was trained; tagloom train takes them in.")
+        if isinstance(found, UpdateExplanation):
+            notes.append(
+                "The score comes from an update: the model from before it is one row, the update itself is explained."
+            )
         if scores.is_log_odds:
             notes.append("The score is the log-odds of the probability: the model's own score was not kept.")
         if not found.neighbors.is_exact:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +19,23 @@ from tagloom.core.keywords import Keyword
 from tagloom.core.labels import UNKNOWN, AbsentMeans, check_absent_means
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.statements import Statement
+from tagloom.core.verdicts import Verdict
+from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.names import name_to_text
 from tagloom.store.log import IMPORTED
 from tagloom.store.project import ProjectStore
+from tagloom.workflow.file_memory import FIELDS_READ, IMPORT_PHOTOS
 from tagloom.workflow.photos_read import read_photos
-from tagloom.workflow.project_names import is_raw
+from tagloom.workflow.project_label import respelled
 from tagloom.workflow.project_places import online_root
 from tagloom.workflow.project_results import Result
+from tagloom.workflow.tag_hints import split_statement, tag_hints
 
-__all__ = ["IMPORT_PHOTOS", "ImportResult", "import_folder_names", "import_from_photos", "import_keywords"]
+if TYPE_CHECKING:
+    from tagloom.metadata.formats import Reading
 
-IMPORT_PHOTOS = "import-photos"
+__all__ = ["ImportResult", "import_folder_names", "import_from_photos", "import_keywords"]
+
 N_CONFLICTS = 50
 _WORDS = {1: "yes", 0: "no"}
 
@@ -62,6 +68,10 @@ class ImportResult(Result):
         The first of them: photo, tag, what the source says.
     created : tuple of str
         Tags that did not exist before.
+    respelled : tuple of (str, str)
+        Keywords that exist as a tag in another spelling, which was used: the keyword, the tag.
+    hints : tuple of str
+        New tags that may be a mistake, a line each with the command that mends it.
     unmatched : tuple of str
         Names that mean no photo of the project.
     problems : tuple of str
@@ -84,6 +94,8 @@ class ImportResult(Result):
     n_conflicts: int = 0
     conflicts: tuple[tuple[bytes, str, str], ...] = ()
     created: tuple[str, ...] = ()
+    respelled: tuple[tuple[str, str], ...] = ()
+    hints: tuple[str, ...] = ()
     unmatched: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     n_suggested: int = 0
@@ -100,6 +112,7 @@ class _Source:
     problems: list[str] = field(default_factory=list)
     unmatched: tuple[str, ...] = ()
     n_suggested: int = 0
+    newer: Collection[tuple[bytes, Keyword]] = ()
 
 
 def import_keywords(
@@ -109,6 +122,8 @@ def import_keywords(
     format: str | None = None,
     absent_means: AbsentMeans | None = None,
     include_suggested: bool = False,
+    separator: str | None = None,
+    skip_bad_rows: bool = False,
     who: str = "",
     progress: Progress = NO_PROGRESS,
 ) -> ImportResult:
@@ -126,6 +141,10 @@ def import_keywords(
         What it means that a listed photo lacks one of the file's keywords; default: "no".
     include_suggested : bool, default=False
         Whether what a model said in that file counts as said.
+    separator : str, optional
+        What stands between the tags of one keyword, such as "," where the file has "plane, sky" as one.
+    skip_bad_rows : bool, default=False
+        Whether to import the rest of a file with rows that cannot be read; ``problems`` lists these.
     who : str
         For the history.
     progress : Progress, optional
@@ -134,24 +153,63 @@ def import_keywords(
     Raises
     ------
     LabelsFileError
-        If the file as a whole cannot be read.
+        If the file cannot be read, has bad rows that are not to be skipped, or holds no keyword of a photo in the
+        project. Nothing is changed then.
     """
     from tagloom.metadata.formats import ReadOptions, read_statements
 
     means = check_absent_means("no" if absent_means is None else absent_means)
-    names = [name for name in store.photos.table(state="present").paths if not is_raw(name)]
+    names = _photo_names(store)
     progress.start("reading the file")
     reading = read_statements(source, names, format=format, options=ReadOptions(include_suggested=include_suggested))
+    if reading.problems and not skip_bad_rows:
+        raise LabelsFileError(_first_problem(reading.problems))
+    if not any(item.yes or item.no or item.unknown for item in reading.statements):
+        raise LabelsFileError(_nothing_said(Path(source).name, reading, names))
     given = _Source(
         os.fsdecode(os.path.abspath(source)),
         reading.format,
         means,
-        reading.statements,
+        [split_statement(item, separator) for item in reading.statements] if separator else reading.statements,
         list(reading.problems),
         reading.unmatched,
         reading.n_suggested,
     )
     return _take(store, given, f"import {Path(source).name}", who, progress)
+
+
+def _photo_names(store: ProjectStore) -> list[bytes]:
+    """Return the names of the photos that are there; RAW files of photos are parts of these."""
+    table = store.photos.table(state="present")
+    named = zip(table.paths, table.verdicts, strict=True)
+    return [name for name, verdict in named if verdict != Verdict.RAW_OF_PHOTO]
+
+
+def _first_problem(problems: Sequence[str]) -> str:
+    more = f" ({len(problems) - 1} more problems)" if len(problems) > 1 else ""
+    return (
+        f"{problems[0].rstrip('.')}{more}. Nothing was imported: correct the file, or import the rest with "
+        f"--skip-bad-rows"
+    )
+
+
+def _nothing_said(name: str, reading: "Reading", photos: Sequence[bytes]) -> str:
+    """Return why an import would import nothing."""
+    if reading.statements:
+        why = f"lists photos ({len(reading.statements)}) but no keyword"
+    elif reading.n_suggested:
+        why = f"holds only suggestions of a model ({reading.n_suggested}); add --include-suggested to count them"
+    elif reading.unmatched:
+        known = f"has for example {name_to_text(photos[0])!r}" if photos else "has no photos"
+        why = (
+            f"names photos ({len(reading.unmatched)}) that are not in the project, such as {reading.unmatched[0]!r}; "
+            f"the project {known}"
+        )
+    elif reading.problems:
+        why = f"holds nothing that can be read: {reading.problems[0]}"
+    else:
+        why = f"holds no keyword of a photo (read as {reading.format}; choose another format with --format)"
+    return f"nothing was imported: {name} {why}"
 
 
 def import_folder_names(
@@ -183,7 +241,7 @@ def import_folder_names(
     from tagloom.metadata.formats import read_folder_names
 
     means = check_absent_means("unknown" if absent_means is None else absent_means)
-    names = [name for name in store.photos.table(state="present").paths if not is_raw(name)]
+    names = _photo_names(store)
     reading = read_folder_names(names, hierarchy=hierarchy, skip=skip)
     given = _Source("folder names", "folders", means, reading.statements, list(reading.problems))
     return _take(store, given, "import folder names", who, progress)
@@ -217,10 +275,19 @@ def import_from_photos(
     root = online_root(store)
     run = store.runs.start(IMPORT_PHOTOS, {"sidecars": sidecars, "embedded": embedded, "absent_means": means})
     found = read_photos(store, root.path, sidecars=sidecars, embedded=embedded, progress=progress)
-    given = _Source("photos", "photos", means, found.statements, list(found.problems), n_suggested=found.n_suggested)
+    given = _Source(
+        "photos",
+        "photos",
+        means,
+        found.statements,
+        list(found.problems),
+        n_suggested=found.n_suggested,
+        newer=found.newer,
+    )
     result = _take(store, given, "import keywords of photos", who, progress)
-    # What the sidecars were like: a later write tells from it that another program has changed one.
-    store.runs.end(run, {"batch": result.batch, "n_photos": len(found.statements), "seen": found.seen})
+    # What the files were like: later reads and writes tell from it what other programs have changed.
+    noted = {"seen": found.seen, FIELDS_READ: found.records.as_dict(), "action": store.decisions.latest()}
+    store.runs.end(run, {"batch": result.batch, "n_photos": len(found.statements)} | noted)
     return result
 
 
@@ -236,13 +303,16 @@ def _store(store: ProjectStore, source: _Source, label: str, who: str) -> Import
     shared = _shared(source)
     digest = _digest(source)
     with store.transaction():
-        if _stands(store, digest):
+        if not source.newer and _stands(store, digest):
             return ImportResult(**shared, already=True, problems=tuple(source.problems))
         texts, columns = _vocabulary(source.statements)
-        created = tuple(text for text, tag in zip(texts, store.tags.find(texts), strict=True) if tag == 0)
+        before = set(store.tags.find(texts).tolist())
         tags = store.tags.add(texts)
+        new = dict.fromkeys(tag for tag in tags.tolist() if tag not in before)
+        created = tuple(store.tags.texts(list(new)))
         pairs = _pairs(store, source, columns, tags)
-        n_conflicts, conflicts = _conflicts(store, pairs)
+        newer = _newer(store, source, columns, tags)
+        n_conflicts, conflicts = _conflicts(store, pairs, newer)
         batch = store.decisions.decide(
             pairs.photos,
             pairs.tags,
@@ -251,6 +321,7 @@ def _store(store: ProjectStore, source: _Source, label: str, who: str) -> Import
             who=who,
             label=label,
             keep=("human", "suggested"),
+            keep_not=newer,
             skip_same=True,
         )
         store.runs.record_import(source.name, source.absent_means, digest, batch=batch)
@@ -258,6 +329,8 @@ def _store(store: ProjectStore, source: _Source, label: str, who: str) -> Import
     return ImportResult(
         **shared,
         batch=batch,
+        respelled=respelled(store, texts),
+        hints=tag_hints(store, created),
         n_tags=len(np.unique(tags)),
         n_by_absence=int(pairs.absent.sum()),
         n_decisions=n,
@@ -357,8 +430,18 @@ def _above(
     return above
 
 
-def _conflicts(store: ProjectStore, pairs: _Pairs) -> tuple[int, tuple[tuple[bytes, str, str], ...]]:
-    """Return pairs that a person decided otherwise than the source says outright."""
+def _newer(
+    store: ProjectStore, source: _Source, columns: dict[Keyword, int], tags: NDArray[np.int64]
+) -> set[tuple[int, int]]:
+    """Return the pairs of photo and tag of which the source has newer word than the project."""
+    ids = store.photos.find([photo for photo, _ in source.newer])
+    return {(ids[photo], int(tags[columns[keyword]])) for photo, keyword in source.newer if photo in ids}
+
+
+def _conflicts(
+    store: ProjectStore, pairs: _Pairs, newer: Collection[tuple[int, int]]
+) -> tuple[int, tuple[tuple[bytes, str, str], ...]]:
+    """Return pairs that a person decided otherwise than the source says outright, and not before the source did."""
     standing = store.decisions.current(photo_ids=np.unique(pairs.photos))
     by_person = standing.origins != IMPORTED
     decided = {
@@ -374,7 +457,11 @@ def _conflicts(store: ProjectStore, pairs: _Pairs) -> tuple[int, tuple[tuple[byt
     said = zip(
         pairs.photos[outright].tolist(), pairs.tags[outright].tolist(), pairs.states[outright].tolist(), strict=True
     )
-    found = [(photo, tag, state) for photo, tag, state in said if decided.get((photo, tag), state) != state]
+    found = [
+        (photo, tag, state)
+        for photo, tag, state in said
+        if decided.get((photo, tag), state) != state and (photo, tag) not in newer
+    ]
     shown = found[:N_CONFLICTS]
     table = store.photos.table(sorted({photo for photo, _, _ in shown}))
     names = dict(zip(table.ids.tolist(), table.paths, strict=True))

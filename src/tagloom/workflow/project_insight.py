@@ -9,6 +9,7 @@ from tagloom.workflow.project_names import PhotoName
 from tagloom.workflow.verb_log import recorded
 
 if TYPE_CHECKING:
+    from tagloom.workflow.project_duplicates import DuplicatesResult
     from tagloom.workflow.project_evaluate import Evaluation
     from tagloom.workflow.project_explain import ExplainResult, ProjectExplainer
     from tagloom.workflow.project_next import NextPhotos
@@ -59,6 +60,13 @@ class InsightVerbs(ProjectBase):
         from tagloom.workflow.project_next import next_photos
 
         return next_photos(self.store, self.settings, n, strategy=strategy)
+
+    def duplicates(self, threshold: int | None = None, *, progress: Progress = NO_PROGRESS) -> "DuplicatesResult":
+        """Return groups of photos that show the same picture (see `tagloom.workflow.project_duplicates.duplicates`)."""
+        from tagloom.workflow.project_duplicates import DEFAULT_THRESHOLD, duplicates
+
+        bits = DEFAULT_THRESHOLD if threshold is None else threshold
+        return duplicates(self.store, self.settings, threshold=bits, progress=progress)
 
     def explain(self, photo: PhotoName, tag: str, *, n: int = 8, base: Any = None) -> "ExplainResult":
         """Say why a photo has its score for a tag (see `tagloom.workflow.project_explain.ProjectExplainer`)."""

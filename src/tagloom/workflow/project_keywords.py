@@ -8,12 +8,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from tagloom.core.keywords import Keyword
 from tagloom.core.statements import PhotoKeywords
+from tagloom.core.verdicts import Verdict
 from tagloom.store.log import IMPORTED
 from tagloom.store.project import ProjectStore
-from tagloom.workflow.project_names import is_raw
-from tagloom.workflow.project_suggest import open_suggestions
+from tagloom.workflow.few_labels import labels_needed, not_calibrated
+from tagloom.workflow.project_suggest import PROBABILITY, open_suggestions, suggestions_kind
 
-__all__ = ["photo_keywords"]
+__all__ = ["photo_keywords", "why_withheld"]
+
+
+def why_withheld(store: ProjectStore) -> str:
+    """Return why no suggestion leaves the project unless it is asked for; empty: they do leave.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    """
+    if suggestions_kind(store) in (None, PROBABILITY):
+        return ""
+    return (
+        f"Suggestions stay in the project, {not_calibrated(labels_needed(store))}. "
+        f"To let their scores out all the same: --uncalibrated"
+    )
 
 
 def photo_keywords(
@@ -22,6 +39,7 @@ def photo_keywords(
     *,
     accepted_only: bool = True,
     threshold: float | None = None,
+    uncalibrated: bool = False,
 ) -> Iterator[tuple[int, PhotoKeywords]]:
     """Yield each present photo's id and keywords, in the order of ids.
 
@@ -38,17 +56,19 @@ def photo_keywords(
         Whether to leave out suggestions above the threshold.
     threshold : float, optional
         Default: the project's, else those that training chose for each tag.
+    uncalibrated : bool, default=False
+        Whether scores that are not calibrated may be suggestions, too.
     """
     table = store.photos.table(photo_ids, state="present")
     _, tag_ids, Y = store.decisions.labels(table.ids)
     keywords = [Keyword.parse(text) for text in store.tags.texts(tag_ids)]
     rejected = _rejected(store, table.ids)
-    suggested = {} if accepted_only else _suggested(store, table.ids, threshold)
+    suggested = {} if accepted_only else _suggested(store, table.ids, threshold, uncalibrated)
     for row, number in enumerate(table.ids.tolist()):
         width, height = table.sizes[row].tolist()
-        accepted = tuple(keywords[column] for column in np.flatnonzero(Y[row] == 1))
-        if is_raw(table.paths[row]) and not accepted:
+        if table.verdicts[row] == Verdict.RAW_OF_PHOTO:
             continue  # it goes with the photo beside it
+        accepted = tuple(keywords[column] for column in np.flatnonzero(Y[row] == 1))
         yield (
             number,
             PhotoKeywords(
@@ -74,10 +94,10 @@ def _rejected(store: ProjectStore, ids: NDArray[np.int64]) -> dict[int, list[Key
 
 
 def _suggested(
-    store: ProjectStore, ids: NDArray[np.int64], threshold: float | None
+    store: ProjectStore, ids: NDArray[np.int64], threshold: float | None, uncalibrated: bool
 ) -> dict[int, list[tuple[Keyword, float]]]:
-    found = open_suggestions(store, ids, threshold=threshold)
-    if found is None:
+    found = open_suggestions(store, ids, threshold=threshold, uncalibrated=uncalibrated)
+    if found is None or not (found.calibrated or uncalibrated):
         return {}
     keywords = [Keyword.parse(text) for text in found.tags]
     chosen: dict[int, list[tuple[Keyword, float]]] = defaultdict(list)

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tagloom.exceptions import InvalidInputError
+from tagloom.core.keywords import Keyword
+from tagloom.core.tag_names import fold_tag, similar_tags
+from tagloom.exceptions import InvalidInputError, SimilarTagError
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_names import PhotoName, find_photo_ids, find_tag_ids
 from tagloom.workflow.project_results import Result
@@ -12,7 +14,7 @@ from tagloom.workflow.project_results import Result
 if TYPE_CHECKING:
     from tagloom.store.decisions import Batch, Origin
 
-__all__ = ["LabelResult", "label", "label_pairs"]
+__all__ = ["LabelResult", "label", "label_pairs", "respelled"]
 
 _N_SHOWN = 3
 
@@ -31,12 +33,15 @@ class LabelResult(Result):
         Pairs of photo and tag that were decided anew.
     created : tuple of str
         Tags that did not exist before.
+    respelled : tuple of (str, str)
+        Tags that exist in another spelling, which was used: the name given, the tag's own.
     """
 
     batch: "Batch | None"
     n_photos: int
     n_decisions: int
     created: tuple[str, ...] = ()
+    respelled: tuple[tuple[str, str], ...] = ()
 
 
 def label(
@@ -49,6 +54,7 @@ def label(
     who: str = "",
     origin: "Origin" = "human",
     create: bool = True,
+    allow_similar: bool = True,
     base: Any = None,
 ) -> LabelResult:
     """Decide tags of photos: all of it, or, if anything is wrong, nothing.
@@ -67,6 +73,8 @@ def label(
         "suggested" is a suggestion that a person accepted or refused.
     create : bool, default=True
         Whether tags of ``add`` that do not exist are made; otherwise they are an error.
+    allow_similar : bool, default=True
+        Whether a tag may be made that is spelled much like an existing one (``zebr`` beside ``zebra``).
     base : path, optional
         A folder that relative paths may start from.
 
@@ -74,6 +82,8 @@ def label(
     ------
     InvalidInputError
         If a photo or tag is not known, or a tag is to be both there and not there.
+    SimilarTagError
+        If a new tag resembles an existing one, and that is not allowed.
     """
     wanted = {1: _texts(add), 0: _texts(remove), -1: _texts(clear)}
     if not any(wanted.values()):
@@ -83,6 +93,8 @@ def label(
         created = tuple(text for text, tag in zip(wanted[1], store.tags.numbers(wanted[1]), strict=True) if tag == 0)
         if wanted[1] and not create:
             find_tag_ids(store, wanted[1], in_use=True)
+        if created and not allow_similar:
+            _check_unlike(store, created)
         tags = {
             state: store.tags.numbers(texts, make=True) if state == 1 else find_tag_ids(store, texts)
             for state, texts in wanted.items()
@@ -99,7 +111,13 @@ def label(
             skip_same=True,
         )
     found = None if batch is None else store.decisions.batch(batch)
-    return LabelResult(batch=found, n_photos=len(ids), n_decisions=found.n if found else 0, created=created)
+    return LabelResult(
+        batch=found,
+        n_photos=len(ids),
+        n_decisions=found.n if found else 0,
+        created=created,
+        respelled=respelled(store, [text for texts in wanted.values() for text in texts]),
+    )
 
 
 def label_pairs(
@@ -138,6 +156,22 @@ def label_pairs(
     )
     found = None if batch is None else store.decisions.batch(batch)
     return LabelResult(batch=found, n_photos=n_photos, n_decisions=found.n if found else 0)
+
+
+def respelled(store: ProjectStore, texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return the names that are spelled otherwise than the tag they mean, each with the tag's own text."""
+    names = [Keyword.parse(text).text for text in texts]
+    own = store.tags.texts(store.tags.numbers(names))
+    pairs = zip(names, own, strict=True)
+    return tuple((name, text) for name, text in pairs if name != text and fold_tag(name) == fold_tag(text))
+
+
+def _check_unlike(store: ProjectStore, created: Sequence[str]) -> None:
+    known = [tag.text for tag in store.tags.in_use()]
+    for text in created:
+        similar = similar_tags(text, known)
+        if similar:
+            raise SimilarTagError(text, similar)
 
 
 def _texts(tags: str | Sequence[str]) -> list[str]:

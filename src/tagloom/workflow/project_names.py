@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeGuard
 
+from tagloom.core.file_kinds import is_raw
 from tagloom.exceptions import InvalidInputError
-from tagloom.store.photos import is_raw
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_places import project_root
 
@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["RAW_ALONE", "PhotoName", "find_photo_ids", "find_tag_ids", "is_raw"]
+__all__ = ["PhotoName", "find_photo_ids", "find_tag_ids"]
 
-RAW_ALONE = "raw_alone"  # the setting that holds how many raw files the last scan passed over
 PhotoName = int | str | bytes | os.PathLike[Any]
 _BYTES_MARK = "bytes://"
 _N_NAMED = 5
@@ -32,15 +31,16 @@ def find_photo_ids(
     store : ProjectStore
         The project.
     photos : one or several of int, str, bytes or path
-        Ids; absolute paths; or paths relative to ``base`` or to the folder of photos. A raw file means the photo beside
-        it.
+        Ids; absolute paths; paths relative to ``base`` or to the folder of photos; or bare file names, as in a labels
+        file, where one photo alone has that name. The RAW file of a pair means the
+        photo beside it.
     base : path, optional
         A folder that relative paths may start from, such as the current one; it goes first.
 
     Raises
     ------
     InvalidInputError
-        If one of them is no photo of the project; names the first few.
+        If one of them is no photo of the project, or may be several; names the first few.
     """
     given = [photos] if isinstance(photos, int | str | bytes | os.PathLike) else list(photos)
     if not given:
@@ -56,6 +56,7 @@ def find_photo_ids(
         for item, several in candidates.items()
         if not found.keys().isdisjoint(several)
     }
+    chosen |= _by_bare_name(store, root, {item: candidates[item] for item in candidates if item not in chosen})
     _check_found(store, {item: several for item, several in candidates.items() if item not in chosen})
     if any(is_raw(item) for item in chosen):
         partners = dict(store.photos.raw_pairs().tolist())
@@ -97,6 +98,49 @@ def _candidates(root: bytes, name: bytes, base: Any) -> list[bytes]:
     return list(dict.fromkeys(below))
 
 
+def _by_bare_name(store: ProjectStore, root: bytes, lacking: Mapping[bytes, Sequence[bytes]]) -> dict[bytes, int]:
+    """Return the photos that names without a folder mean wherever they lie, by the rules of labels files.
+
+    A name that is that of a file, or was that of a photo, where it was looked for first means that one and no other.
+
+    Raises
+    ------
+    InvalidInputError
+        If several photos have such a name.
+    """
+    bare = {name: tried for name, tried in lacking.items() if os.path.basename(name) == name}
+    if not bare:
+        return {}
+    from tagloom.metadata.names import PhotoMatcher, name_to_text
+
+    gone = set(store.photos.missing())
+    paths = store.photos.paths()
+    matcher = PhotoMatcher(paths)
+    found: dict[bytes, bytes] = {}
+    for name, tried in bare.items():
+        if not gone.isdisjoint(tried) or any(_is_listed(os.path.join(root, path)) for path in tried):
+            continue
+        rows = matcher.find(name_to_text(name))
+        if len(rows) > 1:
+            shown = ", ".join(repr(os.fsdecode(paths[row])) for row in rows[:_N_NAMED])
+            more = f" and {len(rows) - _N_NAMED} more" if len(rows) > _N_NAMED else ""
+            raise InvalidInputError(
+                f"{os.fsdecode(name)!r} could be any of {len(rows)} photos: {shown}{more}; nothing was changed. Name "
+                f"it with its folder"
+            )
+        if rows:
+            found[name] = paths[rows[0]]
+    ids = store.photos.find(sorted(set(found.values()))) if found else {}
+    return {name: ids[path] for name, path in found.items()}
+
+
+def _is_listed(path: bytes) -> bool:
+    """Tell whether there is a file of just this name; a disk may know no upper and lower case."""
+    if not os.path.lexists(path):
+        return False
+    return os.path.basename(path) in os.listdir(os.path.dirname(path))
+
+
 def _check_found(store: ProjectStore, lacking: Mapping[bytes, Sequence[bytes]]) -> None:
     """Raise for names that mean no photo, with the paths below the root that they were tried as."""
     if lacking:
@@ -113,8 +157,10 @@ def _advice(store: ProjectStore, lacking: Mapping[bytes, Sequence[bytes]]) -> st
     name, tried = next(iter(lacking.items()))
     if not set(store.photos.missing()).isdisjoint(tried):
         return f"{os.fsdecode(name)!r} was not there at the last scan; if it is back: tagloom scan"
+    root = project_root(store).path
+    is_there = any(_is_listed(os.path.join(root, path)) for path in tried)
     base = os.path.basename(name).lower()
-    close = [path for path in store.photos.paths() if os.path.basename(path).lower() == base]
+    close = [] if is_there else [path for path in store.photos.paths() if os.path.basename(path).lower() == base]
     if not close:
         return "If the file is new: tagloom scan"
     shown = " or ".join(repr(os.fsdecode(path)) for path in close[:_N_CLOSE])

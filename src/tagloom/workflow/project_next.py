@@ -89,7 +89,7 @@ def next_photos(store: ProjectStore, settings: Settings, n: int = 20, *, strateg
         features=lambda: load_choice_features(store, settings, photos.ids),
     )
     rows = chosen.rows.tolist()
-    why = f"Photos of which nothing is said yet, {chosen.how}."
+    why = f"Unlabelled photos, {chosen.how}."
     if chosen.why_not_default:
         why += f" For a better choice: {chosen.why_not_default}."
     return NextPhotos(

@@ -13,6 +13,7 @@ import numpy as np
 from tagloom._version import __version__
 from tagloom.store.models import Model
 from tagloom.store.project import ProjectStore
+from tagloom.workflow.few_labels import labels_needed, not_calibrated
 from tagloom.workflow.project_results import Result
 from tagloom.workflow.project_status import n_learnt
 from tagloom.workflow.project_suggest import SCORE, OpenSuggestions, open_suggestions
@@ -86,6 +87,8 @@ def report(store: ProjectStore, settings: Settings, path: str | os.PathLike[str]
     unreadable = [UnreadablePhoto(*found) for found in store.photos.problems()]
     note = _note(last, model)
     has_evaluation = last is not None and last.evaluation is not None
+    is_score = found is not None and not found.calibrated
+    scores = (f"Scores are {not_calibrated(labels_needed(store))}.",) if is_score else ()
     data = ReportData(
         photos=[photos[row] for row in order],
         unreadable=unreadable,
@@ -95,7 +98,7 @@ def report(store: ProjectStore, settings: Settings, path: str | os.PathLike[str]
         created=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
         version=__version__,
         settings=settings.rows(),
-        notes=() if has_evaluation else (note,),
+        notes=(*scores, *(() if has_evaluation else (note,))),
         measured=None if last is None else last.evaluation,
         measured_note=note,
         kind=SCORE if found is None else found.kind,

@@ -8,19 +8,19 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tagloom.core.file_kinds import is_raw
 from tagloom.core.photos import PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.verdicts import Verdict
 from tagloom.images.finder import find_photos
-from tagloom.store.photos import RAW_EXTENSIONS, Stamp
+from tagloom.store.photos import Stamp
 from tagloom.store.project import ProjectStore
-from tagloom.workflow.project_names import RAW_ALONE, is_raw
-from tagloom.workflow.project_places import project_root
+from tagloom.workflow.project_places import own_root
 from tagloom.workflow.project_results import Result
 from tagloom.workflow.settings import Settings
 
@@ -31,8 +31,7 @@ __all__ = ["ScanResult", "decode_limits", "scan"]
 
 N_EXAMPLES = 10
 MEBI = 1 << 20
-RAW_DETAIL = "a raw file; the photo of the same name beside it is read in its place"
-_PAIRED = frozenset({b".jpg", b".jpeg", b".jpe", b".heic", b".heif", b".hif"})
+RAW_DETAIL = "the RAW file of a photo: the JPEG or HEIC of the same name beside it is read in its place"
 _UNSEARCHED = frozenset({Verdict.NO_PERMISSION, Verdict.UNREADABLE})
 
 
@@ -47,14 +46,14 @@ class ScanResult(Result):
     offline : bool
         Whether it could not be reached; nothing is called missing then.
     n_listed : int
-        Files that are there, raw files beside their photos included.
+        Files that are there, RAW files of photos included.
     n_same, n_read : int
         Photos as they were; files that had to be read.
     new, changed, moved, missing, back : tuple of int
-        Ids of photos seen for the first time, with other content, at another place, no longer there, there again. A raw
-        file is a part of the photo beside it.
+        Ids of photos seen for the first time, with other content, at another place, no longer there, there again. The
+        RAW file of a photo is a part of it.
     took_over : tuple of int
-        Ids of copies that took over what was said of photos that are gone.
+        Ids of photos that took over the tags of a copy that is gone, or of the other file of a RAW+JPEG pair.
     batch : int or None
         What `tagloom undo` takes back of that.
     examples : dict of str to tuple of bytes
@@ -67,10 +66,15 @@ class ScanResult(Result):
         Name, verdict and detail of folders that were not searched, and of all these files.
     n_duplicates : int
         Photos that are copies of another one.
-    n_raw_pairs, n_raw_alone : int
-        Raw files with a JPEG or HEIC beside them, and without one; the latter are passed over.
+    n_raw_of_photos, n_raw_photos : int
+        RAW files with a JPEG or HEIC beside them, which is the photo; and RAW files that are photos themselves.
     raw_gone : tuple of bytes
-        Names of raw files that are no longer there.
+        Names of RAW files of photos that are no longer there.
+    skipped : dict of str to dict of str to int
+        How many other files there are, by what they are ("videos", "JXL", "other files") and by extension.
+    sidecars_left : tuple of bytes
+        Paths of sidecars that tagloom wrote and that stayed where photos were before they moved; the next write takes
+        them along.
     seconds : float
         Wall time.
     """
@@ -92,20 +96,23 @@ class ScanResult(Result):
     unreadable: dict[str, int]
     problems: tuple[tuple[bytes, str, str], ...] = ()
     n_duplicates: int = 0
-    n_raw_pairs: int = 0
-    n_raw_alone: int = 0
+    n_raw_of_photos: int = 0
+    n_raw_photos: int = 0
     raw_gone: tuple[bytes, ...] = ()
+    skipped: dict[str, dict[str, int]] = field(default_factory=dict)
+    sidecars_left: tuple[bytes, ...] = ()
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """Files that are there: names and stamps, folders that could not be searched, and raw files without a photo."""
+    """Files that are there: names and stamps, folders that could not be searched, RAW files of photos, other files."""
 
     names: list[bytes]
     stamps: list[Stamp | None]
     problems: list[PhotoRecord]
-    raw_alone: list[bytes]
+    raw_of_photos: frozenset[bytes]
+    skipped: dict[str, dict[str, int]]
 
 
 def scan(
@@ -125,7 +132,7 @@ def scan(
         Told how far the work is. An interruption keeps what was read.
     """
     begin = time.perf_counter()
-    root = project_root(store)
+    root = own_root(store)
     with store.lock():
         if not store.roots.refresh().get(root.id, False):
             return _offline(root.path, begin)
@@ -134,12 +141,11 @@ def scan(
         todo = _to_read(store, listing, retry)
         progress.finish()
         if todo:
-            _read(store, root.path, todo, settings, retry, progress)
+            _read(store, root.path, todo, listing.raw_of_photos, settings, retry, progress)
         if not store.roots.refresh().get(root.id, False):  # unplugged meanwhile
             return _offline(root.path, begin)
         changes = store.photos.reconcile([*listing.names, *_hidden(store, listing.problems)])
         _set_times(store)
-        store.settings.set(RAW_ALONE, len(listing.raw_alone) or None)
     return ScanResult(
         root=root.path,
         offline=False,
@@ -147,7 +153,9 @@ def scan(
         n_read=len(todo),
         batch=changes.batch,
         absent=tuple(store.photos.missing()),
-        n_raw_alone=len(listing.raw_alone),
+        n_raw_photos=sum(is_raw(name) and name not in listing.raw_of_photos for name in listing.names),
+        skipped=listing.skipped,
+        sidecars_left=_sidecars_left(store, root.path, changes.moved.tolist()),
         **_found(store, changes, listing),
         **_problems(store, listing.problems),
         seconds=time.perf_counter() - begin,
@@ -169,12 +177,11 @@ def _offline(root: bytes, begin: float) -> ScanResult:
 
 
 def _list(root: bytes) -> _Listing:
-    found = find_photos(root, others=RAW_EXTENSIONS)
+    found = find_photos(root)
     prefix = os.path.join(root, b"")
     names: list[bytes] = []
     stamps: list[Stamp | None] = []
-    raw, alone = _raw_files(found.others, found.photos)
-    for name in [*found.photos, *raw]:
+    for name in [*found.photos, *found.raw_of_photos]:
         try:
             status = os.stat(prefix + name)
         except (OSError, ValueError):
@@ -182,28 +189,9 @@ def _list(root: bytes) -> _Listing:
                 continue
             stamps.append(None)
         else:
-            stamps.append((status.st_size, status.st_mtime_ns, status.st_ino))
+            stamps.append((status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns))
         names.append(name)
-    return _Listing(names, stamps, found.problems, alone)
-
-
-def _raw_files(raw: Sequence[bytes], photos: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-    """Return raw files that have a photo of the same name beside them, and others: those are left alone."""
-    if not raw:
-        return [], []
-    parts = (os.path.splitext(name) for name in photos)
-    stems = {_stem(stem) for stem, extension in parts if extension.lower() in _PAIRED}
-    is_paired = [_stem(os.path.splitext(name)[0]) in stems for name in raw]
-    return (
-        [name for name, paired in zip(raw, is_paired, strict=True) if paired],
-        [name for name, paired in zip(raw, is_paired, strict=True) if not paired],
-    )
-
-
-def _stem(path: bytes) -> tuple[bytes, bytes]:
-    """Return folder and name; capitals count in that of the folder alone."""
-    folder, name = os.path.split(path)
-    return folder, name.lower()
+    return _Listing(names, stamps, found.problems, frozenset(found.raw_of_photos), found.skipped)
 
 
 def _to_read(store: ProjectStore, listing: _Listing, retry: bool) -> list[bytes]:
@@ -217,19 +205,28 @@ def _to_read(store: ProjectStore, listing: _Listing, retry: bool) -> list[bytes]
         again = RETRIED | (FAILED_BY_FORCE if retry else frozenset())
         there = set(names)
         todo.update(path for path, verdict in unreadable if verdict in again and path in there)
+    # A photo came or went beside a RAW file: that is read again, since it is something else now.
+    parts = {path for path, is_present in store.photos.raw_files().values() if is_present}
+    todo.update(name for name in names if (name in parts) != (name in listing.raw_of_photos))
     return sorted(todo)
 
 
 def _read(
-    store: ProjectStore, root: bytes, todo: Sequence[bytes], settings: Settings, retry: bool, progress: Progress
+    store: ProjectStore,
+    root: bytes,
+    todo: Sequence[bytes],
+    raw_of_photos: frozenset[bytes],
+    settings: Settings,
+    retry: bool,
+    progress: Progress,
 ) -> None:
     """Read files into the cache: record, thumbnail, capture time."""
     from tagloom.features.engine import ExtractionEngine
     from tagloom.workflow.capture_time import CaptureTime
     from tagloom.workflow.reading import THUMBNAIL_SIZE
 
-    photos = [name for name in todo if not is_raw(name)]
-    raw = [name for name in todo if is_raw(name)]
+    photos = [name for name in todo if name not in raw_of_photos]
+    raw = [name for name in todo if name in raw_of_photos]
     with store.cache() as cache:
         engine = ExtractionEngine(
             [CaptureTime()],
@@ -251,14 +248,22 @@ def _read(
 def _hash_raw(root: bytes, names: Sequence[bytes], settings: Settings, progress: Progress) -> Iterable[PhotoRecord]:
     from tagloom.images.pool import DecodePool
 
-    progress.start("hashing raw files", len(names))
+    progress.start("hashing RAW files", len(names))
     with DecodePool(**decode_limits(settings)) as pool:
         paths = (os.path.join(root, name) for name in names)
         for name, record in zip(names, pool.fingerprint(paths), strict=True):
             progress.advance()
             mine = replace(record, path=name)
-            yield replace(mine, verdict=Verdict.NOT_AN_IMAGE, detail=RAW_DETAIL) if record.ok else mine
+            yield replace(mine, verdict=Verdict.RAW_OF_PHOTO, detail=RAW_DETAIL) if record.ok else mine
     progress.finish()
+
+
+def _sidecars_left(store: ProjectStore, root: bytes, moved: Sequence[int]) -> tuple[bytes, ...]:
+    if not moved:
+        return ()
+    from tagloom.workflow.moved_sidecars import find_left_sidecars
+
+    return tuple(each.file for each in find_left_sidecars(store, root, moved))
 
 
 def _hidden(store: ProjectStore, problems: Iterable[PhotoRecord]) -> list[bytes]:
@@ -292,7 +297,7 @@ def _set_times(store: ProjectStore) -> None:
 
 
 def _found(store: ProjectStore, changes: "Changes", listing: _Listing) -> dict[str, Any]:
-    """Return ids, names and counts of photos; raw files are parts of them, and not counted as photos."""
+    """Return ids, names and counts of photos; RAW files of photos are parts of them, and not counted as photos."""
     raw = store.photos.raw_files()
     kinds = {name: getattr(changes, name).tolist() for name in ("new", "changed", "moved", "missing", "back")}
     there = {number for number, (_, is_present) in raw.items() if is_present}
@@ -305,8 +310,8 @@ def _found(store: ProjectStore, changes: "Changes", listing: _Listing) -> dict[s
         "examples": _examples(store, kinds),
         "n_same": changes.n_same - n_same_raw,
         "n_duplicates": sum(max(len(group) - 1, 0) for group in copies),
-        "n_raw_pairs": len(store.photos.raw_pairs()) if there else 0,
-        "raw_gone": tuple(path for path in gone if path not in set(listing.raw_alone)),
+        "n_raw_of_photos": len(listing.raw_of_photos),
+        "raw_gone": tuple(gone),
     }
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from tagloom.store.photos import PhotoCounts
 from tagloom.store.project import ProjectStore
+from tagloom.workflow.few_labels import labels_needed
 from tagloom.workflow.project_base import LEARNT
-from tagloom.workflow.project_names import RAW_ALONE
 from tagloom.workflow.project_places import project_root
 from tagloom.workflow.project_results import Result
 from tagloom.workflow.unwritten import unwritten_actions
@@ -15,6 +15,7 @@ from tagloom.workflow.unwritten import unwritten_actions
 if TYPE_CHECKING:
     from tagloom.store.integrity import Finding
     from tagloom.store.models import Model
+    from tagloom.store.roots import Root
 
 __all__ = ["Status", "check", "n_learnt", "status"]
 
@@ -93,8 +94,7 @@ def status(store: ProjectStore) -> Status:
     n_pending = len(store.writes.pending())
     unwritten = unwritten_actions(store)
     n_writable = unwritten.n - unwritten.n_missing
-    n_raw_alone = store.settings.get(RAW_ALONE, 0)
-    step, command = _next_step(root.online, root.scanned, counts, model, n_new, n_writable, n_pending, n_raw_alone)
+    step, command = _next_step(store, root, counts, model, n_new=n_new, n_writable=n_writable, n_pending=n_pending)
     return Status(
         folder=str(store.folder),
         root=os.fsdecode(root.path),
@@ -127,7 +127,7 @@ def check(store: ProjectStore, *, checksums: bool = False) -> "list[Finding]":
     store : ProjectStore
         The project.
     checksums : bool, default=False
-        Read every array file in full.
+        Read every array file in full, not only those in use.
     """
     from tagloom.metadata.names import name_to_text
     from tagloom.store.integrity import Finding
@@ -166,40 +166,44 @@ def _counted(number: int, one: str, several: str) -> str:
 
 
 def _next_step(
-    online: bool,
-    scanned: float,
+    store: ProjectStore,
+    root: "Root",
     counts: PhotoCounts,
     model: "Model | None",
+    *,
     n_new: int,
     n_writable: int,
     n_pending: int,
-    n_raw_alone: int,
 ) -> tuple[str, str]:
+    """Return a sentence and a command: label, train, review, write, whichever is due first."""
+    n_needed = labels_needed(store) if counts.labeled < counts.present else 0
+    to_review = counts.labeled < counts.present and not store.decisions.has_judged_suggestions()
     steps = (
         (
-            not online,
+            not root.online,
             "The photos cannot be reached: plug in their disk, or say where they are now.",
             "scan --photos DIR",
         ),
         (n_pending > 0, f"A write was cut off at {_counted(n_pending, 'file', 'files')}: run it again.", "write"),
-        (scanned == 0.0, "Look which photos there are.", "scan"),
-        (
-            counts.present == 0 and n_raw_alone > 0,
-            f"There are no photos: raw files cannot be read, and {_counted(n_raw_alone, 'has', 'have')} no JPEG or "
-            f"HEIC of the same name beside {'it' if n_raw_alone == 1 else 'them'}. Put some there, and look again.",
-            "scan",
-        ),
+        (root.scanned == 0.0, "Look which photos there are.", "scan"),
         (counts.present == 0, "There are no photos: put some into the folder, and look again.", "scan"),
-        (counts.labeled == 0, "Say which tags some photos have, in a labels file or one by one.", "import LABELS.csv"),
-        (model is None, f"{_counted(counts.labeled, 'photo has', 'photos have')} tags: learn from them.", "train"),
         (
-            n_new > 0,
-            f"{_counted(n_new, 'decision is', 'decisions are')} new since the last training: learn from them.",
-            "train",
+            counts.labeled == 0,
+            "No photo is labelled yet: label some on the review page, or import labels (tagloom import LABELS.csv).",
+            "review",
         ),
+        (model is None, f"{_counted(counts.labeled, 'photo is', 'photos are')} labelled: train a model.", "train"),
+        (
+            n_needed > 0,
+            f"Label {_counted(n_needed, 'more photo', 'more photos')} on the review page: then tagloom can "
+            f"calibrate its suggestions.",
+            "review",
+        ),
+        (n_new > 0, f"{_counted(n_new, 'decision is', 'decisions are')} new since the last training: train.", "train"),
+        (to_review, "Review the suggestions: accept what is right, reject what is wrong.", "review"),
         (n_writable > 0, "See what would be written to the sidecars, then write it.", "write --dry-run"),
     )
     for is_due, sentence, command in steps:
         if is_due:
             return sentence, f"tagloom {command}"
-    return "Look at the suggestions, and accept what is right.", "tagloom suggest"
+    return "All keywords are written. Review further suggestions, and accept what is right.", "tagloom review"

@@ -23,6 +23,7 @@ __all__ = [
     "check_threshold",
     "open_suggestions",
     "suggest_each",
+    "suggestions_kind",
 ]
 
 SCORE, PROBABILITY = "score", "probability"
@@ -48,7 +49,8 @@ class Suggestion(Result):
     rank : int
         1 for the photo's best.
     is_above : bool
-        Whether the number is above the threshold.
+        Whether the number is above the threshold. A score that is not calibrated is above none but one that was asked
+        for.
     """
 
     photo_id: int
@@ -75,9 +77,9 @@ class OpenSuggestions:
     open : ndarray of bool, shape (n, c)
         Whether nobody has said anything, and nothing follows from what was said.
     limits : ndarray of float, shape (c,)
-        A tag is suggested above its limit.
+        A tag is suggested above its limit: scores that are not calibrated above a threshold alone that was set.
     trained_limits : ndarray of float, shape (c,)
-        Those that training chose; the others are the same where no threshold was set.
+        Those that training chose; of probabilities the others are the same where no threshold was set.
     kind : {"score", "probability"}
         What the numbers are.
     model : int
@@ -93,6 +95,11 @@ class OpenSuggestions:
     trained_limits: NDArray[np.float64]
     kind: str
     model: int
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the numbers are probabilities."""
+        return self.kind == PROBABILITY
 
     @property
     def above(self) -> NDArray[np.bool_]:
@@ -169,8 +176,24 @@ def check_threshold(value: float, kind: str | None) -> float:
     return number
 
 
+def suggestions_kind(store: ProjectStore) -> str | None:
+    """Return what the latest numbers are: "probability", or "score" if they are not calibrated; None: there are none.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    """
+    stored = store.suggestions.load()
+    return None if stored is None else str(stored.info["kind"])
+
+
 def open_suggestions(
-    store: ProjectStore, photo_ids: ArrayLike | None = None, *, threshold: float | None = None
+    store: ProjectStore,
+    photo_ids: ArrayLike | None = None,
+    *,
+    threshold: float | None = None,
+    uncalibrated: bool = False,
 ) -> OpenSuggestions | None:
     """Return the latest numbers for photos that are present or out of reach, or None if there are none.
 
@@ -182,6 +205,8 @@ def open_suggestions(
         Only these photos.
     threshold : float, optional
         See `suggest_each`.
+    uncalibrated : bool, default=False
+        Whether scores that are not calibrated are suggested above the thresholds that training chose, too.
 
     Raises
     ------
@@ -200,9 +225,12 @@ def open_suggestions(
     limits = np.full(len(stored.tag_ids), np.inf) if stored.thresholds is None else stored.thresholds
     tag_ids, values, trained = _merge_columns(store, stored.tag_ids, values, limits)
     chosen = store.settings.get(THRESHOLD) if threshold is None else threshold
-    limits = trained if chosen is None else np.full(len(tag_ids), float(chosen))
-    Y = store.decisions.labels(ids, tag_ids)[2]
     info = stored.info
+    if chosen is not None:
+        limits = np.full(len(tag_ids), float(chosen))
+    else:
+        limits = trained if uncalibrated or info["kind"] == PROBABILITY else np.full(len(tag_ids), np.inf)
+    Y = store.decisions.labels(ids, tag_ids)[2]
     return OpenSuggestions(
         ids, tag_ids, store.tags.texts(tag_ids), values, Y == UNKNOWN, limits, trained, info["kind"], info["model"]
     )

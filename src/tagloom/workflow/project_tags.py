@@ -1,9 +1,11 @@
-"""The verbs behind ``tagloom tags``: list, rename, merge, alias, imply. Each is a short transaction that undo knows."""
+"""The verbs behind ``tagloom tags``. Each is a short transaction that undo knows."""
 
 from typing import TYPE_CHECKING
 
+from tagloom.core.keywords import Keyword
 from tagloom.workflow.project_base import ProjectBase
 from tagloom.workflow.project_names import find_tag_ids
+from tagloom.workflow.tag_hints import split_keyword, tag_hints
 from tagloom.workflow.verb_log import recorded
 
 if TYPE_CHECKING:
@@ -28,6 +30,16 @@ class TagVerbs(ProjectBase):
     def merge_tags(self, tag: str, into: str, *, who: str = "") -> int:
         """Make one tag another one. Returns the batch."""
         return self.store.tags.merge(self._tag(tag), self._tag(into), who=who)
+
+    @recorded("split tag")
+    def split_tag(self, tag: str, separator: str = ",", *, who: str = "") -> int:
+        """Replace a tag that lists several by each of them. Returns the batch."""
+        parts = split_keyword(Keyword.parse(self.store.tags.texts([self._tag(tag)])[0]), separator)
+        return self.store.tags.split(self._tag(tag), [part.text for part in parts], who=who)
+
+    def similar_tags(self) -> tuple[str, ...]:
+        """Return a line for each tag that resembles another or looks like a list, with the command that mends it."""
+        return tag_hints(self.store, [tag.text for tag in self.store.tags.in_use()])
 
     @recorded("alias tag")
     def alias_tag(self, alias: str, tag: str, *, who: str = "") -> int | None:

@@ -63,7 +63,7 @@ class TrainResult(Result):
     held_out_map : float or None
         The same by probabilities, each by a model that has not seen the photo's labels: how good it is.
     n_above : int
-        Suggestions above the threshold.
+        Suggestions above the threshold; 0 while scores are not calibrated.
     is_linear : bool
         Whether scores are linear in the features.
     reused : tuple of str
@@ -202,7 +202,9 @@ def _quality(trained: Trained, labels: TrainingLabels) -> dict[str, Any]:
         # Scores of `auto` are what is said without the photo's labels.
         "fit_map": None if is_auto else _map(labels.Y, numbers.annotator.transduction_),
         "held_out_map": _map(labels.Y, numbers.values) if is_probability else None,
-        "n_above": int(((numbers.values > numbers.thresholds) & (labels.said == UNKNOWN)).sum()),
+        "n_above": int(((numbers.values > numbers.thresholds) & (labels.said == UNKNOWN)).sum())
+        if is_probability
+        else 0,
     }
 
 

@@ -1,15 +1,16 @@
 """The verb behind ``tagloom undo``: decisions and changes of tags by the store, written files byte for byte."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.exceptions import InvalidInputError, TagloomError
+from tagloom.exceptions import InvalidInputError, StoreError, TagloomError
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_places import online_root
 from tagloom.workflow.project_results import Result
+from tagloom.workflow.trust import is_trusted
 
 if TYPE_CHECKING:
     from tagloom.store.decisions import Batch
@@ -46,9 +47,12 @@ def undo(
     *,
     who: str = "",
     leave_changed: bool = False,
+    confirm: Callable[[Sequence[bytes]], bool] | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> UndoResult:
     """Take back the latest action, or another one.
+
+    Only photos of the project and their sidecars are put back.
 
     Parameters
     ----------
@@ -61,6 +65,9 @@ def undo(
     leave_changed : bool, default=False
         Files that another program has changed since they were written: leave them as they are and take back the rest.
         Otherwise they are an error, and nothing is changed.
+    confirm : callable, optional
+        Asked whether these files shall be put back, if another user or another machine made the project and it is not
+        trusted. Default: no.
     progress : Progress, optional
         Told about every file that is looked at, and every one that is put back. After an interruption the same call
         goes on.
@@ -69,6 +76,8 @@ def undo(
     ------
     InvalidInputError
         If there is no such batch, it is undone already, or files have been changed since.
+    StoreError
+        If the project is not trusted, and `confirm` does not say yes.
     """
     number = batch
     if number is None:
@@ -78,7 +87,7 @@ def undo(
         number = latest.id
     n_files, left = 0, tuple[str, ...]()
     if store.decisions.batch(number).kind == "write":
-        n_files, left = _put_back(store, number, leave_changed, progress)
+        n_files, left = _put_back(store, number, leave_changed, confirm, progress)
     return UndoResult(batch=store.decisions.undo(number, who=who), n_files=n_files, left_alone=left)
 
 
@@ -102,12 +111,19 @@ def redo(store: ProjectStore, batch: int | None = None, *, who: str = "") -> Und
     return UndoResult(batch=store.decisions.redo(number, who=who))
 
 
-def _put_back(store: ProjectStore, batch: int, leave_changed: bool, progress: Progress) -> tuple[int, tuple[str, ...]]:
+def _put_back(
+    store: ProjectStore,
+    batch: int,
+    leave_changed: bool,
+    confirm: Callable[[Sequence[bytes]], bool] | None,
+    progress: Progress,
+) -> tuple[int, tuple[str, ...]]:
     # Imported where they are used: taking back decisions needs nothing of the metadata package.
     from tagloom.workflow.project_journal import (
         UNDOING,
         ProjectChanges,
         ProjectJournal,
+        Reach,
         as_entry,
         place_now,
         recover,
@@ -118,7 +134,15 @@ def _put_back(store: ProjectStore, batch: int, leave_changed: bool, progress: Pr
         recover(store)
         entries = [item for item in store.writes.entries(batch=batch) if item.state == "done"]
         places = {item.id: place_now(store, item) for item in entries}
-        changed = _changed_entries(entries, places, progress)
+        files = list(dict.fromkeys(places.values()))
+        if files and not is_trusted(store) and (confirm is None or not confirm(files)):
+            raise StoreError(
+                f"this project was made by another user or on another machine, and undo would write {len(files)} files "
+                f"({_named(files)}); nothing was changed. To do so: tagloom undo --yes, or first: tagloom trust"
+            )
+        reach = Reach(store)
+        refused = {item.id: reach.problem(places[item.id], item.photo) for item in entries}
+        changed = _changed_entries(entries, places, refused, progress)
         if changed and not leave_changed:
             raise _changed_since([item.path for item in changed], len(entries))
         journal = ProjectJournal(store)
@@ -129,6 +153,7 @@ def _put_back(store: ProjectStore, batch: int, leave_changed: bool, progress: Pr
         try:
             for item in reversed(entries):
                 entry = as_entry(item)
+                journal.photo = item.photo
                 try:
                     changes.undo(entry, path=places[item.id])
                 except TagloomError as error:
@@ -145,21 +170,26 @@ def _put_back(store: ProjectStore, batch: int, leave_changed: bool, progress: Pr
 
 
 def _changed_since(paths: Sequence[bytes], n_files: int) -> InvalidInputError:
-    shown = ", ".join(repr(os.fsdecode(os.path.basename(path))) for path in paths[:_N_NAMED])
-    more = " …" if len(paths) > _N_NAMED else ""
     return InvalidInputError(
-        f"{len(paths)} of {n_files} files were changed or moved by another program since ({shown}{more}); nothing was "
-        f"changed. To take back the others and leave these: tagloom undo --leave-changed"
+        f"{len(paths)} of {n_files} files were changed or moved by another program since ({_named(paths)}); nothing "
+        f"was changed. To take back the others and leave these: tagloom undo --leave-changed"
     )
 
 
-def _changed_entries(entries: "Sequence[Write]", places: Mapping[int, bytes], progress: Progress) -> "list[Write]":
+def _named(paths: Sequence[bytes]) -> str:
+    shown = ", ".join(repr(os.fsdecode(os.path.basename(path))) for path in paths[:_N_NAMED])
+    return shown + (" …" if len(paths) > _N_NAMED else "")
+
+
+def _changed_entries(
+    entries: "Sequence[Write]", places: Mapping[int, bytes], refused: Mapping[int, str | None], progress: Progress
+) -> "list[Write]":
     """Return the entries whose file is neither what was written nor what was there before, or is out of reach.
 
     One batch may have written a file twice, such as the sidecar that two photos share: seen from the end, each entry
     finds what the later one puts back.
     """
-    from tagloom.metadata.file_changes import fingerprint_at
+    from tagloom.metadata.file_changes import REMOVED, fingerprint_at
 
     found = []
     now: dict[bytes, str | None] = {}
@@ -167,8 +197,9 @@ def _changed_entries(entries: "Sequence[Write]", places: Mapping[int, bytes], pr
     for item in reversed(entries):
         place = places[item.id]
         if place not in now:
-            now[place] = fingerprint_at(place) if os.path.isdir(os.path.dirname(place)) else _OUT_OF_REACH
-        if now[place] in (item.before, item.after):
+            is_there = refused[item.id] is None and os.path.isdir(os.path.dirname(place))
+            now[place] = fingerprint_at(place) if is_there else _OUT_OF_REACH
+        if now[place] in (item.before, None if item.after == REMOVED else item.after):
             now[place] = item.before
         else:
             found.append(item)

@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.annotator import fit_thresholds
-from tagloom.core.labels import UNKNOWN, labeled_rows
+from tagloom.core.labels import labeled_rows
 from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import StoreBusyError, StoreError
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph
 from tagloom.store.project import ProjectStore
-from tagloom.tuning._accepting import common_threshold
 from tagloom.workflow.auto_updates import take_up
 from tagloom.workflow.blended_numbers import log_odds
-from tagloom.workflow.calibrated_learning import too_few
+from tagloom.workflow.calibrated_learning import probability_threshold, too_few
 from tagloom.workflow.judged_tags import Solver, calibrate_new, use_looks
 from tagloom.workflow.looks import Looks
 from tagloom.workflow.project_features import load_rows
@@ -333,7 +332,7 @@ class Updater:
     def _with_threshold(self, numbers: UpdatedNumbers, labels: TrainingLabels) -> UpdatedNumbers:
         if numbers.kind != PROBABILITY:
             return numbers
-        limit = common_threshold(numbers.values, labels.said == UNKNOWN, self._settings.precision)
+        limit = probability_threshold(numbers.values, labels, self._settings.precision)
         return numbers.with_thresholds(np.full(len(numbers.tag_ids), limit))
 
     def _new_model(self, numbers: UpdatedNumbers, labels: TrainingLabels) -> NewModel:

@@ -9,28 +9,32 @@ darktable writes for its own use. Where photos were taken is neither read nor wr
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from tagloom.core.keywords import Keyword
+from tagloom.core.file_kinds import is_raw
+from tagloom.core.keywords import Keyword, SidecarName
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.statements import PhotoKeywords
+from tagloom.exceptions import InvalidInputError
 from tagloom.metadata.embedding import KeywordEmbedder
 from tagloom.metadata.names import name_to_text
-from tagloom.metadata.sidecars import KeywordChange, SidecarWriter, WriteOutcome
+from tagloom.metadata.photo_keywords import find_sidecars
+from tagloom.metadata.sidecar_plan import FieldChange
+from tagloom.metadata.sidecars import KeywordChange, SidecarWriter, WriteOutcome, remembered
 from tagloom.metadata.xmp_fields import is_programs_own
-from tagloom.metadata.xmp_read import Stated
 from tagloom.store.project import ProjectStore
-from tagloom.store.writes import Write
-from tagloom.workflow.project_import import IMPORT_PHOTOS
+from tagloom.workflow.file_memory import FIELDS_READ, FileMemories, RecordsRead
+from tagloom.workflow.moved_sidecars import find_left_sidecars, take_along
 from tagloom.workflow.project_journal import ProjectChanges, ProjectJournal, recover
-from tagloom.workflow.project_keywords import photo_keywords
-from tagloom.workflow.project_names import PhotoName, find_photo_ids, is_raw
+from tagloom.workflow.project_keywords import photo_keywords, why_withheld
+from tagloom.workflow.project_names import PhotoName, find_photo_ids
 from tagloom.workflow.project_places import online_root
 from tagloom.workflow.project_results import Result
+from tagloom.workflow.project_suggest import check_threshold, suggestions_kind
 from tagloom.workflow.unwritten import settled_by
 from tagloom.workflow.written_suggestions import WRITE
 
@@ -51,6 +55,10 @@ class FileWrite(Result):
         Keywords that come, go and stay.
     suggested : tuple of Keyword
         Those of ``added`` that nobody accepted: they are above the threshold.
+    fields : tuple of FieldChange
+        Every item that comes into a field of the file and goes from it.
+    notes : tuple of str
+        What a field has to spell differently, and what another program did that is left as it is, a line each.
     description : str
         The difference for a person, several lines.
     problem : str
@@ -64,6 +72,8 @@ class FileWrite(Result):
     removed: tuple[Keyword, ...] = ()
     kept: tuple[Keyword, ...] = ()
     suggested: tuple[Keyword, ...] = ()
+    fields: tuple[FieldChange, ...] = ()
+    notes: tuple[str, ...] = ()
     description: str = ""
     problem: str = ""
 
@@ -85,9 +95,13 @@ class WriteResult(Result):
     n_accepted, n_suggested, n_removed : int
         Keywords that came because they were accepted, because they are above the threshold, and that went.
     files : tuple of FileWrite
-        Every file but those without a change.
+        Every file but those without a change or a note.
     recovered : tuple of str
         A line for each file that an earlier, interrupted write had left open.
+    withheld : str
+        Why no suggestion left the project though it was asked for; empty: none was held back.
+    moved : tuple of (bytes, bytes)
+        Sidecars that tagloom wrote and that stayed behind when their photos were moved: from where to where they go.
     """
 
     dry_run: bool
@@ -99,6 +113,8 @@ class WriteResult(Result):
     n_removed: int
     files: tuple[FileWrite, ...]
     recovered: tuple[str, ...] = ()
+    withheld: str = ""
+    moved: tuple[tuple[bytes, bytes], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +125,12 @@ class _Task:
     name: bytes
     change: KeywordChange
     suggested: frozenset[Keyword]
+    was_written: bool = False
 
     @property
     def is_decided(self) -> bool:
         """Whether a decision asks for anything, and not suggestions alone."""
-        stale = any(own.paths.difference(self.change.add) for own in self.change.own.values())
+        stale = any(each.own.paths.difference(self.change.add) for each in self.change.memory.values())
         return bool(stale or self.change.remove or not self.suggested.issuperset(self.change.add))
 
 
@@ -122,9 +139,12 @@ def write(
     *,
     dry_run: bool = False,
     embed: bool = False,
+    iptc: bool = False,
     photos: PhotoName | Sequence[PhotoName] | None = None,
     threshold: float | None = None,
     accepted_only: bool | None = None,
+    uncalibrated: bool = False,
+    sidecar_names: SidecarName = "photo.jpg.xmp",
     who: str = "",
     base: Any = None,
     progress: Progress = NO_PROGRESS,
@@ -138,13 +158,19 @@ def write(
     dry_run : bool, default=False
         Work out the difference for each file, and write nothing.
     embed : bool, default=False
-        Write into the photos themselves; raw files get sidecars all the same.
+        Write into the photos themselves; raw files, and those whose format is not written, get sidecars all the same.
+    iptc : bool, default=False
+        Write IPTC keywords into photos that have none, too; needs ``embed``.
     photos : one or several of int, str, bytes or path, optional
         Default: all that are present.
     threshold : float, optional
         Above it suggestions are written, too. Default: the project's, else those that training chose for each tag.
     accepted_only : bool, optional
         Default: True unless a threshold is given.
+    uncalibrated : bool, default=False
+        Whether suggestions may be written that have a score and no probability yet.
+    sidecar_names : {"photo.jpg.xmp", "photo.xmp"}, default="photo.jpg.xmp"
+        How new sidecars are named.
     who : str
         For the history.
     base : path, optional
@@ -156,38 +182,74 @@ def write(
     ------
     StoreError
         If the folder of photos cannot be reached.
+    InvalidInputError
+        If IPTC keywords are asked for and photos are not to be written into.
     MetadataError
         If photos are to be written into and exiftool is not installed.
     """
+    if iptc and not embed:
+        raise InvalidInputError("sidecars have no IPTC keywords; to write them into the photos, add --embed")
     only = threshold is None if accepted_only is None else accepted_only
+    if threshold is not None:
+        check_threshold(threshold, suggestions_kind(store))
+    withheld = "" if only or uncalibrated else why_withheld(store)
+    only = only or bool(withheld)
     root = online_root(store)
     ids = None if photos is None else find_photo_ids(store, photos, base=base)
     if dry_run:
-        writer = _Writer(ProjectJournal(store), embed)
-        tasks = _tasks(store, root.path, ids, only, threshold, progress)
+        writer = _Writer(ProjectJournal(store), embed, iptc, sidecar_names)
+        tasks = _tasks(store, root.path, ids, only, threshold, embed, progress)
+        left = find_left_sidecars(store, root.path, ids)
+        files = {each.photo: each.file for each in left}
+        tasks = [
+            replace(task, change=replace(task.change, sidecar=files[task.id])) if task.id in files else task
+            for task in tasks
+        ]
         planned = list(_plan_each(tasks, writer, progress))
-        return _result(planned, dry_run=True, accepted_only=only)
+        moved = tuple((each.file, each.to) for each in left)
+        return _result(planned, dry_run=True, accepted_only=only, withheld=withheld, moved=moved)
     with store.lock():
         recovered = tuple(item.message for item in recover(store))
         journal = ProjectJournal(store, label=f"write keywords{' into photos' if embed else ''}", who=who)
         journal.sweep()  # a copy that exiftool was at work on when a process was killed
-        writer = _Writer(journal, embed)
+        writer = _Writer(journal, embed, iptc, sidecar_names)
         settled = settled_by(store, ids)
-        tasks = _tasks(store, root.path, ids, only, threshold, progress)
+        moved = _take_along(store, journal, root.path, ids)
+        tasks = _tasks(store, root.path, ids, only, threshold, embed, progress)
         model = store.models.active()
-        options = {"embed": embed, "accepted_only": only, "threshold": threshold, "model": model and model.id}
+        options = {
+            "embed": embed,
+            "iptc": iptc,
+            "accepted_only": only,
+            "threshold": threshold,
+            "model": model and model.id,
+        }
         run = store.runs.start(
             WRITE, options | ({"suggested": {}} if only else _added_suggestions(store, tasks, writer, progress))
         )
         try:
             written = list(_write_each(tasks, writer, progress))
         finally:
+            writer.close()
             journal.flush()
         batch = _kept_batch(store, journal.batch, who)
-        result = _result(written, accepted_only=only, batch=batch, recovered=recovered)
+        result = _result(written, accepted_only=only, batch=batch, recovered=recovered, withheld=withheld, moved=moved)
         failed = any(item.status == "failed" and task.is_decided for task, item in zip(tasks, written, strict=True))
-        store.runs.end(run, {"batch": batch, "counts": result.counts} | ({} if failed else settled))
+        noted = writer.records.as_dict()
+        read = {FIELDS_READ: noted, "action": store.decisions.latest()} if noted["records"] else {}
+        store.runs.end(run, {"batch": batch, "counts": result.counts} | read | ({} if failed else settled))
     return result
+
+
+def _take_along(
+    store: ProjectStore, journal: ProjectJournal, root: bytes, ids: Sequence[int] | None
+) -> tuple[tuple[bytes, bytes], ...]:
+    """Move sidecars to their photos, and return from where to where; one that cannot be moved stays where it is."""
+    try:
+        left = find_left_sidecars(store, root, ids)
+        return tuple((each.file, each.to) for each in left if not take_along(journal, each))
+    finally:
+        journal.flush()
 
 
 def _kept_batch(store: ProjectStore, batch: int | None, who: str) -> int | None:
@@ -204,98 +266,69 @@ def _tasks(
     ids: ArrayLike | None,
     accepted_only: bool,
     threshold: float | None,
+    embed: bool,
     progress: Progress,
 ) -> list[_Task]:
     """Return what is asked for each photo that has something to write, raw files after their photos."""
     progress.start("collecting keywords")
-    known = _Known(store)
-    raw = {jpeg: number for number, jpeg in store.photos.raw_pairs().tolist()}
-    table = store.photos.table(sorted(raw.values()))
+    memories = FileMemories(store)
+    raws: dict[int, list[int]] = {}
+    for raw, photo in store.photos.raw_pairs().tolist():
+        raws.setdefault(photo, []).append(raw)
+    table = store.photos.table(sorted({raw for several in raws.values() for raw in several}))
     raw_names = dict(zip(table.ids.tolist(), table.paths, strict=True))
+    tags = {item.text: item.id for item in store.tags.all()}
     tasks = []
-    for number, said in photo_keywords(store, ids, accepted_only=accepted_only, threshold=threshold):
-        files = [(number, said.photo)]
-        if number in raw:
-            files.append((raw[number], raw_names[raw[number]]))
-        several = [_task(*file, said, root, known) for file in files]
-        if any(task.change.add or task.change.remove or task.change.own for task in several):
+    # Scores that are not calibrated come here only if they may leave the project.
+    told = photo_keywords(store, ids, accepted_only=accepted_only, threshold=threshold, uncalibrated=True)
+    for number, said in told:
+        files = [(number, said.photo), *((raw, raw_names[raw]) for raw in raws.get(number, ()))]
+        several = [task for file in files for task in _tasks_of(*file, said, root, memories, tags)]
+        if embed:
+            several = [task for task in several if task.change.sidecar is None]
+        if any(task.change.add or task.change.remove or task.was_written for task in several):
             tasks += several
     progress.finish()
     return tasks
 
 
-def _task(number: int, name: bytes, said: PhotoKeywords, root: bytes, known: "_Known") -> _Task:
+def _tasks_of(
+    number: int, name: bytes, said: PhotoKeywords, root: bytes, memories: FileMemories, tags: Mapping[str, int]
+) -> Iterator[_Task]:
+    """Yield what is asked for the files of one photo: one, or two where it has sidecars by two names."""
     suggested = frozenset(keyword for keyword, _ in said.suggested)
     add = (*said.accepted, *(keyword for keyword, _ in said.suggested))
     denied = (keyword for keyword in said.rejected if not is_programs_own(keyword))
     gone = tuple(keyword for keyword in denied if keyword not in add)
     path = os.path.join(root, name)
-    return _Task(number, name, KeywordChange(path, add, gone, known.seen(number, path), known.own(number)), suggested)
-
-
-class _Known:
-    """What files were like when tagloom last read or wrote them, and what of their keywords came from tagloom."""
-
-    def __init__(self, store: ProjectStore) -> None:
-        runs = [run for run in store.runs.all(IMPORT_PHOTOS) if run.result is not None]
-        self._read: dict[str, str] = (runs[0].result or {}).get("seen", {}) if runs else {}
-        self._since = runs[0].started if runs else 0.0
-        self._written: dict[bytes, list[Write]] = {}
-        for item in store.writes.entries():
-            self._written.setdefault(item.path, []).append(item)
-        self._own: dict[int, dict[str, Stated]] = {}
-        for entries in self._written.values():
-            done = next((item for item in reversed(entries) if item.state == "done"), None)
-            if done is not None and done.photo is not None and done.note:
-                self._own.setdefault(done.photo, {})[done.after] = Stated.from_text(done.note)
-        for photo in self._own.keys() & _sharing(store) if self._own else ():
-            del self._own[photo]
-
-    def own(self, number: int) -> dict[str, Stated]:
-        """Return what came from tagloom of the keywords in files written for a photo, by the content of those files.
-
-        A file that another program has changed since is another one: what it says then that program says, too. Nothing
-        is told of photos that may share a sidecar, as what one of them does not say any more another one may.
-        """
-        return self._own.get(number, {})
-
-    def seen(self, number: int, photo: bytes) -> str | None:
-        """Return the fingerprint of a photo's sidecar, None where it was never looked at."""
-        seen = self._read.get(str(number))
-        if not self._written:
-            return seen
-        from tagloom.metadata.photo_keywords import find_sidecar, new_sidecar
-
-        entries = self._written.get(os.path.realpath(find_sidecar(photo) or new_sidecar(photo)), [])
-        if entries and entries[-1].at >= self._since:
-            seen = entries[-1].after
-        # What was put back since it was read or written is as it was before; writes are taken back from the last one.
-        for item in reversed(entries):
-            if item.after == seen:
-                if item.state == "done":
-                    break
-                seen = item.before or ""
-        return seen
-
-
-def _sharing(store: ProjectStore) -> set[int]:
-    """Return the photos whose name but for its ending another one in the folder has, raw files beside photos aside."""
-    table = store.photos.table()
-    by_stem: dict[bytes, list[int]] = {}
-    for number, name in zip(table.ids.tolist(), table.paths, strict=True):
-        if not is_raw(name):
-            by_stem.setdefault(os.path.splitext(name)[0].lower(), []).append(number)
-    return {number for several in by_stem.values() if len(several) > 1 for number in several}
+    memory = memories.of(number, path)
+    # What was decided after the files were last read or written is newer than what other programs did to them before.
+    again = tuple(
+        each for each in (*add, *gone) if memory and memories.was_decided_since(number, tags.get(each.text, 0))
+    )
+    change = KeywordChange(path, add, gone, memories.seen(number, path), memory, again)
+    was_written = memories.was_written(number)
+    yield _Task(number, name, change, suggested, was_written)
+    if len(both := find_sidecars(path)) > 1:
+        yield from (
+            _Task(number, name, replace(change, sidecar=each, seen=None), suggested, was_written) for each in both[1:]
+        )
 
 
 class _Writer:
     """Writes to sidecars, or into photos where that was asked and is possible."""
 
-    def __init__(self, journal: ProjectJournal, embed: bool) -> None:
+    def __init__(self, journal: ProjectJournal, embed: bool, iptc: bool, names: SidecarName) -> None:
         self.journal = journal
+        self.records = RecordsRead()
         changes = ProjectChanges(journal)
-        self._sidecars = SidecarWriter(changes)
-        self._photos = KeywordEmbedder(changes) if embed else None
+        self._sidecars = SidecarWriter(changes, names=names)
+        self._photos = KeywordEmbedder(changes, iptc=iptc, names=names) if embed else None
+
+    def close(self) -> None:
+        """End the programs that write into photos."""
+        if self._photos is not None:
+            self._photos.close()
 
     def plan(self, task: _Task) -> FileWrite:
         """Return what would be done."""
@@ -304,7 +337,20 @@ class _Writer:
     def write(self, task: _Task) -> FileWrite:
         """Do it."""
         self.journal.photo = task.id
-        return _gone(task) or _file_write(task, next(iter(self._of(task).write([task.change]))))
+        if (gone := _gone(task)) is not None:
+            return gone
+        outcome = next(iter(self._of(task).write([task.change])))
+        self._remember(task, outcome)
+        return _file_write(task, outcome)
+
+    def _remember(self, task: _Task, outcome: WriteOutcome) -> None:
+        """Note what a file says that another program has changed and that stays as it is."""
+        plan = outcome.plan
+        if outcome.status != "unchanged" or plan is None or plan.record is None or not task.change.memory:
+            return
+        known = remembered(task.change.memory, outcome.file, outcome.fingerprint).record
+        if known is not None and known.as_dict() != plan.record.as_dict():
+            self.records.add(task.id, task.change.photo, outcome.file, plan.record)
 
     def _of(self, task: _Task) -> SidecarWriter | KeywordEmbedder:
         return self._sidecars if self._photos is None or is_raw(task.name) else self._photos
@@ -360,6 +406,8 @@ def _file_write(task: _Task, outcome: WriteOutcome) -> FileWrite:
         removed=plan.removed if plan else (),
         kept=plan.kept if plan else (),
         suggested=tuple(keyword for keyword in plan.added if keyword in task.suggested) if plan else (),
+        fields=plan.fields if plan else (),
+        notes=plan.notes if plan else (),
         description=outcome.describe(),
         problem=outcome.problem,
     )
@@ -372,6 +420,8 @@ def _result(
     dry_run: bool = False,
     batch: int | None = None,
     recovered: tuple[str, ...] = (),
+    withheld: str = "",
+    moved: tuple[tuple[bytes, bytes], ...] = (),
 ) -> WriteResult:
     done = [item for item in files if item.status in ("planned", "written", "merged")]
     n_suggested = sum(len(item.suggested) for item in done)
@@ -383,6 +433,8 @@ def _result(
         n_accepted=sum(len(item.added) for item in done) - n_suggested,
         n_suggested=n_suggested,
         n_removed=sum(len(item.removed) for item in done),
-        files=tuple(item for item in files if item.status != "unchanged"),
+        files=tuple(item for item in files if item.status != "unchanged" or item.notes),
         recovered=recovered,
+        withheld=withheld,
+        moved=moved,
     )

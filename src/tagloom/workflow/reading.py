@@ -56,6 +56,19 @@ def list_photos(root: Path) -> tuple[list[bytes], list[PhotoRecord]]:
     return found.photos, found.problems
 
 
+def check_descriptors(settings: Settings) -> None:
+    """Raise an error if the settings name a descriptor, group or encoder that is not there; no photo is read.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is to be computed.
+    """
+    wanted = [item for item in _wanted(settings) if not (isinstance(item, str) and is_learned(item))]
+    if wanted:
+        resolve_descriptors(wanted)
+
+
 def open_engine(
     cache: FolderCache,
     root: Path,
@@ -94,6 +107,7 @@ def open_engine(
         "memory_limit": settings.memory_limit_mb * MEBI,
         "max_pixels": int(settings.max_megapixels * 1_000_000),
     }
+    cache.files.refuse_others("vocabularies")
     wanted = [
         learned_descriptor(
             item,
@@ -145,7 +159,7 @@ def _is_as_known(path: bytes, record: PhotoRecord) -> bool:
         status = os.stat(path)
     except OSError:
         return False
-    return record.ok and record.stamp == FileStamp(status.st_size, status.st_mtime_ns, status.st_ino)
+    return record.ok and record.stamp == FileStamp.of(status)
 
 
 def _wanted(settings: Settings) -> list[str | Descriptor]:

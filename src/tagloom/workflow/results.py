@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from tagloom.workflow.evaluate import Comparison
     from tagloom.workflow.evaluation_data import Evaluation
 
-__all__ = ["AnnotateResult", "top_suggestions"]
+__all__ = ["LEAST_LISTED", "AnnotateResult", "top_suggestions"]
+
+LEAST_LISTED = 0.1
+"""The smallest probability of a tag that is listed for a photo without a label."""
 
 
 @dataclass(slots=True)
@@ -39,6 +42,8 @@ class AnnotateResult:
         Probabilities where labels are enough to tell them, and otherwise the learner's scores.
     kind : {"probability", "score"}
         Which.
+    threshold : float
+        Probability above which tags are suggested; +inf where none is sure enough, and of scores.
     why_scores : str
         Why they are not probabilities; empty otherwise.
     X, groups
@@ -78,6 +83,7 @@ class AnnotateResult:
     counts: "ExtractionCounts"
     method: str
     kind: str = "score"
+    threshold: float = np.inf
     why_scores: str = ""
     topics: "list[TopicDescription]" = field(default_factory=list)
     comparison: "Comparison | None" = None
@@ -86,6 +92,11 @@ class AnnotateResult:
     why_not_evaluated: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def least(self) -> float:
+        """The probability below which a tag is not listed; scores are listed all."""
+        return LEAST_LISTED if self.kind == "probability" else -np.inf
 
     @property
     def n_labeled(self) -> int:
@@ -98,7 +109,9 @@ class AnnotateResult:
         return dict(Counter(str(record.verdict) for record in self.failed))
 
 
-def top_suggestions(Y: LabelMatrix, scores: NDArray[Any], n_keywords: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def top_suggestions(
+    Y: LabelMatrix, scores: NDArray[Any], n_keywords: int, least: float = -np.inf
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rank the tags nobody has spoken about.
 
     Parameters
@@ -109,6 +122,8 @@ def top_suggestions(Y: LabelMatrix, scores: NDArray[Any], n_keywords: int) -> tu
         Higher is better; equal scores rank in column order.
     n_keywords : int
         How many per photo at most; 0 means all.
+    least : float
+        What has a smaller score is no suggestion.
 
     Returns
     -------
@@ -117,7 +132,7 @@ def top_suggestions(Y: LabelMatrix, scores: NDArray[Any], n_keywords: int) -> tu
     counts : ndarray of shape (n,)
         How many of them are suggestions; the rest of the row is to be ignored.
     """
-    unknown = Y == UNKNOWN
+    unknown = (Y == UNKNOWN) & (scores >= least)
     k = Y.shape[1] if n_keywords == 0 else min(n_keywords, Y.shape[1])
     order = np.argsort(np.where(unknown, -scores, np.inf), axis=1, kind="stable")[:, :k]
     return order, np.minimum(unknown.sum(axis=1), k)

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from tagloom.core.tag_names import similar_tags, split_tag
 from tagloom.exceptions import InvalidInputError, StoreBusyError, StoreError
 from tagloom.graph import NeighborGraph
 from tagloom.store.decisions import Origin
@@ -27,7 +28,15 @@ from tagloom.workflow.review_photos import PhotoIndex
 from tagloom.workflow.review_plan import plan_view
 from tagloom.workflow.review_ranking import PhotoQuery, Ranking, moment_text, rank
 from tagloom.workflow.review_requests import act_once
-from tagloom.workflow.review_views import batch_view, cell_views, photo_view, tag_views, teach_ids
+from tagloom.workflow.review_views import (
+    batch_view,
+    calibration_view,
+    cell_views,
+    photo_view,
+    tag_views,
+    teach_ids,
+    threshold_view,
+)
 from tagloom.workflow.review_work import job_work
 from tagloom.workflow.stored_graph import graph_of_model
 
@@ -116,6 +125,7 @@ class ReviewSession(LiveReview):
             "n_photos": len(state.photos),
             "version": state.version,
             "kind": state.kind,
+            **calibration_view(state),
             "model": None if model is None else {"id": model.id, "method": str(model.settings.get("method", ""))},
             "tags": tag_views(self._tags, state, in_use),
             "merged": [{"id": tag, "text": text, "into": into} for tag, (text, into) in tags.merged().items()],
@@ -178,7 +188,7 @@ class ReviewSession(LiveReview):
         return {"ids": ids, "reason": reason}
 
     def progress(self) -> dict[str, Any]:
-        """Return how far the review is, and how long the rest takes at the pace of this session."""
+        """Return how far the review is, whether scores are calibrated, and how long the rest takes at this pace."""
         state = self.state
         with state.lock:
             n_reviewed, missing = int(state.reviewed.sum()), state.expected_missing
@@ -187,10 +197,15 @@ class ReviewSession(LiveReview):
         return {
             "n_photos": len(state.photos),
             "n_reviewed": n_reviewed,
+            **calibration_view(state),
             "expected_missing": round(missing, 1),
             "minutes_left": None if pace is None else round(left * pace / 60, 1),
             "seconds_per_photo": None if pace is None else round(pace, 2),
         }
+
+    def thresholds(self) -> dict[str, Any]:
+        """Return what is suggested at the threshold in force, and what would be at others."""
+        return threshold_view(self.state)
 
     def history(self, limit: int = 50) -> dict[str, Any]:
         """Return the latest actions, what an undo would take back, and whether there is anything to bring back."""
@@ -248,15 +263,50 @@ class ReviewSession(LiveReview):
         n = 0 if batch is None else store.decisions.batch(batch).n
         return {"batch": batch, "n": n, "version": self.state.version}
 
-    def add_tag(self, text: str) -> dict[str, Any]:
-        """Return the tag of a name, made if there is none."""
+    def set_threshold(self, threshold: float | None) -> dict[str, Any]:
+        """Suggest what lies above one number for all tags, from now on and everywhere; None: as training chose."""
+        self.project.threshold = threshold
+        self.take_in_threshold()
+        return self.thresholds()
+
+    def add_tag(self, text: str, *, new: bool = False) -> dict[str, Any]:
+        """Return the tag of a name, made if there is none.
+
+        Parameters
+        ----------
+        text : str
+            The name. A tag that differs in capitals or Unicode form only is the same one.
+        new : bool, default=False
+            Whether to make a tag without asking whether it is a slip of another one, or a list of several.
+
+        Returns
+        -------
+        dict
+            ``id`` and ``text`` of the tag, and whether it was ``created``. Where it is better asked first, ``id`` is
+            None and there are ``similar``, the tag that was perhaps meant, or ``parts``, the names in a list.
+        """
         tags = self.project.store.tags
-        is_new = tags.numbers([text])[0] == 0
-        (number,) = tags.numbers([text], make=True)
+        (number,) = tags.numbers([text])
+        doubt = None if number or new else self._doubt(text)
+        if doubt is not None:
+            return {"id": None, "text": text, "created": False, **doubt}
+        is_new = not number
+        if is_new:
+            (number,) = tags.numbers([text], make=True)
         self.load_tags()
         if is_new:
             self.tell(None, [], [number])
         return {"id": number, "text": self.tag(number).text, "created": is_new}
+
+    def _doubt(self, text: str) -> dict[str, Any] | None:
+        """Return what speaks against a new tag of this name."""
+        parts = split_tag(text)
+        if parts:
+            return {"parts": parts}
+        tags = sorted(self.project.store.tags.in_use(), key=lambda tag: -tag.n_yes)
+        names = {name: tag for tag in reversed(tags) for name in (tag.text, *tag.aliases)}
+        found = similar_tags(text, names)
+        return {"similar": {"id": names[found[0]].id, "text": names[found[0]].text}} if found else None
 
     def change_tag(self, tag: int, what: str, value: str | int) -> dict[str, Any]:
         """Change a tag.
@@ -310,9 +360,11 @@ class ReviewSession(LiveReview):
         if paired:
             result = label_pairs(self.project.store, photos, tags, state, who=self._who, origin=origin)
         else:
-            said = {"add" if state == 1 else "remove" if state == 0 else "clear": texts}
+            add, remove, clear = (texts if state == wanted else () for wanted in (1, 0, -1))
             # The tags are there, if only since a moment ago; `create=False` wants some of which something stands.
-            result = self.project.label(list(photos), who=self._who, origin=origin, create=True, **said)
+            result = self.project.label(
+                list(photos), add=add, remove=remove, clear=clear, who=self._who, origin=origin, create=True
+            )
         return None if result.batch is None else result.batch.id
 
     def _graph(self, photos: PhotoIndex) -> NeighborGraph:

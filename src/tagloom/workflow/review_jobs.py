@@ -199,7 +199,9 @@ def job_summary(kind: str, result: Mapping[str, Any]) -> str:
         "extract": lambda: f"{result['n_ready']} of {result['n_photos']} photos have features",
         "train": lambda: f"model {result['model']} learned from {result['n_labeled']} photos",
         "write": lambda: f"{_n_written(result)} files written{_not_written(result)}",
-        "export": lambda: f"{result['n_photos']} photos exported to {', '.join(result['files'])}",
+        "export": lambda: " ".join(
+            (f"{result['n_photos']} photos exported to {', '.join(result['files'])}", result.get("withheld", ""))
+        ).strip(),
     }
     return sentences[kind]()
 

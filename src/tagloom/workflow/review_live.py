@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tagloom.core.photos import FileStamp
 from tagloom.exceptions import InvalidInputError, SettingsError, StoreBusyError, TagloomError
 from tagloom.store.project import ProjectStore
 from tagloom.store.tags import Tag
@@ -194,18 +195,24 @@ class LiveReview:
                 logger.exception("changes of the project could not be taken in; trying again")
 
     def _catch_up(self) -> None:
-        """Take in what another process has changed."""
+        """Take in what was changed, here or by another process."""
         self.sync()
+        self.project.keep_backup()
         store = self.project.store
         if (self._roots, self._numbers) != (tuple(store.roots.all()), store.suggestions.latest()):
             self._start_anew()
-        threshold = self.project.threshold
-        if threshold != self._state.threshold:
-            with self._sync_lock:
-                self._state.set_threshold(threshold)
-                version, tags = self._state.version, [tag.id for tag in self._tags]
-            self._tell_learned(version, tags)
+        self.take_in_threshold()
         self.take_in_settings()
+
+    def take_in_threshold(self) -> None:
+        """Suggest by the project's threshold as it is now, and tell the pages if it has changed."""
+        with self._sync_lock:
+            threshold = self.project.threshold
+            if threshold == self._state.threshold:
+                return
+            self._state.set_threshold(threshold)
+            version, tags = self._state.version, [tag.id for tag in self._tags]
+        self._tell_learned(version, tags)
 
     def take_in_settings(self) -> None:
         """Read the settings again; what learns in the background begins anew where they have changed."""
@@ -257,10 +264,10 @@ class LiveReview:
             self.events.publish("looks", {})
 
 
-def _file_stamp(path: Path) -> tuple[int, int] | None:
+def _file_stamp(path: Path) -> FileStamp | None:
     """Return what changes with a file; None where there is none."""
     try:
         found = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return FileStamp.of(found)

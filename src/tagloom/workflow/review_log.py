@@ -5,6 +5,7 @@ included, and never waits for a job that reads through the store.
 """
 
 import contextlib
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 
 from tagloom.store.database import connect
 from tagloom.store.layout import DATABASE
-from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS, THUMBNAIL_MIGRATIONS
+from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS
 from tagloom.store.session import Database
+from tagloom.store.thumbnails import Thumbnails
 from tagloom.store.undo import find_redoable, find_undoable
 
 __all__ = ["DecisionChanges", "ProjectReader"]
@@ -64,9 +66,11 @@ class ProjectReader:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._main = _open(folder / DATABASE, MAIN_MIGRATIONS)
+        path = folder / DATABASE
+        self._main = Database(path, connect(path, MAIN_MIGRATIONS, APPLICATION_ID))
+        self._lock = threading.Lock()
         try:
-            self._thumbnails = _open(folder / "thumbnails.sqlite", THUMBNAIL_MIGRATIONS)
+            self._thumbnails = Thumbnails(folder)
         except BaseException:
             self._main.close()
             raise
@@ -101,10 +105,5 @@ class ProjectReader:
 
     def thumbnail(self, content_hash: str) -> bytes | None:
         """Return the WebP thumbnail of a content, or None."""
-        sql = "SELECT image FROM thumbnails WHERE content_hash = ?"
-        found: bytes | None = self._thumbnails.value(sql, (bytes.fromhex(content_hash),))
-        return found
-
-
-def _open(path: Path, migrations: tuple[str, ...]) -> Database:
-    return Database(path, connect(path, migrations, APPLICATION_ID))
+        with self._lock:
+            return self._thumbnails.get([content_hash]).get(content_hash)

@@ -17,7 +17,7 @@ from tagloom.workflow.review_photos import PhotoIndex
 from tagloom.workflow.review_ranking import Looks
 from tagloom.workflow.review_state import Floats, Ids
 
-__all__ = ["load_looks"]
+__all__ = ["deep_vectors", "load_looks"]
 
 N_COLUMNS = 96
 """Of 1,280 columns; 100,000 photos then take 38 MB and a comparison with all of them a few milliseconds."""
@@ -42,7 +42,7 @@ def load_looks(store: ProjectStore, photos: PhotoIndex) -> Looks:
         If another process is at work in the project.
     """
     with store.cache() as cache:
-        vectors = _vectors(cache, photos, store)
+        vectors = deep_vectors(cache, photos, store)
         prints = _stored(cache, _key(store, "phash"), photos.hashes)
     stacks = _stacks(photos, vectors, prints)
     if vectors is None:
@@ -71,7 +71,7 @@ def _stored(cache: FolderCache, key: str, hashes: Sequence[str]) -> NDArray[np.f
     return cache.get(key, hashes)
 
 
-def _vectors(cache: FolderCache, photos: PhotoIndex, store: ProjectStore) -> Floats | None:
+def deep_vectors(cache: FolderCache, photos: PhotoIndex, store: ProjectStore) -> Floats | None:
     """Return unit rows whose inner products are about the cosines of the deep features; zeros where there are none."""
     key, n_deep = _key(store, "deep"), dict(get_descriptor("deep").outputs)["deep"]
     ready = np.flatnonzero(cache.has(key, photos.hashes)) if photos.hashes else np.empty(0, dtype=np.int64)

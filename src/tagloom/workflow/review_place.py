@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tagloom.store.project import ProjectStore
 
-__all__ = ["last_port", "project_identity", "remember_port"]
+__all__ = ["known_identity", "last_port", "project_identity", "random_number", "remember_port"]
 
 _IDENTITY, _PORT = "review_identity", "review_port"
 _N_DIGITS = 32
@@ -34,6 +34,21 @@ def project_identity(store: "ProjectStore") -> str:
         if kept is None:
             kept = secrets.token_hex(16)
             store.settings.set(_IDENTITY, kept)
+    return _identity(store, kept)
+
+
+def known_identity(store: "ProjectStore") -> str | None:
+    """Return what `project_identity` does, None where the project has none yet; nothing is changed."""
+    kept = store.settings.get(_IDENTITY)
+    return None if kept is None else _identity(store, kept)
+
+
+def random_number(store: "ProjectStore") -> str:
+    """Return the random number that a project and its copies have; empty where there is none yet."""
+    return str(store.settings.get(_IDENTITY, ""))
+
+
+def _identity(store: "ProjectStore", kept: object) -> str:
     place = os.fsencode(os.path.realpath(store.folder))
     return hashlib.sha256(str(kept).encode() + b"\0" + place).hexdigest()[:_N_DIGITS]
 

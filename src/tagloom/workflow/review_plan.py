@@ -45,7 +45,7 @@ def photos_to_write(store: ProjectStore) -> PhotosToWrite:
     said = store.decisions.current()
     asks = (said.states == 1) | ((said.states == 0) & (said.origins != IMPORTED))
     own = set(suggestions_written(store))
-    noted = {item.photo for item in store.writes.entries(state="done") if item.photo is not None and item.note}
+    noted = {item.photo for item in store.writes.entries(state="done") if item.photo is not None}
     if noted:  # a raw file goes with the photo beside it
         partners = dict(store.photos.raw_pairs().tolist())
         noted = {partners.get(photo, photo) for photo in noted}
@@ -77,7 +77,11 @@ def plan_view(store: ProjectStore, n: int, ids: Mapping[bytes, int]) -> dict[str
     online_root(store)  # no plan for files that cannot be written now, even if there are none
     found = photos_to_write(store)
     looked = found.ids[:n]
-    planned = write(store, dry_run=True, photos=looked).files if looked else ()
+    planned = (
+        [item for item in write(store, dry_run=True, photos=looked).files if item.status != "unchanged"]
+        if looked
+        else []
+    )
     return {
         "files": [_file_view(item, ids) for item in planned],
         "n": len(planned),

@@ -205,6 +205,30 @@ class ReviewState:
         """Return for each tag how many photos it is suggested for."""
         return self._once("n_suggested", lambda: np.count_nonzero(self.suggested(), axis=1))
 
+    def expected(self, n_steps: int) -> tuple[Ids, NDArray[np.float64]]:
+        """Return how many undecided pairs lie above each of so many even steps between 0 and 1, and their sums.
+
+        The lock is held for one tag at a time: nobody who decides waits for the counting.
+        """
+        counts, sums = np.zeros(n_steps + 1, dtype=np.int64), np.zeros(n_steps + 1)
+        for row in np.flatnonzero(self._live):
+            with self.lock:
+                values = self._values[row][self.labels[row] == -1]
+            values = values[~np.isnan(values)]
+            bins = np.clip(np.ceil(values * np.float32(n_steps + 1)) - 1, 0, n_steps).astype(np.int64)
+            counts += np.bincount(bins, minlength=n_steps + 1)
+            sums += np.bincount(bins, weights=values, minlength=n_steps + 1)
+        return np.cumsum(counts[::-1])[::-1][1:], np.cumsum(sums[::-1])[::-1][1:]
+
+    def expected_now(self) -> tuple[int, float]:
+        """Return how many pairs are suggested, and the sum of their numbers."""
+        n, total = 0, 0.0
+        for row in np.flatnonzero(self._live):
+            with self.lock:
+                found = self._values[row][self.suggested(row)]
+            n, total = n + len(found), total + float(found.sum(dtype=np.float64))
+        return n, total
+
     @property
     def best(self) -> Floats:
         """Return of each photo the largest number among tags of which nothing is said; NaN where there is none."""

@@ -10,15 +10,17 @@ from tagloom.store.decisions import Batch
 from tagloom.store.log import ORIGINS
 from tagloom.store.project import ProjectStore
 from tagloom.store.tags import Tag
+from tagloom.workflow.few_labels import n_missing
 from tagloom.workflow.photo_choice import NO_PROBABILITIES, Features, Numbers, choose_photos
 from tagloom.workflow.project_suggest import PROBABILITY
 from tagloom.workflow.review_photos import PhotoIndex
 from tagloom.workflow.review_ranking import Looks, moment_text
 from tagloom.workflow.review_state import ReviewState
 
-__all__ = ["batch_view", "cell_views", "photo_view", "tag_views", "teach_ids"]
+__all__ = ["batch_view", "calibration_view", "cell_views", "photo_view", "tag_views", "teach_ids", "threshold_view"]
 
 N_SUGGESTED = 5
+STEPS = [number / 20 for number in range(1, 20)]
 
 
 def tag_views(tags: Sequence[Tag], state: ReviewState, in_use: Collection[int]) -> list[dict[str, Any]]:
@@ -52,7 +54,7 @@ def cell_views(state: ReviewState, looks: Looks, ids: Sequence[int]) -> list[dic
         photos = state.photos
         rows = photos.rows(ids)
         said, reviewed = state.said[:, rows], state.reviewed[rows]
-        suggested = _suggestions(state, rows)
+        suggested, unsure = _suggestions(state, rows)
         members = _stack_members(photos, looks, rows)
         return [
             {
@@ -64,6 +66,7 @@ def cell_views(state: ReviewState, looks: Looks, ids: Sequence[int]) -> list[dic
                 "yes": [state.tag_ids[tag] for tag in np.flatnonzero(said[:, place] == 1)],
                 "no": [state.tag_ids[tag] for tag in np.flatnonzero(said[:, place] == 0)],
                 "suggested": suggested[place],
+                "unsure": unsure[place],
                 "stack": members.get(row),
                 "reviewed": bool(reviewed[place]),
             }
@@ -81,7 +84,7 @@ def photo_view(
         photos = state.photos
         row = photos.row(photo)
         said, labels, values = state.said[:, row], state.labels[:, row], state.values[:, row]
-        suggested = _suggestions(state, np.asarray([row]))[0]
+        (suggested,), (unsure,) = _suggestions(state, np.asarray([row]))
         version = state.version
         shown = [
             {
@@ -108,6 +111,7 @@ def photo_view(
         "large": picture_address("large", photos, row),
         "tags": shown,
         "suggested": suggested,
+        "unsure": unsure,
         "history": [batch_view(batch) for batch in history],
     }
 
@@ -148,10 +152,10 @@ def teach_ids(
     with state.lock:
         if tag is None:
             said = np.where(state.reviewed, 1, -1).astype(np.int8)
-            about = "Photos of which nothing is said yet"
+            about = "Unlabelled photos"
         else:
             said = state.labels[state.place(tag)].copy()
-            about = "Photos of which nobody has said whether they have this tag"
+            about = "Photos on which this tag is undecided"
     chosen = choose_photos(said, n, numbers=lambda: _numbers(state, tag), graph=graph, features=features)
     return state.photos.ids[chosen.rows].tolist(), f"{about}, {chosen.how}."
 
@@ -177,16 +181,54 @@ def finite(value: Any) -> float | None:
     return round(float(value), 6) if np.isfinite(value) else None
 
 
-def _suggestions(state: ReviewState, rows: Any) -> list[list[list[Any]]]:
-    """Return for each photo the best few suggestions as pairs of tag and number."""
+Pairs = list[list[list[Any]]]
+
+
+def _suggestions(state: ReviewState, rows: Any) -> tuple[Pairs, Pairs]:
+    """Return for each photo the best few suggestions as pairs of tag and number, and less likely tags beside them."""
     if not state.tag_ids:
-        return [[] for _ in rows]
-    values = np.where(state.suggested(columns=rows), state.values[:, rows], -np.inf)
+        return [[] for _ in rows], [[] for _ in rows]
+    is_suggested = state.suggested(columns=rows)
+    is_open = (state.labels[:, rows] == -1) & state.live[:, None]
+    values = np.where(is_open & np.isfinite(state.values[:, rows]), state.values[:, rows], -np.inf)
+    sure = _best(state, np.where(is_suggested, values, -np.inf))
+    unsure = _best(state, np.where(is_suggested, -np.inf, values))
+    return sure, [more[: N_SUGGESTED - len(first)] for first, more in zip(sure, unsure, strict=True)]
+
+
+def _best(state: ReviewState, values: Any) -> Pairs:
     order = np.argsort(-values, axis=0, kind="stable")[:N_SUGGESTED]
     return [
         [[state.tag_ids[tag], finite(values[tag, place])] for tag in order[:, place] if np.isfinite(values[tag, place])]
-        for place in range(len(rows))
+        for place in range(values.shape[1])
     ]
+
+
+def threshold_view(state: ReviewState) -> dict[str, Any]:
+    """Return how many pairs are suggested, now and at other thresholds, and the share of them expected to be right.
+
+    Scores tell no share, and no threshold suits all tags: they have no steps.
+    """
+    n, total = state.expected_now()
+    is_known, threshold = state.kind == PROBABILITY, state.threshold
+    found = zip(STEPS, *state.expected(len(STEPS)), strict=True) if is_known else ()
+    return {
+        "threshold": threshold,
+        "n": n,
+        "right": round(total / n, 4) if n and is_known else None,
+        "steps": [
+            {"threshold": step, "n": int(count), "right": round(float(part / count), 4) if count else None}
+            for step, count, part in found
+        ],
+    }
+
+
+def calibration_view(state: ReviewState) -> dict[str, Any]:
+    """Return whether suggestions carry probabilities, and how many more labelled photos that takes."""
+    with state.lock:
+        n_labelled, n_yes = int(np.count_nonzero(state.reviewed)), int(np.count_nonzero(state.said == 1))
+        is_known = state.kind == PROBABILITY
+    return {"calibrated": is_known, "labels_needed": 0 if is_known else n_missing(n_labelled, n_yes)}
 
 
 def _stack_members(photos: PhotoIndex, looks: Looks, rows: Any) -> dict[int, list[int]]:

@@ -5,21 +5,45 @@ Every setting is one field of `Settings`; its kind and range stand beside it, it
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
-from tagloom.core.labels import AbsentMeans
+from tagloom.core.keywords import SidecarName
+from tagloom.core.system import cpu_count
 from tagloom.exceptions import SettingsError
 from tagloom.workflow.setting_kinds import Choice, Integer, Kind, Names, Number, OptionalPath, Word
 
-__all__ = ["ENVIRONMENT_PREFIX", "PROJECT_FILE_NAME", "Settings", "load_settings", "setting_names"]
+__all__ = [
+    "ENVIRONMENT_PREFIX",
+    "PROJECT_FILE_NAME",
+    "Settings",
+    "load_settings",
+    "raises_limits",
+    "read_project_file",
+    "setting_names",
+]
 
 PROJECT_FILE_NAME = "tagloom.toml"
 ENVIRONMENT_PREFIX = "TAGLOOM_"
 DEFAULT_ORIGIN = "default"
+LONGEST_FILE = 1_000_000
+#: What a photo, or all the work, may cost: a project that is not trusted cannot raise these.
+LIMITS = frozenset(
+    {
+        "batch_size",
+        "budget_seconds",
+        "deadline_seconds",
+        "max_megapixels",
+        "memory_limit_mb",
+        "n_threads",
+        "n_workers",
+        "vocabulary_photos",
+        "vocabulary_words",
+    }
+)
 #: Options of commands that set a value.
 _FLAGS = {
     "method": "--method",
@@ -58,6 +82,8 @@ class Settings:
         Photos from which a vocabulary is learned; ``blobs`` takes four times as many.
     absent_means : {"no", "unknown"}, default="no"
         What it means that a labelled photo lacks a tag.
+    sidecar_names : {"photo.jpg.xmp", "photo.xmp"}, default="photo.jpg.xmp"
+        How the sidecar of a photo is named that has none yet.
     budget_seconds : float, default=300
         Time after which the method ``auto`` tries nothing further.
     precision : float, default=0.9
@@ -76,10 +102,14 @@ class Settings:
         Size above which a photo is not decoded.
     report_photos : int, default=2000
         Photos shown in report.html.
+    n_backups : int, default=5
+        Backups of what was decided that a project keeps by itself; 0 makes none.
     log_level : {"DEBUG", "INFO", "WARNING", "ERROR"}, default="INFO"
         How much is written to the log file.
     origins : mapping, default={}
         For each setting that is not at its default, where it was set.
+    ignored : tuple of str, default=()
+        Settings of a project that do not count because it is not trusted.
     """
 
     method: Annotated[str, Word()] = "auto"
@@ -89,7 +119,8 @@ class Settings:
     encoder: Annotated[Path | None, OptionalPath()] = None
     vocabulary_words: Annotated[int, Integer(2, 100000)] = 500
     vocabulary_photos: Annotated[int, Integer(1, 1000000)] = 500
-    absent_means: Annotated[AbsentMeans, Choice(("no", "unknown"))] = "no"
+    absent_means: Annotated[Literal["no", "unknown"], Choice(("no", "unknown"))] = "no"
+    sidecar_names: Annotated[SidecarName, Choice(("photo.jpg.xmp", "photo.xmp"))] = "photo.jpg.xmp"
     budget_seconds: Annotated[float, Number(0, 86400)] = 300.0
     precision: Annotated[float, Number(0, 0.999)] = 0.9
     n_workers: Annotated[int | None, Integer(1, 1024, optional=True)] = None
@@ -99,8 +130,10 @@ class Settings:
     memory_limit_mb: Annotated[int, Integer(512, 2**20)] = 2048
     max_megapixels: Annotated[int, Integer(1, 100000)] = 500
     report_photos: Annotated[int, Integer(0, 100000)] = 2000
+    n_backups: Annotated[int, Integer(0, 1000)] = 5
     log_level: Annotated[str, Choice(("DEBUG", "INFO", "WARNING", "ERROR"))] = "INFO"
     origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    ignored: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "origins", MappingProxyType(dict(self.origins)))
@@ -141,10 +174,25 @@ def setting_names() -> tuple[str, ...]:
     return tuple(_KINDS)
 
 
+def raises_limits(name: str, value: Any) -> bool:
+    """Tell whether a setting names a file to run, or raises what tagloom may use above the default."""
+    if name not in LIMITS and not isinstance(_KINDS[name], OptionalPath):
+        return False
+    try:
+        found, usual = _KINDS[name].parse(value), getattr(Settings, name)
+    except (ValueError, TypeError, OverflowError):
+        return False  # is an error of its own
+    if name not in LIMITS:
+        return found is not None
+    return found is not None and bool(found > (cpu_count() if usual is None else usual))
+
+
 def load_settings(
     flags: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
     project_file: str | Path | None = None,
+    *,
+    ignored: Collection[str] = (),
 ) -> Settings:
     """Put settings together: flag > environment > project file > default.
 
@@ -157,6 +205,8 @@ def load_settings(
         counts as not set. Other variables are left alone.
     project_file : path, optional
         ``tagloom.toml``; that it does not exist is no error. A relative path in it is relative to its folder.
+    ignored : collection of str
+        Settings in the file that do not count.
 
     Returns
     -------
@@ -173,8 +223,9 @@ def load_settings(
     if project_file is not None:
         path = Path(project_file)
         place = f"in {_printable(str(path))}"
-        for name, value in _read_project_file(path, place).items():
-            _check_name(name, place)
+        for name, value in read_project_file(path).items():
+            if name in ignored:
+                continue
             is_relative_path = isinstance(_KINDS[name], OptionalPath) and isinstance(value, str)
             values[name] = _below(path.parent, value) if is_relative_path else value
             origins[name] = place
@@ -199,13 +250,23 @@ def _below(folder: Path, text: str) -> Path | None:
     return None if path is None else folder / path
 
 
-def _read_project_file(path: Path, place: str) -> dict[str, Any]:
+def read_project_file(path: Path) -> dict[str, Any]:
+    """Return what ``tagloom.toml`` says, nothing where there is none.
+
+    Raises
+    ------
+    SettingsError
+        If a name is not known, or the file cannot be read.
+    """
+    place = f"in {_printable(str(path))}"
     try:
         if not path.exists():
             return {}
         if not path.is_file():
             raise SettingsError(f"settings {place}: expected a file, got something else; move it away")
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        if path.stat().st_size > LONGEST_FILE:
+            raise SettingsError(f"settings {place}: larger than {LONGEST_FILE} bytes; move it away")
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
         raise SettingsError(f"settings {place}: expected UTF-8 text, got {error.reason}; save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
@@ -214,6 +275,11 @@ def _read_project_file(path: Path, place: str) -> dict[str, Any]:
         ) from error
     except OSError as error:
         raise SettingsError(f"settings {place}: cannot be read ({error.strerror or error})") from error
+    except RecursionError as error:
+        raise SettingsError(f"settings {place}: nested too deeply; write one setting per line") from error
+    for name in found:
+        _check_name(name, place)
+    return found
 
 
 def _check_name(name: str, place: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from tagloom._version import __version__
-from tagloom.exceptions import TagloomError
+from tagloom.exceptions import DamagedStoreError, TagloomError
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_results import Result
 from tagloom.workflow.training_labels import TrainingLabels
@@ -115,7 +115,7 @@ def last_evaluation(store: ProjectStore) -> LastEvaluation | None:
         evaluation: Evaluation = _restored(Evaluation, kept["evaluation"])
         n_further = store.decisions.count() - _restored(int, run.settings["n_decisions"])
         at = _restored(float, run.ended)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (DamagedStoreError, ValueError, TypeError, KeyError, AttributeError) as error:
         logger.warning("the last evaluation cannot be read: %s", error)
         return LastEvaluation(evaluation=None)
     is_current = digest == store.decisions.labels_digest()

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from tagloom.core.file_kinds import PHOTO_EXTENSIONS, RAW_EXTENSIONS, SIDECAR_EXTENSIONS
 from tagloom.core.files import before_replacing
 from tagloom.exceptions import InvalidInputError, StoreError, WriteError
-from tagloom.images.finder import PHOTO_EXTENSIONS
 from tagloom.store.layout import DATABASE
-from tagloom.store.photos import RAW_EXTENSIONS
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_places import FOLDER_NAME, project_folder_around
 
@@ -21,7 +20,6 @@ logger = logging.getLogger(__name__)
 
 MADE_FILES = "made_files"  # the setting that holds the record
 N_KNOWN = 500
-SIDECAR_EXTENSIONS = frozenset(b".xmp .pp3 .dop .cos .on1 .aae".split())
 _SACRED = PHOTO_EXTENSIONS | RAW_EXTENSIONS | SIDECAR_EXTENSIONS
 _REPORT_HEAD, _REPORT_MARK = 4096, b'<meta name="generator" content="tagloom '
 

@@ -26,8 +26,8 @@ LISTED_TAGS = 2
 #: one by one. And share of these tags that is known where another one is: then both come from lists of the same kind.
 LISTED_NOES, WHOLE_SHARE, ALIKE_SHARE = 10, 1 / 3, 0.5
 NOTHING_DECIDED = (
-    "no readable photo has a tag decided yet, so that there is nothing to learn from; bring labels in with "
-    "tagloom import FILE, or say some with tagloom label PHOTO --add TAG"
+    "Nothing to learn from: no readable photo is labelled yet. Run: tagloom review (or bring labels in with "
+    "tagloom import FILE)"
 )
 
 

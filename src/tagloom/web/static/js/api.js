@@ -11,7 +11,7 @@ export class ApiError extends Error {
 /** The server could not be reached; the same request may succeed later. */
 export class OfflineError extends Error {}
 
-const UNREACHABLE = new Set([502, 503, 504]);
+const UNREACHABLE = new Set([502, 504]);
 const FORBIDDEN = 403;
 const OTHER_PROJECT = 412;
 const EARLIER = "This page belongs to an earlier start of tagloom review: open the address that it printed now.";
@@ -40,7 +40,7 @@ async function request(path, init = {}) {
     if (error.name === "AbortError") throw error;
     throw new OfflineError("The server does not answer.");
   }
-  if (UNREACHABLE.has(response.status)) throw new OfflineError("The server is busy.");
+  if (UNREACHABLE.has(response.status)) throw new OfflineError("The server cannot be reached.");
   if (!response.ok) throw new ApiError(await sentence(response), response.status);
   return response;
 }

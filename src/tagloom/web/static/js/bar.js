@@ -19,12 +19,12 @@ const PAGES = [
   ["write", "/write", "Write", "write"],
 ];
 
-/** The tag the lens was on last, or else the one with most suggestions. @returns {string} */
+/** The tag the lens was on last, else the one with most suggestions; without any tag, what a lens is. @returns {string} */
 export function lensPath() {
   const last = Number(recall("tagloom-lens", "0"));
   if (store.tags.get(last)?.listed) return `/tag/${last}`;
   const best = store.listed.sort((a, b) => (b.n_suggested ?? 0) - (a.n_suggested ?? 0))[0];
-  return best ? `/tag/${best.id}` : "/teach";
+  return best ? `/tag/${best.id}` : "/lens";
 }
 
 /** What is on every page. */
@@ -169,7 +169,9 @@ export class Bar {
     if (!isAway) return;
     const why = this.link.why ?? outbox.trouble ?? "The server does not answer.";
     const isForeign = outbox.isForeign || this.link.isForeign;
-    const back = isForeign ? `“${store.project.name}” is reviewed here again` : "it is back";
+    const isFull = outbox.cannotStore && this.link.on;
+    const again = isFull ? "they can be stored" : "it is back";
+    const back = isForeign ? `“${store.project.name}” is reviewed here again` : again;
     const kept = outbox.size
       ? waiting(outbox.size - outbox.nRevoked, outbox.nRevoked, back)
       : isForeign

@@ -3,7 +3,7 @@
 import { ApiError, get, OfflineError, post } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { button, h } from "./dom.js";
-import { count, moment, plural } from "./format.js";
+import { count, isolated, moment, plural } from "./format.js";
 import { outbox } from "./outbox.js";
 import { store } from "./state.js";
 import { complain, dropOffers, speak, toast } from "./toast.js";
@@ -17,7 +17,7 @@ const TAKEN_BACK = {
   revoked: "It may have reached the server, whose answer did not come. It will be taken back when the server is back.",
 };
 const UNKNOWN = "Whether it was done is not known: the history tells when the server is back.";
-const VERBS = { 1: "Accepted", 0: "Rejected", "-1": "Opened again" };
+const VERBS = { 1: "Accepted", 0: "Rejected", "-1": "Cleared" };
 
 /**
  * Decide tags of photos, as one action.
@@ -51,21 +51,32 @@ function send(decision, said, isShown = decision.photos.length > 1) {
 let isReading = false;
 
 /**
+ * The undecided tags that a cell shows, best first.
+ * @param {import("./state.js").Cell | undefined} cell
+ * @param {boolean} unsure whether less likely ones are among them
+ * @returns {[number, number][]}
+ */
+export function shown(cell, unsure) {
+  return [...(cell?.suggested ?? []), ...(unsure ? (cell?.unsure ?? []) : [])];
+}
+
+/**
  * Decide the best open suggestion of each photo, as one action; says so where there is none. What is suggested for
  * photos that have not been on the screen, or of which something was said elsewhere since, is read first.
  * @param {number[]} photos
  * @param {1 | 0} state
+ * @param {boolean} unsure whether less likely tags are shown, and may be the best ones
  * @returns {boolean | Promise<boolean>} whether there was anything to decide
  */
-export function decideBest(photos, state) {
-  if (photos.every((id) => store.isFresh(id))) return decideBestOf(photos, store.cells, state);
-  return isReading ? false : readAndDecideBest(photos, state);
+export function decideBest(photos, state, unsure) {
+  if (photos.every((id) => store.isFresh(id))) return decideBestOf(photos, store.cells, state, unsure);
+  return isReading ? false : readAndDecideBest(photos, state, unsure);
 }
 
-async function readAndDecideBest(photos, state) {
+async function readAndDecideBest(photos, state, unsure) {
   isReading = true;
   try {
-    return decideBestOf(photos, await store.cellsOf(photos), state);
+    return decideBestOf(photos, await store.cellsOf(photos), state, unsure);
   } catch (error) {
     complain(error);
     return false;
@@ -74,13 +85,13 @@ async function readAndDecideBest(photos, state) {
   }
 }
 
-function decideBestOf(photos, cells, state) {
-  const chosen = photos.filter((id) => cells.get(id)?.suggested.length);
+function decideBestOf(photos, cells, state, unsure) {
+  const chosen = photos.filter((id) => shown(cells.get(id), unsure).length);
   if (!chosen.length) {
     toast("Nothing is suggested here. Press t to add a tag.");
     return false;
   }
-  const tags = chosen.map((id) => cells.get(id).suggested[0][0]);
+  const tags = chosen.map((id) => shown(cells.get(id), unsure)[0][0]);
   const distinct = [...new Set(tags)];
   const what = distinct.length > 1 ? "the best suggestion" : store.tagText(distinct[0]);
   const left = photos.length - chosen.length;
@@ -180,16 +191,54 @@ async function step(verb, word, body = {}) {
 }
 
 /**
- * The id of a tag by its words; made when the vocabulary has it not.
+ * The ids of the tags that typed words mean; one that is new is made. A slip of another tag's name, or a list of
+ * several tags, is asked about first.
  * @param {string} text
- * @returns {Promise<number>}
+ * @param {{single?: boolean, isNew?: boolean}} [options] `single`: one tag is wanted; `isNew`: it was asked
+ * @returns {Promise<number[]>} none where the person goes back
  */
-export async function ensureTag(text) {
-  const tag = await post("/api/tags", { text });
-  const known = store.tags.get(tag.id);
-  if (!known?.listed) {
+export async function ensureTags(text, { single = false, isNew = false } = {}) {
+  const tag = await post("/api/tags", { text, new: isNew });
+  if (tag.id !== null) return [known(tag)];
+  const meant = await askAboutTag(tag, single);
+  if (meant === undefined) return [];
+  if (typeof meant === "number") return [meant];
+  if (meant === text) return ensureTags(text, { isNew: true });
+  const found = [];
+  for (const part of meant) found.push(...(await ensureTags(part)));
+  return found;
+}
+
+/** What was meant by a name that is close to another one, or a list. @returns {Promise<number | string | string[]>} */
+function askAboutTag({ text, similar, parts }, single) {
+  const title = similar ? `Did you mean “${isolated(similar.text)}”?` : "One tag, or several?";
+  const words = similar
+    ? `There is no tag “${isolated(text)}” yet.`
+    : `“${isolated(text)}” looks like a list of ${plural(parts.length, "tag")}.`;
+  return openDialog(
+    title,
+    (close) => ({
+      body: [h("p", { text: words })],
+      foot: [
+        button(`Keep “${isolated(text)}”`, () => close(text), { testid: "keep-new" }),
+        similar
+          ? button(`Use “${isolated(similar.text)}”`, () => close(similar.id), { kind: "primary", testid: "use-known" })
+          : null,
+        parts && !single
+          ? button(`Split into ${plural(parts.length, "tag")}`, () => close(parts), { kind: "primary", testid: "split" })
+          : null,
+      ],
+    }),
+    { testid: "which-tag" },
+  );
+}
+
+/** Take in a tag that the server knows. @returns {number} */
+function known(tag) {
+  const before = store.tags.get(tag.id);
+  if (!before?.listed) {
     const nothing = { aliases: [], n_yes: 0, n_no: 0, n_suggested: 0 };
-    store.tags.set(tag.id, { ...nothing, ...known, id: tag.id, text: tag.text, listed: true });
+    store.tags.set(tag.id, { ...nothing, ...before, id: tag.id, text: tag.text, listed: true });
     store.reloadProjectSoon();
   }
   return tag.id;

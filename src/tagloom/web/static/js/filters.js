@@ -44,6 +44,11 @@ export class Filters {
       type: "checkbox",
       on: { change: () => this.#set("stacks", this.stacks.checked ? 1 : null) },
     });
+    this.unsure = h("input", {
+      type: "checkbox",
+      "data-testid": "show-unsure",
+      on: { change: () => this.#set("unsure", this.unsure.checked ? 1 : null) },
+    });
     this.found = h("span", { class: "found num", role: "status" });
     this.pills = h("div", { class: "notice", hidden: true });
     this.bar = this.#makeBar();
@@ -59,7 +64,8 @@ export class Filters {
     );
     toggle.setAttribute("aria-expanded", "false");
     const stacks = h("label", { class: "check" }, this.stacks, "Stacks");
-    const more = h("div", { class: "more" }, this.tag.element, stacks);
+    const unsure = h("label", { class: "check", title: "Tags below the threshold" }, this.unsure, "Less likely tags");
+    const more = h("div", { class: "more" }, this.tag.element, stacks, unsure);
     const rare = h("div", { class: "rare" }, this.folder, this.since, this.until);
     return h(
       "div",
@@ -82,6 +88,7 @@ export class Filters {
         query[name] ?? (name === "sort" ? "path" : name === "state" ? "any" : "");
     for (const name of ["since", "until"]) this[name].querySelector("input").value = query[name] ?? "";
     this.stacks.checked = Boolean(query.stacks);
+    this.unsure.checked = Boolean(query.unsure);
     // A filter that is set is never out of sight.
     if (query.folder || query.since || query.until) this.bar.classList.add("expanded");
     this.#drawPills();

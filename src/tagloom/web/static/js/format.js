@@ -33,6 +33,32 @@ export function strength(value, kind) {
   return kind === "score" ? value.toFixed(2) : percent(value);
 }
 
+/**
+ * What something adds or takes, with as many digits as the largest amount beside it needs; never in powers of ten.
+ * @param {number} amount
+ * @param {number} most
+ * @returns {string}
+ */
+export function signed(amount, most) {
+  const digits = Math.min(6, Math.max(2, 1 - Math.floor(Math.log10(Math.max(most, 1e-9)))));
+  const text = Math.abs(amount).toFixed(digits);
+  return Number(text) === 0 ? "0" : `${amount < 0 ? "−" : "+"}${text}`;
+}
+
+const BIDI = /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc]/u;
+const CONTROLS = /[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/gu;
+
+/**
+ * A name as a part of a sentence: one that is written from right to left, or pretends to be, changes nothing around it.
+ * @param {string} name
+ * @returns {string}
+ */
+export function isolated(name) {
+  if (!BIDI.test(name)) return name;
+  const shown = name.replace(CONTROLS, (sign) => `\\u${sign.codePointAt(0).toString(16).padStart(4, "0")}`);
+  return `\u2068${shown}\u2069`;
+}
+
 /** @param {number} seconds @returns {string} */
 export function duration(seconds) {
   if (seconds < 60) return `${Math.max(1, Math.round(seconds))} s`;

@@ -4,11 +4,11 @@ import { h, icon } from "./dom.js";
 import { strength } from "./format.js";
 import { store } from "./state.js";
 
-const CHIPS = 6;
+const CHIPS = 7;
 
 /**
- * @typedef {{tag: number | null, kind: string, stacks: boolean}} CellContext the lens's tag, or null in the plain
- *   grid; whether a cell stands for its stack
+ * @typedef {{tag: number | null, kind: string, stacks: boolean, unsure: boolean}} CellContext the lens's tag, or null
+ *   in the plain grid; whether a cell stands for its stack; whether it shows less likely tags
  */
 
 /** A recycled cell. */
@@ -71,7 +71,7 @@ export class CellView {
     this.node.classList.toggle("stacked", others > 0);
     this.node.dataset.state =
       context.tag !== null ? stateOfPhoto(this.id, context.tag) : cell?.reviewed ? "reviewed" : "open";
-    if (context.tag === null) this.#tags(cell, context.kind);
+    if (context.tag === null) this.#tags(cell, context);
     else this.#strength(value, context.kind);
     this.node.setAttribute("aria-label", cell ? describe(cell, value, context, others) : "Loading");
   }
@@ -85,11 +85,13 @@ export class CellView {
     else this.image.removeAttribute("src");
   }
 
-  #tags(cell, kind) {
+  #tags(cell, { kind, unsure }) {
+    const chip = (look) => ([tag, p]) => [look, store.tagText(tag), kind === "score" ? 0 : p];
     const shown = cell
       ? [
           ...cell.yes.map((tag) => ["chip", store.tagText(tag), 0]),
-          ...cell.suggested.map(([tag, p]) => ["chip maybe", store.tagText(tag), kind === "score" ? 0 : p]),
+          ...cell.suggested.map(chip("chip maybe")),
+          ...(unsure ? cell.unsure.map(chip("chip maybe unsure")) : []),
         ]
       : [];
     this.chips.forEach((chip, at) => {
@@ -130,12 +132,14 @@ export function stateOfPhoto(id, tag) {
 function describe(cell, value, context, others) {
   const words = [cell.name];
   if (context.tag !== null) {
-    const state = { yes: "accepted", no: "rejected", open: "open" }[stateOf(cell, context.tag)];
+    const state = { yes: "accepted", no: "rejected", open: "undecided" }[stateOf(cell, context.tag)];
     words.push(`${store.tagText(context.tag)}: ${state}${value === null ? "" : `, ${strength(value, context.kind)}`}`);
   } else {
     if (cell.yes.length) words.push(`tags ${cell.yes.map((tag) => store.tagText(tag)).join(", ")}`);
     if (cell.suggested.length)
       words.push(`suggested ${cell.suggested.map(([tag, p]) => named(tag, p, context.kind)).join(", ")}`);
+    if (context.unsure && cell.unsure.length)
+      words.push(`less likely ${cell.unsure.map(([tag, p]) => named(tag, p, context.kind)).join(", ")}`);
   }
   if (others) words.push(`stack of ${others + 1}`);
   return words.join("; ");

@@ -21,7 +21,7 @@ export class Grid extends HTMLElement {
   values = null;
   active = 0;
   selection = new Selection();
-  context = { tag: null, kind: "probability", stacks: false };
+  context = { tag: null, kind: "probability", stacks: false, unsure: false };
   columns = 1;
   #map = new ScrollMap();
   #rows = [];

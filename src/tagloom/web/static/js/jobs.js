@@ -9,13 +9,13 @@ import { complain, toast } from "./toast.js";
 const WORDS = {
   scan: "Looking for photos",
   extract: "Describing photos",
-  train: "Learning",
+  train: "Training",
   write: "Writing keywords",
   export: "Exporting",
 };
 const STARTS = [
   ["scan", "Look for new photos"],
-  ["train", "Learn from the start"],
+  ["train", "Train"],
 ];
 
 /** A button in the bar and the tray that it opens. */
@@ -122,6 +122,26 @@ function line(job) {
       text: isRunning ? [job.label, far].filter(Boolean).join(": ") : (job.message ?? ""),
     }),
   );
+}
+
+/**
+ * Offers to train as long as there are labels and no model: nothing is suggested before.
+ * @returns {HTMLElement}
+ */
+export function trainOffer() {
+  const text = h("p", { role: "status" });
+  const train = button("Train", () => startJob("train"), { kind: "primary", testid: "train-first" });
+  const element = h("div", { class: "train-offer", "data-testid": "train-offer", hidden: true }, text, train);
+  const draw = () => {
+    const isRunning = [...store.jobs.values()].some(({ kind, state }) => kind === "train" && state === "running");
+    element.hidden = !store.project.id || Boolean(store.project.model) || !store.listed.some(({ n_yes: n }) => n > 0);
+    train.hidden = isRunning;
+    text.textContent = isRunning ? "Training…" : "There is no model yet. Train once, then tagloom suggests tags.";
+  };
+  store.addEventListener("project", draw);
+  store.addEventListener("jobs", draw);
+  draw();
+  return element;
 }
 
 /** Start long work. @param {string} kind */

@@ -1,12 +1,13 @@
 /** The lens on one tag: photos by its likelihood, one key to accept, one to reject. */
 
+import { lensPath } from "./bar.js";
 import { decide, markPaint } from "./decide.js";
 import { button, h, meter } from "./dom.js";
 import { count, percent } from "./format.js";
 import { stateOfPhoto } from "./grid-cell.js";
 import { acceptAbove, openAbove } from "./lens-above.js";
 import { tagMenu } from "./tag-menu.js";
-import { PhotoList } from "./photo-list.js";
+import { firstPaint, PhotoList } from "./photo-list.js";
 import { go, setQuery } from "./router.js";
 import { TagSide } from "./side.js";
 import { store } from "./state.js";
@@ -15,7 +16,7 @@ import { remember } from "./theme.js";
 import { openWhy } from "./why.js";
 
 const VIEWS = [
-  ["unreviewed", "Open"],
+  ["unreviewed", "Undecided"],
   ["has", "Accepted"],
   ["rejected", "Rejected"],
   ["conflicts", "Conflicts"],
@@ -43,19 +44,44 @@ export class LensPage {
     this.#makeBar();
     this.list.addEventListener("chosen", () => this.#drawAbove());
     this.list.addEventListener("loaded", () => this.#loaded());
-    const page = h(
+    this.page = h(
       "section",
       { class: "page", "aria-label": "Tag lens", "data-testid": "lens" },
       this.#head(),
       this.list.parts,
     );
-    this.element = h("div", { class: "with-side" }, this.side.element, page);
+    this.without = this.#makeWithout();
+    this.element = h("div", { class: "with-side" }, this.side.element, this.page, this.without);
     store.addEventListener("learned", ({ detail }) => this.#learned(detail));
     store.addEventListener("project", () => this.#drawCounts());
     store.addEventListener("cells", () => this.element.isConnected && this.#drawAbove());
   }
 
+  /** What to do while there is no tag. */
+  #makeWithout() {
+    const teach = button("Teach the first tag", () => go("/teach", { query: { mode: "new" } }), {
+      kind: "primary",
+      icon: "teach",
+      testid: "teach-first",
+    });
+    const text = "Lens shows the photos of one tag, the likeliest first. There is no tag yet.";
+    const more = "Name one and mark five photos that show it. tagloom then finds the others.";
+    return h(
+      "section",
+      { class: "page", "aria-label": "Tag lens", "data-testid": "lens-empty", hidden: true },
+      h(
+        "div",
+        { class: "empty" },
+        h("h1", { text: "Lens" }),
+        h("p", { text }),
+        h("p", { class: "muted", text: more }),
+        teach,
+      ),
+    );
+  }
+
   get title() {
+    if (this.tag === null) return "Lens";
     return `${store.tagText(this.tag)} – lens`;
   }
 
@@ -103,6 +129,9 @@ export class LensPage {
   enter({ id, query }) {
     const photo = store.lastPhoto;
     store.lastPhoto = null;
+    this.page.hidden = id === null;
+    this.without.hidden = id !== null;
+    if (id === null) return this.#enterWithout();
     const { state = "unreviewed", sort = "score", stacks } = query;
     const isSame = id === this.tag && state === this.#state && sort === this.#sort && Boolean(stacks) === this.#stacks;
     if (isSame && this.list.isShown) {
@@ -113,6 +142,14 @@ export class LensPage {
     this.tag = id;
     remember("tagloom-lens", String(id));
     this.#set({ state, sort, stacks: Boolean(stacks) }, photo);
+  }
+
+  #enterWithout() {
+    this.tag = this.side.current = null;
+    // A tag may have come from elsewhere since.
+    if (store.listed.length) return go(lensPath(), { replace: true });
+    this.without.querySelector("button").focus();
+    firstPaint();
   }
 
   #set(change, select = null) {
@@ -169,7 +206,7 @@ export class LensPage {
     const { n, sum } = openAbove(grid);
     const isProbability = store.project.kind === "probability";
     this.above.textContent = n
-      ? `${count(n)} open to here${isProbability ? `, about ${percent(sum / n)} right` : ""}`
+      ? `${count(n)} undecided above${isProbability ? `, about ${percent(sum / n)} correct` : ""}`
       : "";
   }
 

@@ -12,7 +12,9 @@ import { store } from "./state.js";
 const KEPT = "tagloom-unsent-";
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 15000;
-const LOCKED = new Set([401, 403]);
+const NOT_STORED = new Set([503, 507]);
+/** Locked out, busy, no room on the disk: it is not the decision that is wrong. */
+const PASSING = new Set([401, 403, ...NOT_STORED]);
 
 /** Events: change, failed (detail: {decision, message}), revoked (detail: {label}, null where it had not been done). */
 class Outbox extends EventTarget {
@@ -25,6 +27,8 @@ class Outbox extends EventTarget {
   trouble = null;
   /** Whether it waits because another project is reviewed at this address now. */
   isForeign = false;
+  /** Whether it waits because the server answers that it cannot store it now. */
+  cannotStore = false;
 
   constructor() {
     super();
@@ -102,7 +106,7 @@ class Outbox extends EventTarget {
       if (decision.isRevoked) await this.#revoke(decision);
       else store.confirm(decision, await post("/api/decide", asked(decision)));
       this.trouble = null;
-      this.isForeign = false;
+      this.isForeign = this.cannotStore = false;
       this.#wait = FIRST_WAIT;
     } catch (error) {
       // An answer tells that nothing was done this time; none tells nothing.
@@ -125,6 +129,7 @@ class Outbox extends EventTarget {
   #later(error) {
     this.trouble = error.message;
     this.isForeign = isForeign(error);
+    this.cannotStore = NOT_STORED.has(error.status);
     this.#timer = setTimeout(() => this.flush(), this.#wait);
     this.#wait = Math.min(LONGEST_WAIT, this.#wait * 2);
     this.#changed();
@@ -147,9 +152,9 @@ function asked({ isSent, isRevoked, ...decision }) {
   return decision;
 }
 
-/** Whether the same decision may be taken another time: the server is away, locked, or that of another project. */
+/** Whether the same decision may be taken another time: the server is away, cannot store it, or is another project's. */
 function mayPass(error) {
-  return error instanceof OfflineError || isForeign(error) || (error instanceof ApiError && LOCKED.has(error.status));
+  return error instanceof OfflineError || isForeign(error) || (error instanceof ApiError && PASSING.has(error.status));
 }
 
 function keep(project, items) {

@@ -1,6 +1,6 @@
 /** The page of all photos. */
 
-import { decideBest, markPaint } from "./decide.js";
+import { decideBest, markPaint, shown } from "./decide.js";
 import { button, h } from "./dom.js";
 import { Filters } from "./filters.js";
 import { startJob } from "./jobs.js";
@@ -66,14 +66,17 @@ export class GridPage {
     this.filters.show(query);
     setQuery(query);
     const state = query.state && query.state !== "any" ? query.state : null;
-    return this.list.load({ sort: query.similar ? null : (query.sort ?? "path"), ...query, state }, { focus, select });
+    // What cells show is no matter of the server.
+    const { unsure, ...asked } = query;
+    this.list.showsUnsure = Boolean(unsure);
+    return this.list.load({ sort: query.similar ? null : (query.sort ?? "path"), ...asked, state }, { focus, select });
   }
 
   #drawEmpty() {
     const isNew = store.project.n_photos === 0;
     const text = isNew
       ? "There are no photos yet."
-      : "No photo is like that. Change the filters, or search for something else.";
+      : "No photos match. Change the filters, or search for something else.";
     const way = isNew
       ? button("Look for photos", () => startJob("scan"), { kind: "primary" })
       : button("Show all photos", () => this.#load({}, true));
@@ -89,10 +92,10 @@ export class GridPage {
     markPaint();
     const { grid } = this.list;
     const { activeId } = grid;
-    if (!(await this.list.withChosen((photos) => decideBest(photos, state)))) return;
+    if (!(await this.list.withChosen((photos) => decideBest(photos, state, this.list.showsUnsure)))) return;
     if (grid.selection.size || grid.activeId !== activeId) return;
     // A photo with nothing left to decide lets the cursor go on to the next one.
-    if (!store.cells.get(activeId)?.suggested.length) grid.moveTo(grid.active + 1);
+    if (!shown(store.cells.get(activeId), this.list.showsUnsure).length) grid.moveTo(grid.active + 1);
   }
 
   #nextOpen() {
@@ -104,7 +107,7 @@ export class GridPage {
 
   #why() {
     const id = this.list.grid.activeId;
-    const best = store.cells.get(id)?.suggested[0]?.[0];
+    const best = shown(store.cells.get(id), this.list.showsUnsure)[0]?.[0];
     if (best === undefined) return toast("Nothing is suggested here.");
     return openWhy(id, best);
   }

@@ -25,6 +25,8 @@ export class PhotoList extends EventTarget {
   query = null;
   /** Whether cells show the strength of the query's tag in place of all their tags. */
   showsTag = false;
+  /** Whether cells show less likely tags, too. */
+  showsUnsure = false;
   #abort = null;
   #isStale = false;
   #shown = null;
@@ -97,7 +99,7 @@ export class PhotoList extends EventTarget {
     this.chip.hidden = true;
     this.notice.hide();
     const tag = query.tag && this.showsTag ? Number(query.tag) : null;
-    grid.context = { tag, kind: store.project.kind, stacks: Boolean(query.stacks) };
+    grid.context = { tag, kind: store.project.kind, stacks: Boolean(query.stacks), unsure: this.showsUnsure };
     grid.classList.toggle("of-tag", tag !== null);
     // Shown first: what is hidden has no size to lay photos out in.
     grid.hidden = this.bar.hidden = order.n === 0;

@@ -19,6 +19,7 @@ export function withSaid(detail, tags, { state, origin }) {
     ...detail,
     tags: [...detail.tags.filter(({ id }) => !tags.includes(id)), ...now],
     suggested: detail.suggested.filter(([id]) => !tags.includes(id)),
+    unsure: detail.unsure.filter(([id]) => !tags.includes(id)),
   };
 }
 
@@ -29,10 +30,11 @@ export function withSaid(detail, tags, { state, origin }) {
  * @returns {any} the photo with these tags as the server had them, and all others as they are
  */
 export function withoutSaid(detail, answer, tags) {
-  const shown = new Set([...tags, ...detail.suggested.map(([id]) => id)]);
+  const shown = new Set([...tags, ...detail.suggested.map(([id]) => id), ...detail.unsure.map(([id]) => id)]);
   return {
     ...detail,
     tags: [...detail.tags.filter(({ id }) => !tags.includes(id)), ...answer.tags.filter(({ id }) => tags.includes(id))],
     suggested: answer.suggested.filter(([id]) => shown.has(id)),
+    unsure: answer.unsure.filter(([id]) => shown.has(id)),
   };
 }

@@ -1,15 +1,15 @@
 /** The rows of the photo view's panel. */
 
 import { button, h, meter } from "./dom.js";
-import { count, moment, strength } from "./format.js";
+import { count, moment, plural, strength } from "./format.js";
 import { store } from "./state.js";
 
-const ORIGINS = { human: "said by a person", imported: "came with the file", suggested: "suggested, then accepted" };
+const ORIGINS = { human: "added by a person", imported: "came with the file", suggested: "suggested, then accepted" };
 const SHORT = { human: "person", imported: "file", suggested: "accepted" };
 
 /**
  * A suggestion with its probability and what can be said to it.
- * @param {{id: number, text: string, p: number | null}} tag
+ * @param {{id: number, text: string, p: number | null, isUnsure: boolean}} tag `isUnsure`: below the threshold
  * @param {boolean} isCurrent
  * @param {{say: (tag: number, state: 1 | 0) => void, why: (tag: number) => void}} actions
  * @returns {HTMLElement}
@@ -18,7 +18,7 @@ export function suggestionRow(tag, isCurrent, { say, why }) {
   return h(
     "li",
     {
-      class: isCurrent ? "tag-row current" : "tag-row",
+      class: `tag-row${isCurrent ? " current" : ""}${tag.isUnsure ? " unsure" : ""}`,
       "data-testid": "suggestion",
       "data-tag": tag.id,
       "aria-current": isCurrent ? "true" : null,
@@ -69,24 +69,34 @@ export function aboutPhoto(detail) {
 }
 
 /**
- * Tags the photo has not; a press opens the question again.
+ * Tags that a person rejected, and behind one line those that count as absent because a list or another tag says so.
+ * A press clears the decision.
  * @param {any} detail
  * @param {(tag: number) => void} open
  * @returns {Node[]}
  */
 export function rejectedChips(detail, open) {
-  const no = detail.tags.filter((tag) => tag.state === 0 && !tag.implied);
-  if (!no.length) return [];
-  const chips = no.map((tag) =>
+  const no = detail.tags.filter((tag) => tag.state === 0);
+  const own = no.filter((tag) => !tag.implied && tag.origin !== "imported");
+  const others = no.filter((tag) => !own.includes(tag));
+  const chip = (look) => (tag) =>
     h("button", {
       type: "button",
-      class: "chip minus",
-      title: "Open this question again",
+      class: `chip ${look}`,
+      title: tag.implied ? "Follows from another tag" : "Clear this decision",
+      "aria-disabled": tag.implied ? "true" : null,
       text: tag.text,
-      on: { click: () => open(tag.id) },
-    }),
+      on: { click: () => !tag.implied && open(tag.id) },
+    });
+  const chips = h("div", { class: "chips" }, own.map(chip("minus")));
+  const rejected = h("section", {}, h("h2", { text: "Rejected" }), chips);
+  const absent = h(
+    "details",
+    { class: "absent", "data-testid": "absent" },
+    h("summary", { text: `${plural(others.length, "other tag counts", "other tags count")} as absent` }),
+    h("div", { class: "chips" }, others.map(chip("maybe"))),
   );
-  return [h("section", {}, h("h2", { text: "Rejected" }), h("div", { class: "chips" }, chips))];
+  return [own.length ? rejected : null, others.length ? absent : null].filter(Boolean);
 }
 
 /** What happened to this photo. @param {any} detail @returns {Node[]} */

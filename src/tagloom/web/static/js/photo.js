@@ -4,7 +4,8 @@ import * as api from "./api.js";
 import { bulkEdit } from "./bulk.js";
 import { decide, markPaint } from "./decide.js";
 import { button, h } from "./dom.js";
-import { count, plural } from "./format.js";
+import { count, isolated, plural } from "./format.js";
+import { trainOffer } from "./jobs.js";
 import { outbox } from "./outbox.js";
 import { firstPaint } from "./photo-list.js";
 import { withoutSaid, withSaid } from "./photo-said.js";
@@ -12,6 +13,7 @@ import { aboutPhoto, historyOf, rejectedChips, suggestionRow, tagRow } from "./p
 import { close, go } from "./router.js";
 import { largeUrl, store } from "./state.js";
 import { TagBox } from "./tags.js";
+import { calibrationNote } from "./threshold.js";
 import { complain, toast } from "./toast.js";
 import { unreadableNote } from "./unreadable.js";
 import { openWhy } from "./why.js";
@@ -63,7 +65,7 @@ export class PhotoPage {
   }
 
   get title() {
-    return this.detail?.name ?? "Photo";
+    return isolated(this.detail?.name ?? "Photo");
   }
 
   #stage() {
@@ -97,7 +99,7 @@ export class PhotoPage {
       "div",
       { class: "panel" },
       this.about,
-      h("section", {}, h("h2", { text: "Suggested" }), this.suggested),
+      h("section", {}, h("h2", { text: "Suggested" }), calibrationNote(), this.suggested, trainOffer()),
       h("section", {}, h("h2", { text: "Tags" }), this.accepted, this.box.element),
       this.rest,
     );
@@ -185,16 +187,19 @@ export class PhotoPage {
     const { detail } = this;
     const current = this.open?.[this.#cursor]?.id;
     const byId = new Map(detail.tags.map((tag) => [tag.id, tag]));
-    this.open = detail.suggested.map(([tag, p]) => ({ id: tag, text: byId.get(tag)?.text ?? store.tagText(tag), p }));
-    // Who is about to press a key means the tag that is marked, wherever it stands now.
+    const textOf = (tag) => byId.get(tag)?.text ?? store.tagText(tag);
+    const named = (isUnsure) => ([tag, p]) => ({ id: tag, text: textOf(tag), p, isUnsure });
+    const sure = detail.suggested.map(named(false));
+    this.open = [...sure, ...detail.unsure.map(named(true))];
+    // Who is about to press a key means the tag that is marked, wherever it stands now. A less likely one is never
+    // marked by itself: a key pressed once too often must not accept it.
     const at = this.open.findIndex(({ id }) => id === current);
-    this.#cursor = at < 0 ? Math.min(this.#cursor, Math.max(0, this.open.length - 1)) : at;
+    this.#cursor = at < 0 ? Math.min(Math.max(0, this.#cursor), sure.length - 1) : at;
     const say = (tag, state) => this.#say(tag, state, "suggested");
     const why = (tag) => openWhy(this.id, tag);
-    this.suggested.replaceChildren(
-      ...this.open.map((tag, at) => suggestionRow(tag, at === this.#cursor, { say, why })),
-    );
-    if (!this.open.length) this.suggested.append(h("li", { class: "muted", text: "Nothing left to decide here." }));
+    const rows = this.open.map((tag, at) => suggestionRow(tag, at === this.#cursor, { say, why }));
+    const n = sure.length;
+    this.suggested.replaceChildren(...rows.slice(0, n), ...this.#between(n), ...rows.slice(n));
     const yes = detail.tags.filter((tag) => tag.state === 1);
     this.accepted.replaceChildren(
       ...yes.map((tag) => tagRow(tag, { say: (id, state) => this.#say(id, state, "human"), why })),
@@ -202,7 +207,16 @@ export class PhotoPage {
     if (!yes.length) this.accepted.append(h("li", { class: "muted", text: "No tags yet." }));
     this.about.replaceChildren(...aboutPhoto(detail), ...this.#aboutStack());
     this.rest.replaceChildren(...rejectedChips(detail, (id) => this.#say(id, -1, "human")), ...historyOf(detail));
-    document.title = `${detail.name} – tagloom`;
+    document.title = `${isolated(detail.name)} – tagloom`;
+  }
+
+  /** What stands between the suggestions and the less likely tags. */
+  #between(nSure) {
+    const line = (text) => h("li", { class: "muted", text });
+    if (this.open.length > nSure)
+      return [nSure ? null : line("Nothing is above the threshold."), line("Less likely")].filter(Boolean);
+    if (nSure) return [];
+    return [line(store.project.model ? "Every tag is decided on this photo." : "No suggestions yet.")];
   }
 
   /** The photos that a decision is about: a stack that the grid shows as one is decided as one. @returns {number[]} */
@@ -255,7 +269,8 @@ export class PhotoPage {
 
   #current() {
     const tag = this.open?.[this.#cursor];
-    if (!tag) toast("Nothing is suggested here. Press t to add a tag, → for the next photo.");
+    const more = this.open?.length ? "↓ for a less likely tag" : "t to add a tag";
+    if (!tag) toast(`Nothing is suggested here. Press ${more}, → for the next photo.`);
     return tag;
   }
 
@@ -289,7 +304,8 @@ export class PhotoPage {
 
   #choose(by) {
     if (!this.open?.length) return;
-    this.#cursor = (this.#cursor + by + this.open.length) % this.open.length;
+    const n = this.open.length;
+    this.#cursor = this.#cursor < 0 && by < 0 ? n - 1 : (this.#cursor + by + n) % n;
     this.#draw();
   }
 
@@ -325,7 +341,10 @@ export class PhotoPage {
       reject: () => this.#decideCurrent(0),
       addTag: () => this.box.input.focus(),
       bulk: () => this.#edit(),
-      why: () => this.#current() && openWhy(this.id, this.#current().id),
+      why: () => {
+        const tag = this.#current();
+        if (tag) openWhy(this.id, tag.id);
+      },
       similar: () => go("/", { query: { similar: this.id } }),
       nextOpen: () => this.#nextOpen(),
       back: () => {

@@ -4,6 +4,7 @@ const ROUTES = [
   [/^\/$/, "grid"],
   [/^\/photo\/(\d+)$/, "photo"],
   [/^\/tag\/(\d+)$/, "lens"],
+  [/^\/lens$/, "lens"],
   [/^\/teach$/, "teach"],
   [/^\/history$/, "history"],
   [/^\/write$/, "write"],

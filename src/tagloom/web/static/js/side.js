@@ -2,8 +2,10 @@
 
 import { h } from "./dom.js";
 import { count, plural } from "./format.js";
+import { trainOffer } from "./jobs.js";
 import { store } from "./state.js";
 import { matches } from "./tags.js";
+import { thresholdControl } from "./threshold.js";
 
 const MOST = 150;
 
@@ -21,7 +23,13 @@ export class TagSide {
       on: { input: () => this.#draw() },
     });
     this.list = h("ul", { class: "side-list" });
-    this.element = h("nav", { class: "side", "aria-label": "Tags" }, this.input, this.list);
+    this.element = h(
+      "div",
+      { class: "side" },
+      thresholdControl(),
+      trainOffer(),
+      h("nav", { class: "side-tags", "aria-label": "Tags" }, this.input, this.list),
+    );
     store.addEventListener("project", () => this.#draw());
     if (store.tags.size) this.#draw();
   }
@@ -44,7 +52,7 @@ export class TagSide {
       rows.push(
         h("li", {
           class: "side-note",
-          text: typed ? "No tag is called so." : "No tags yet. Open a photo and press t.",
+          text: typed ? "No tags match." : "No tags yet. Choose a photo and press t.",
         }),
       );
     this.list.replaceChildren(...rows);

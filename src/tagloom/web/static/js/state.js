@@ -3,6 +3,7 @@
  */
 
 import * as api from "./api.js";
+import { isolated } from "./format.js";
 
 const MOST_CELLS = 20000;
 const CELLS_PER_REQUEST = 150;
@@ -10,7 +11,7 @@ const NOT_FOUND = 404;
 
 /**
  * @typedef {{id: number, name: string, width: number, height: number, thumb: string, yes: number[], no: number[],
- *   suggested: [number, number][], stack: number[] | null, reviewed: boolean}} Cell
+ *   suggested: [number, number][], unsure: [number, number][], stack: number[] | null, reviewed: boolean}} Cell
  * @typedef {{photos: number[], tags: number[], state: 1 | 0 | -1, origin: string, paired?: boolean, key?: string,
  *   isSent?: boolean, isRevoked?: boolean}} Decision every tag of every photo; `paired`: photos and tags stand side by
  *   side; the rest is the outbox's
@@ -92,7 +93,7 @@ class Store extends EventTarget {
   }
 
   tagText(id) {
-    return this.tags.get(id)?.text ?? `tag ${id}`;
+    return isolated(this.tags.get(id)?.text ?? `tag ${id}`);
   }
 
   /** Ask for cells that are missing, stale or aged; "cells" is emitted when they have come. */
@@ -143,6 +144,7 @@ class Store extends EventTarget {
 
   #put(cells, version) {
     for (const cell of cells) {
+      cell.name = isolated(cell.name);
       const isOld = this.isOld(cell.id, version);
       if (isOld) this.#stale.add(cell.id);
       if (isOld && this.cells.has(cell.id)) continue;
@@ -340,6 +342,7 @@ function decided(cell, tags, state) {
     yes: state === 1 ? [...others(cell.yes), ...tags] : others(cell.yes),
     no: state === 0 ? [...others(cell.no), ...tags] : others(cell.no),
     suggested: cell.suggested.filter(([tag]) => !tags.includes(tag)),
+    unsure: cell.unsure.filter(([tag]) => !tags.includes(tag)),
     reviewed: cell.reviewed || state >= 0,
   };
 }

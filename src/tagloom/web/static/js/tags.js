@@ -1,6 +1,6 @@
 /** Choosing a tag by typing: a combobox over the vocabulary and its aliases, by the ARIA pattern. */
 
-import { ensureTag } from "./decide.js";
+import { ensureTags } from "./decide.js";
 import { h } from "./dom.js";
 import { count } from "./format.js";
 import { store } from "./state.js";
@@ -37,9 +37,9 @@ function fold(text) {
   return text.normalize("NFKD").replace(/\p{M}/gu, "").toLocaleLowerCase().trim();
 }
 
-/** The one spelling that the server keeps of a text. */
+/** What spellings of one tag share for the server: no capitals, one Unicode form, single blanks. */
 function spelled(text) {
-  return text.normalize("NFC").replace(/\s+/gu, " ").trim();
+  return text.normalize("NFC").replace(/\s+/gu, " ").trim().toLowerCase();
 }
 
 function rankOf(text, wanted) {
@@ -61,8 +61,9 @@ export class TagBox {
 
   /**
    * @param {{label: string, pick: (tag: number, target?: any) => void, target?: () => any, create?: boolean, up?:
-   *   boolean, flow?: boolean, testid?: string, keep?: boolean, quiet?: boolean, placeholder?: string}} options `quiet`
-   *   opens the list only once something is typed; `target` says what the tag is for at the moment it is chosen
+   *   boolean, flow?: boolean, testid?: string, keep?: boolean, quiet?: boolean, single?: boolean, placeholder?:
+   *   string}} options `quiet` opens the list only once something is typed; `target` says what the tag is for at the
+   *   moment it is chosen; `single`: what was typed is one tag, and no list
    */
   constructor(options) {
     this.options = options;
@@ -203,8 +204,12 @@ export class TagBox {
     if (!this.options.keep) this.input.blur();
     const target = this.options.target?.(); // who types a new tag may have moved on when the server knows it
     try {
-      this.options.pick(option.make ? await ensureTag(option.make) : option.tag.id, target);
+      const tags = option.make ? await ensureTags(option.make, { single: this.options.single }) : [option.tag.id];
+      if (!tags.length) this.input.value = option.make;
+      for (const tag of tags) this.options.pick(tag, target);
     } catch (error) {
+      // Nothing that was typed is lost.
+      if (option.make && !this.input.value) this.input.value = option.make;
       complain(error);
     }
   }

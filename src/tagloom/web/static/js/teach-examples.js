@@ -39,10 +39,11 @@ export class TeachExamples {
       placeholder: "Name the new tag",
       create: true,
       quiet: true,
+      single: true,
       testid: "new-tag-name",
       pick: (tag) => this.start(tag),
     });
-    const text = "Give the tag a name, then mark five photos that show it. Suggestions follow at once.";
+    const text = "Give the tag a name, then mark five photos that show it. tagloom then suggests it for others.";
     const heading = h("h2", { text: "What should it learn to see?" });
     return h("div", { class: "new-tag" }, heading, h("p", { class: "muted", text }), this.name.element);
   }

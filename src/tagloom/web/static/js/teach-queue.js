@@ -1,7 +1,7 @@
 /** The queue of what to label next: one large photo, one question, yes or no. */
 
 import { get } from "./api.js";
-import { decide, markPaint } from "./decide.js";
+import { decide, markPaint, shown } from "./decide.js";
 import { button, enable, h } from "./dom.js";
 import { plural, strength } from "./format.js";
 import { Notice } from "./notice.js";
@@ -117,7 +117,7 @@ export class TeachQueue {
     const best =
       this.#tag === null
         ? cell.suggested[0]
-        : [this.#tag, cell.suggested.find(([tag]) => tag === this.#tag)?.[1] ?? null];
+        : [this.#tag, shown(cell, true).find(([tag]) => tag === this.#tag)?.[1] ?? null];
     this.#asked = best?.[0] ?? null;
     this.#ask(best);
     this.tags.replaceChildren(...cell.yes.map((tag) => h("span", { class: "chip", text: store.tagText(tag) })));

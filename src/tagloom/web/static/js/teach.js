@@ -1,6 +1,7 @@
 /** Teaching: one question after the other, or a new tag from a few examples. */
 
 import { button, h } from "./dom.js";
+import { trainOffer } from "./jobs.js";
 import { setQuery } from "./router.js";
 import { store } from "./state.js";
 import { TagBox } from "./tags.js";
@@ -40,6 +41,7 @@ export class TeachPage {
       "section",
       { class: "page", "aria-label": "Teach" },
       bar,
+      trainOffer(),
       this.queue.element,
       this.examples.element,
     );

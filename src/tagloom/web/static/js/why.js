@@ -3,6 +3,7 @@
 import { get } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { h, meter } from "./dom.js";
+import { plural, signed } from "./format.js";
 import { store } from "./state.js";
 
 const MOST = 8;
@@ -26,16 +27,32 @@ function whyPanel(photo, tag) {
 }
 
 function parts(why) {
-  const most = Math.max(1e-9, ...[...why.photos, ...why.groups, ...why.tags].map(({ amount }) => Math.abs(amount)));
+  const restOfPhotos = [
+    { name: "An average photo", amount: why.photos_base },
+    { name: "The model before the update", amount: why.earlier ?? 0 },
+    { name: plural(why.n_other, "other photo"), amount: why.n_other ? why.photos_other : 0 },
+    { name: "Not explained", amount: why.photos_rest },
+  ];
+  const restOfGroups = [
+    { name: "An average photo", amount: why.groups_base },
+    { name: "The model before the update", amount: why.earlier ?? 0 },
+    { name: "Not explained", amount: why.groups_rest },
+  ];
+  const all = [...why.photos, ...why.groups, ...why.tags, ...restOfPhotos, ...restOfGroups];
+  const most = Math.max(1e-9, ...all.map(({ amount }) => Math.abs(amount)));
+  const hasAmount = ({ amount }) => signed(amount, most) !== "0";
   const sections = [
-    section("Labelled photos behind it", why.photos, (list) =>
+    section("Labelled photos behind it", why.photos, (list) => [
       h(
         "div",
         { class: "strip" },
         list.map((one) => neighbor(one, most)),
       ),
+      bars([rest(why.photos, "More labelled photos"), ...restOfPhotos].filter(hasAmount), most),
+    ]),
+    section("What in the picture", why.groups, (list) =>
+      bars([...list, ...[rest(why.groups, "Other features"), ...restOfGroups].filter(hasAmount)], most),
     ),
-    section("What in the picture", why.groups, (list) => bars(list, most)),
     section("Other tags", why.tags, (list) => bars(list, most)),
   ].filter(Boolean);
   if (!sections.length) sections.push(h("p", { text: "No single photo or feature stands out." }));
@@ -52,6 +69,11 @@ function parts(why) {
 function section(title, list, draw) {
   const shown = list.slice(0, MOST);
   return shown.length ? h("section", {}, h("h3", { text: title }), draw(shown)) : null;
+}
+
+/** Those of a list that are not shown, together. */
+function rest(list, name) {
+  return { name, amount: list.slice(MOST).reduce((sum, { amount }) => sum + amount, 0) };
 }
 
 function neighbor({ photo_id: id, has_tag: has, amount }, most) {
@@ -71,7 +93,7 @@ function neighbor({ photo_id: id, has_tag: has, amount }, most) {
     {},
     link,
     meter(Math.abs(amount) / most, amount < 0 ? "against" : ""),
-    h("figcaption", { class: "num", text: `${has ? "has it" : "lacks it"} ${signed(amount)}` }),
+    h("figcaption", { class: "num", text: `${has ? "has it" : "lacks it"} ${signed(amount, most)}` }),
   );
 }
 
@@ -85,12 +107,8 @@ function bars(list, most) {
         {},
         h("span", { text: name }),
         meter(Math.abs(amount) / most, amount < 0 ? "against" : ""),
-        h("span", { class: "num muted", text: signed(amount) }),
+        h("span", { class: "num muted", text: signed(amount, most) }),
       ),
     ),
   );
-}
-
-function signed(amount) {
-  return `${amount < 0 ? "−" : "+"}${Math.abs(amount).toPrecision(2)}`;
 }

@@ -1,0 +1,57 @@
+"""``tagloom restore``: go back to a backup of all that was decided."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tagloom.cli.options import Json, ProjectOption, Quiet
+
+__all__ = ["restore"]
+
+
+def restore(
+    backup: Annotated[
+        str, typer.Argument(help="A name that --list shows, or a file made by `tagloom backup`; default: the latest.")
+    ] = "latest",
+    list_them: Annotated[bool, typer.Option("--list", help="Show the backups that there are; change nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Put a backup in place of the project's database, when that is damaged or you want to go back.
+
+    tagloom makes backups by itself. The database that is there is kept aside. Features that are still there are used
+    again; run `tagloom scan`, then `tagloom train`. Close the review first.
+
+    Example: tagloom restore
+    """
+    from tagloom.cli.console import confirm, counted, print_error, print_json, print_line
+    from tagloom.cli.projects import moment
+    from tagloom.store.backups import find_backups
+    from tagloom.store.backups import restore as put_back
+    from tagloom.workflow.project_places import find_damaged_project
+
+    folder = find_damaged_project(project)
+    known = find_backups(folder)
+    if list_them:
+        if as_json:
+            print_json({"backups": [{"name": item.name, "at": item.at, "action": item.batch} for item in known]})
+        for item in known if not as_json else ():
+            print_line(f"{item.name}  {moment(item.at)}  up to action {item.batch}")
+        if not known and not as_json and not quiet:
+            print_line("there is no backup yet")
+        return
+    if not yes and not confirm(f"Put the backup {backup} in place of the database in {folder}?"):
+        print_error("nothing was changed; answer y, or say --yes")
+        raise typer.Exit(1)
+    done = put_back(folder, Path(backup) if Path(backup).is_absolute() else backup)
+    if as_json:
+        print_json(
+            {"backup": done.backup, "n_decisions": done.n_decisions, "n_features": done.n_features, "aside": done.aside}
+        )
+    elif not quiet:
+        kept = f"; what was there is in {done.aside}" if done.aside else ""
+        print_line(f"restored: {counted(done.n_decisions, 'decision')} from {done.backup}{kept}")
+        print_line("next: tagloom scan")

@@ -1,0 +1,37 @@
+"""How many labels calibrated scores need, and the words for scores that are not calibrated yet."""
+
+from tagloom.store.project import ProjectStore
+
+__all__ = ["MIN_PHOTOS", "MIN_YES", "labels_needed", "n_missing", "not_calibrated"]
+
+#: Labelled photos, and accepted pairs of photo and tag, from which on scores can be calibrated.
+MIN_PHOTOS, MIN_YES = 20, 20
+
+
+def labels_needed(store: ProjectStore) -> int:
+    """Return how many more photos to label until scores can be calibrated; 0: there are enough.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    """
+    return n_missing(store.photos.counts().labeled, store.decisions.n_standing(1))
+
+
+def n_missing(n_labeled: int, n_yes: int) -> int:
+    """Return the same of so many labelled photos and accepted pairs of photo and tag."""
+    return max(0, MIN_PHOTOS - n_labeled, MIN_YES - n_yes)
+
+
+def not_calibrated(n_needed: int) -> str:
+    """Return the words beside scores that are not calibrated.
+
+    Parameters
+    ----------
+    n_needed : int
+        See `labels_needed`.
+    """
+    if not n_needed:
+        return "not calibrated yet: run tagloom train"
+    return f"not calibrated yet: label {n_needed} more photo{'' if n_needed == 1 else 's'}"
