@@ -21,6 +21,7 @@ from benchmarks.experiment import (
     read_expected,
     read_experiment,
 )
+from benchmarks.few import page as few_page
 from benchmarks.figures import view_path
 from benchmarks.quality import features as quality_features
 from benchmarks.quality import page as quality_page
@@ -266,6 +267,7 @@ def pages() -> dict[Path, str]:
     path = DOCS / "benchmarks" / "quality.md"
     found[path] = quality_page.page(QUALITY_RESULTS, figures_beside(path))
     found[DOCS / "benchmarks" / "said.md"] = said_page.page()
+    found[DOCS / "benchmarks" / "few.md"] = few_page.page()
     return found
 
 

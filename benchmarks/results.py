@@ -4,7 +4,7 @@ import hashlib
 import json
 import platform
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -68,6 +68,15 @@ def environment(threads: int | None = None) -> dict[str, Any]:
         **{name: _version(name) for name in PACKAGES},
     }
     return found if threads is None else found | {"threads": threads}
+
+
+def environment_lines(cells: Sequence[CellResult]) -> list[str]:
+    """Return the last section of a page: the environments that its cells were run in."""
+    found = {digest(cell.environment): cell.environment for cell in cells}
+    lines = ["## Where it was run", ""]
+    for where in sorted(found.values(), key=lambda item: sorted((key, str(value)) for key, value in item.items())):
+        lines.append("- " + ", ".join(f"{key} {value}" for key, value in sorted(where.items())))
+    return lines
 
 
 def _git(*arguments: str) -> str | None:

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.faults kills | trace | full-disk | processes | all | report [--n N] [--seed S] [--quick]``."""
+"""``python -m benchmarks.faults KIND | all | report [--n N] [--seed S] [--quick]``."""
 
 import argparse
 import logging
@@ -6,14 +6,22 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.faults import full_disk, kills, processes, trace
+from benchmarks.faults import filesystems, full_disk, kills, processes, trace
+from benchmarks.faults.hostile import run as hostile
 from benchmarks.faults.report import RESULTS, faults_page
 from benchmarks.report import DOCS
 from benchmarks.results import environment, write_json
 from tagloom.core.files import write_text
 
-DEFAULTS = {"kills": 1000, "trace": 0, "full-disk": full_disk.N_LEVELS, "processes": 2000}
-QUICK = {"kills": 20, "trace": 0, "full-disk": 3, "processes": 20}
+DEFAULTS = {
+    "kills": 1000,
+    "trace": 0,
+    "full-disk": full_disk.N_LEVELS,
+    "processes": 2000,
+    "filesystems": 0,
+    "hostile": hostile.EVERY,
+}
+QUICK = DEFAULTS | {"kills": 20, "full-disk": 3, "processes": 20, "hostile": 40}
 PAGE = DOCS / "benchmarks" / "faults.md"
 
 
@@ -23,13 +31,19 @@ def _runs(n: int, seed: int) -> dict[str, Callable[[], dict[str, Any]]]:
         "trace": trace.run,
         "full-disk": lambda: full_disk.run(n),
         "processes": lambda: processes.run(n),
+        "filesystems": filesystems.run,
+        "hostile": lambda: hostile.run(every=n),
     }
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.faults", description="Provoke what must never lose anything.")
     parser.add_argument("what", choices=[*DEFAULTS, "all", "report"])
-    parser.add_argument("--n", type=int, help=f"kills, fill levels, or labels of each process; default: {DEFAULTS}")
+    parser.add_argument(
+        "--n",
+        type=int,
+        help=f"kills, fill levels, labels of each process, every n-th hostile project; default: {DEFAULTS}",
+    )
     parser.add_argument("--seed", type=int, default=0, help="decides the moments of kills")
     parser.add_argument("--quick", action="store_true", help=f"small numbers ({QUICK}); nothing is recorded")
     arguments = parser.parse_args(argv)

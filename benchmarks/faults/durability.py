@@ -87,6 +87,8 @@ class _Disk:
             del self.written[call.path]
         self.entries.pop(call.path, None)
         self.known.discard(call.path)
+        if call.path.endswith(SIDECAR):  # moved out of the way, to be looked at before it goes
+            self.entries[call.path] = (call.end, "removed")
         self.known.add(call.target)
         self.entries[call.target] = (call.end, "renamed")
 

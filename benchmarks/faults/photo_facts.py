@@ -63,7 +63,8 @@ def subjects_of(path: Path) -> set[str]:
 def wrong_records(folder: Path) -> list[str]:
     """Return photos that the store takes for unchanged and whose content is another one."""
     wrong = []
-    for name, known, *stamp in _rows(folder, "tagloom", "SELECT path, content_hash, size, mtime_ns, inode FROM files"):
+    sql = "SELECT path, content_hash, size, mtime_ns, inode, ctime_ns FROM files"
+    for name, known, *stamp in _rows(folder, "tagloom", sql):
         path = folder / os.fsdecode(name)
         if path.is_file() and _stamp(path) == stamp and _content(path.read_bytes()) != known:
             wrong.append(f"the store has another content of {path.name} than it has, and takes it for unchanged")
@@ -73,7 +74,7 @@ def wrong_records(folder: Path) -> list[str]:
 def lagging(folder: Path, name: str, before: PhotoFacts) -> list[str]:
     """Return what the store lost of a photo that went to another content."""
     data = (folder / name).read_bytes()
-    sql = "SELECT content_hash, size, mtime_ns, inode FROM files WHERE path = ?"
+    sql = "SELECT content_hash, size, mtime_ns, inode, ctime_ns FROM files WHERE path = ?"
     rows = _rows(folder, "tagloom", sql, os.fsencode(name))
     is_touched = hashlib.sha256(data).hexdigest() != before.digest
     is_stamped = bool(rows) and list(rows[0][1:]) == _stamp(folder / name)
@@ -101,7 +102,7 @@ def _content(data: bytes) -> bytes:
 
 def _stamp(path: Path) -> list[int]:
     status = path.stat()
-    return [status.st_size, status.st_mtime_ns, status.st_ino]
+    return [status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns]
 
 
 def _rows(folder: Path, database: str, sql: str, *values: bytes) -> list[tuple[Any, ...]]:

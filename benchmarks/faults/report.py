@@ -24,13 +24,27 @@ root (a small disk is mounted). Each kind of fault is recorded when it is done, 
 `python -m benchmarks.faults kills`. `--quick` tries everything in small numbers and records nothing. The exit code is
 1 if anything is found wrong.
 """
-TITLES = {"kills": "Kills", "trace": "Before each acknowledgement", "full-disk": "A full disk", "processes": "Writers"}
+TITLES = {
+    "hostile": "Hostile projects, photos and files",
+    "kills": "Kills",
+    "trace": "Before each acknowledgement",
+    "full-disk": "A full disk",
+    "processes": "Writers",
+    "filesystems": "Other disks",
+}
 
 
 def faults_page(folder: Path) -> str:
     """Return the page for the results in a folder."""
     lines = [HEAD]
-    makers = {"kills": _kills, "trace": _trace, "full-disk": _full_disk, "processes": _processes}
+    makers = {
+        "hostile": _hostile,
+        "kills": _kills,
+        "trace": _trace,
+        "full-disk": _full_disk,
+        "processes": _processes,
+        "filesystems": _filesystems,
+    }
     for name, title in TITLES.items():
         path = folder / f"{name}.json"
         lines += [f"## {title}", ""]
@@ -144,5 +158,40 @@ def _processes(stored: dict[str, Any]) -> list[str]:
         f"`Project.label` per label. None may see an error.",
         "",
         *markdown_table(header, rows),
+        "",
+    ]
+
+
+def _hostile(stored: dict[str, Any]) -> list[str]:
+    header = ("what", "family", "cases", "verbs", "runs", "refused", "**violations**", "longest s", "most MB")
+    keys = ("kind", "family", "n_cases", "n_verbs", "n_runs", "n_refused", "n_violations", "longest", "largest_mb")
+    rows = [
+        tuple(f"**{item[key]}**" if key == "n_violations" else f"{item[key]}" for key in keys)
+        for item in stored["families"]
+    ]
+    return [
+        f"{stored['n_cases']} projects, photos, sidecars and import files as a stranger who means harm could make "
+        f"them, {stored['n_runs']} commands. The rule: no byte changes outside the project folder and the photos' "
+        f"sidecars, no process takes more than {stored['memory_limit_mb']:.0f} MB, none runs longer than "
+        f"{stored['deadline']:.0f} s, and each command works or fails with one line of error.",
+        "",
+        *markdown_table(header, rows),
+        "",
+    ]
+
+
+def _filesystems(stored: dict[str, Any]) -> list[str]:
+    rows = [
+        (
+            name,
+            case.get("skipped")
+            or ", ".join(f"{verb} {'refused' if code else 'worked'}" for verb, code in case["codes"].items()),
+        )
+        for name, case in stored["cases"].items()
+    ]
+    return [
+        "A project from `init` to `undo` on disks unlike the usual ones.",
+        "",
+        *markdown_table(("disk", "commands"), rows),
         "",
     ]

@@ -84,6 +84,7 @@ def copy_scene(scene: Path, target: Path) -> Path:
     """Copy a scene, and say in the copy where its photos are now."""
     shutil.copytree(scene, target)
     with Project.open(target) as project:
+        project.trust()  # as the user who copied it would
         project.move_root(target)
         project.scan()
     return target

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.quality.analysis import Interval, Table, bootstrap, bootstrap_ratio, figure_of
 from benchmarks.quality.text import lines_of, number, title_of
-from benchmarks.results import CellResult, digest, read_cells
+from benchmarks.results import environment_lines, read_cells
 from benchmarks.said.cells import CONDITION, DRAWS, EVALUATED, HERE, SETS
 from benchmarks.said.situations import LEARNT, TOLD, Situation
 
@@ -45,7 +45,7 @@ def page(folder: Path = HERE) -> str:
             "",
             *_situations(table, name, LEARNT, counts),
         ]
-    lines += _environments(cells)
+    lines += environment_lines(cells)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -103,11 +103,3 @@ def _mean(values: Sequence[float]) -> str:
 
 def _range(values: Sequence[float]) -> str:
     return f"{min(values):.0f} to {max(values):.0f}"
-
-
-def _environments(cells: Sequence[CellResult]) -> list[str]:
-    found = {digest(cell.environment): cell.environment for cell in cells}
-    lines = ["## Where it was run", ""]
-    for where in sorted(found.values(), key=lambda item: sorted((key, str(value)) for key, value in item.items())):
-        lines.append("- " + ", ".join(f"{key} {value}" for key, value in sorted(where.items())))
-    return lines

@@ -39,7 +39,7 @@ def make_files(root: Path, n: int, per_folder: int) -> list[PhotoRecord]:
             path.parent.mkdir()
         path.touch()
         found = path.stat()
-        stamp = FileStamp(found.st_size, found.st_mtime_ns, found.st_ino)
+        stamp = FileStamp.of(found)
         records.append(PhotoRecord(os.fsencode(name), Verdict.OK, "", f"{number + 1:064x}", stamp, 4000, 3000))
     return records
 

@@ -105,16 +105,25 @@ def _webp(pixels: NDArray[np.uint8]) -> bytes:
     return file.getvalue()
 
 
+class Served:
+    """A running review: its address, which lets one browser in once, and the cookies that let in further ones."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.base = address.partition("/?")[0]
+        self.cookies: list[Any] = []
+
+
 @contextmanager
-def serving(root: Path, threads: int) -> Iterator[str]:
-    """Serve a project in a process of its own; give the address."""
+def serving(root: Path, threads: int) -> Iterator[Served]:
+    """Serve a project in a process of its own."""
     command = [sys.executable, "-c", "from tagloom.cli import main; main()", "review", str(root), "--no-browser"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=thread_environment(threads))
     try:
         address = process.stdout.readline().strip() if process.stdout else ""
         if not address:
             raise BenchmarkError("the server did not start; its message is above")
-        yield address
+        yield Served(address)
     finally:
         process.terminate()
         process.communicate()
@@ -136,22 +145,26 @@ def entry(name: str, elapsed: Elapsed, wall: float, figures: dict[str, float]) -
     return {"name": name, "role": "ours", "cpu": elapsed.cpu, "wall": wall, "accuracy": figures}
 
 
-def enter(browser: Any, address: str, path: str = "/") -> Any:
+def enter(browser: Any, served: Served, path: str = "/") -> Any:
     """Open the page with an empty cache."""
-    page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
-    page.goto(address)
-    if path != "/":
-        page.goto(address.partition("/?")[0] + path)
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.add_cookies(served.cookies)
+    page = context.new_page()
+    if not served.cookies:
+        page.goto(served.address)
+        served.cookies = context.cookies()
+    if page.url == "about:blank" or path != "/":
+        page.goto(served.base + path)
     wait(page, lambda: page.evaluate("window.tagloomReady === true"), "the first grid")
     return page
 
 
-def first_grid(browser: Any, address: str, n_loads: int) -> dict[str, Any]:
+def first_grid(browser: Any, served: Served, n_loads: int) -> dict[str, Any]:
     """Load the page several times."""
     found = []
     with measure() as elapsed:
         for _ in range(n_loads):
-            page = enter(browser, address)
+            page = enter(browser, served)
             found += page.evaluate(_MARKS, "tl-first-grid")
             page.context.close()
     elapsed.cpu /= n_loads
@@ -205,9 +218,9 @@ def right_photos(page: Any, contents: dict[int, str], n_stops: int) -> float:
     return right / n_stops
 
 
-def accepting(browser: Any, address: str, n_keys: int) -> dict[str, Any]:
+def accepting(browser: Any, served: Served, n_keys: int) -> dict[str, Any]:
     """Press the key that accepts, again and again, on the lens of a tag."""
-    page = enter(browser, address, "/tag/1")
+    page = enter(browser, served, "/tag/1")
     wait(page, lambda: page.evaluate("document.activeElement?.dataset?.photo"), "a photo has the focus")
     wait(page, lambda: page.locator("[data-testid=lens] img.ready").count() > 10, "pictures")
     with measure() as elapsed:
@@ -234,16 +247,16 @@ def page_case(size: dict[str, int], threads: int) -> dict[str, Any]:
         root.mkdir()
         contents = make_rows(root, size["rows"], size["pictures"])
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        with serving(root, threads) as address:
-            entries = [first_grid(browser, address, size["loads"])]
-            page = enter(browser, address)
+        with serving(root, threads) as served:
+            entries = [first_grid(browser, served, size["loads"])]
+            page = enter(browser, served)
             entries.append(scrolling(page, "scroll end to end", size["frames"], None))
             entries.append(scrolling(page, f"scroll, {WHEEL} pixels a frame", size["frames"], WHEEL))
             entries[1]["accuracy"]["% of stops with the right photos"] = 100 * right_photos(
                 page, contents, size["stops"]
             )
             page.context.close()
-            entries.append(accepting(browser, address, size["keys"]))
+            entries.append(accepting(browser, served, size["keys"]))
         browser.close()
     return case(title, size, entries)
 

@@ -1,0 +1,237 @@
+"""Each verb on each hostile project, photo and file: nothing outside changes, and errors are one line."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.faults.hostile import imports, metadata, projects
+from benchmarks.faults.hostile.commands import Commands, Ran
+from benchmarks.faults.scene import SETTINGS, make_scene
+
+KINDS = ("projects", "metadata", "imports")
+EVERY = 2  # of the projects, on which twenty verbs are tried
+DEADLINE = 60.0
+MEMORY_MB = 1024.0
+MAX_PROBLEMS = 60
+LABELS = "labels.csv"
+_FOLDERS = tuple(f"XDG_{name}_HOME" for name in ("CONFIG", "DATA", "STATE", "CACHE"))
+
+
+class Arena:
+    """A home that a stranger would like to reach, and photos with a project of the stranger's beside it.
+
+    Parameters
+    ----------
+    folder : Path
+        An empty folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home, self.photos, self.out, self.template = (
+            folder / name for name in ("home", "photos", "out", "template")
+        )
+        maker = folder / "maker"
+        for path in (self.home / "folder", self.out, maker):
+            path.mkdir(parents=True)
+        (self.home / ".profile").write_text("export SAFE=1\n")
+        (self.home / "folder" / "victim.safetensors").write_bytes(b"the only copy")
+        (self.home / "folder" / "tagloom.log").write_bytes(b"a log")
+        (self.home / "folder" / ("a" * 32 + ".safetensors")).write_bytes(b"looks like one of tagloom's")
+        for name in ("HOME", "TAGLOOM_CONFIG", *_FOLDERS):
+            os.environ[name] = str(maker)  # the project is not the victim's own
+        make_scene(self.photos)
+        names = sorted(path.name for path in self.photos.glob("*.jpg"))
+        (self.photos / LABELS).write_text("file,tags\n" + "".join(f"{name},sea;sand\n" for name in names[:8]))
+        for path in self.photos.iterdir():
+            if path.name == names[0]:
+                shutil.copy(path, self.photos / imports.PHOTO)
+        self.photo = names[0]
+        self.photos.rename(self.template)
+        config = folder / "config"  # tagloom may keep there what is the user's own
+        config.mkdir()
+        folders = dict.fromkeys(("TAGLOOM_CONFIG", *_FOLDERS), str(config))
+        settings = {"HOME": str(self.home), **folders, **SETTINGS, "TERM": "dumb"}
+        self.commands = Commands(os.environ | settings)
+
+    def reset(self) -> Path:
+        """Lay the good project out again."""
+        for path in (self.photos, self.out, self.folder / "config"):
+            shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(self.home / "folder" / "store", ignore_errors=True)
+        self.out.mkdir()
+        (self.folder / "config").mkdir()
+        shutil.copytree(self.template, self.photos, symlinks=True)
+        return self.photos
+
+    def facts(self) -> dict[str, str]:
+        """Return what must not change: the home, and the photos themselves."""
+        found = {}
+        for top in (self.home, self.photos):
+            for folder, folders, files in os.walk(top):
+                folders[:] = [name for name in folders if name != projects.STORE]
+                for name in (*folders, *files):
+                    path = Path(folder, name)
+                    if name.endswith(".xmp") and top == self.photos and not path.is_symlink():
+                        continue
+                    found[str(path.relative_to(self.folder))] = _fact(path)
+        return {name: fact for name, fact in found.items() if not name.startswith("home/folder/store")}
+
+
+def _fact(path: Path) -> str:
+    if path.is_symlink():
+        return f"link to {os.readlink(path)}"
+    if path.is_file():
+        return f"{hashlib.sha256(path.read_bytes()).hexdigest()} {path.stat().st_mode:o}"
+    return f"{path.stat().st_mode:o}"
+
+
+def verbs(arena: Arena) -> dict[str, list[str]]:
+    """Return the verbs that are tried on hostile projects."""
+    photo, out = arena.photo, arena.out
+    return {
+        "status": ["status"],
+        "scan": ["scan"],
+        "tags": ["tags"],
+        "label": ["label", photo, "--add", "sea", "--remove", "snow"],
+        "import": ["import", LABELS],
+        "import photos": ["import", "--from-photos"],
+        "train": ["train"],
+        "suggest": ["suggest"],
+        "next": ["next"],
+        "explain": ["explain", photo, "sea"],
+        "write": ["write"],
+        "undo": ["undo", "--yes"],
+        "export": ["export", "--format", "csv", "--out", str(out / "keywords.csv")],
+        "report": ["report", "--out", str(out / "report.html")],
+        "history": ["history"],
+        "check": ["check"],
+        "repair": ["repair"],
+        "backup": ["backup", str(out / "backup.sqlite")],
+        "restore": ["restore", "--yes"],
+        "remove": ["remove", "--yes"],
+    }
+
+
+def run(kinds: Sequence[str] = KINDS, *, every: int = EVERY) -> dict[str, Any]:
+    """Try every n-th project, and twice as large a share of the files, and return what was found."""
+    rows: list[dict[str, Any]] = []
+    begin = time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        arena = Arena(Path(scratch).resolve() / "arena")
+        try:
+            for kind in kinds:
+                tries = {"projects": _projects, "metadata": _metadata, "imports": _imports}[kind]
+                share = every if kind == "projects" else max(1, every // 2)
+                rows += [{"kind": kind, **row} for row in tries(arena, share)]
+        finally:
+            arena.commands.close()
+    return {
+        "families": _families(rows),
+        "n_cases": len({(row["kind"], row["family"], row["case"]) for row in rows}),
+        "n_runs": len(rows),
+        "deadline": DEADLINE,
+        "memory_limit_mb": MEMORY_MB,
+        "seconds": round(time.perf_counter() - begin, 1),
+        "problems": [text for row in rows for text in row["problems"]][:MAX_PROBLEMS],
+        "n_problems": sum(len(row["problems"]) for row in rows),
+    }
+
+
+def _projects(arena: Arena, every: int) -> Iterator[dict[str, Any]]:
+    for case in projects.cases(arena.template)[::every]:
+        for verb, arguments in verbs(arena).items():
+            folder = arena.reset()
+            case.spoil(folder, arena.home)
+            yield _try(arena, case.family, case.name, verb, arguments)
+
+
+def _metadata(arena: Arena, every: int) -> Iterator[dict[str, Any]]:
+    for bad in metadata.files()[::every]:
+        folder = arena.reset()
+        (folder / bad.file).write_bytes(bad.data)
+        if bad.file.endswith(".xmp"):
+            (folder / "bad.jpg").write_bytes(metadata.picture())
+        photo = "bad.jpg" if bad.file.endswith(".xmp") else bad.file
+        for verb, arguments in {
+            "scan": ["scan"],
+            "import photos": ["import", "--from-photos"],
+            "label": ["label", photo, "--add", "sea"],
+            "write": ["write"],
+        }.items():
+            yield _try(arena, bad.family, bad.name, verb, arguments)
+
+
+def _imports(arena: Arena, every: int) -> Iterator[dict[str, Any]]:
+    for bad in imports.files()[::every]:
+        folder = arena.reset()
+        (arena.out / bad.file).write_bytes(bad.data)
+        yield _try(arena, bad.family, bad.name, "import", ["import", str(arena.out / bad.file)])
+        labels = ["annotate", str(folder), "--labels", str(arena.out / bad.file), "--out", str(arena.out / "results")]
+        if bad.family == "tables":
+            yield _try(arena, bad.family, bad.name, "annotate", labels)
+
+
+def _try(arena: Arena, family: str, case: str, verb: str, arguments: list[str]) -> dict[str, Any]:
+    before = arena.facts()
+    ran = arena.commands.run(arguments, arena.photos, deadline=DEADLINE)
+    after = arena.facts()
+    what = [*_changes(before, after), *_faults(ran)]
+    return {
+        "family": family,
+        "case": case,
+        "verb": verb,
+        "code": ran.code,
+        "seconds": ran.seconds,
+        "megabytes": ran.megabytes,
+        "problems": [f"{family}: {case[:80]}: {verb}: {text}" for text in what],
+    }
+
+
+def _changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    gone = [f"{name} is gone" for name in before.keys() - after.keys()]
+    new = [f"{name} was made" for name in after.keys() - before.keys()]
+    other = [f"{name} was changed" for name, fact in before.items() if after.get(name, fact) != fact]
+    return sorted([*gone, *new, *other])[:5]
+
+
+def _faults(ran: Ran) -> list[str]:
+    found = []
+    if ran.code is None:
+        found.append(f"still running after {DEADLINE:.0f} s")
+    elif ran.code not in (0, 1, 2):
+        found.append(f"ended with {ran.code}: {ran.err[-200:]!r}")
+    if "Traceback" in ran.err or "Traceback" in ran.out:
+        found.append(f"a traceback: {ran.err.strip().splitlines()[-1][:200]!r}")
+    errors = [line for line in ran.err.splitlines() if line.startswith("tagloom: ")]
+    if ran.code == 1 and not ran.out.strip() and (len(errors) != 1 or len(errors[0]) > 2000):
+        found.append(f"{len(errors)} lines of error: {ran.err[:300]!r}")
+    if "\x1b]0;" in ran.out + ran.err or "\a" in ran.out + ran.err:
+        found.append("control characters reached the terminal")
+    if ran.megabytes > MEMORY_MB:
+        found.append(f"{ran.megabytes:.0f} MB")
+    return found
+
+
+def _families(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    names = dict.fromkeys((row["kind"], row["family"]) for row in rows)
+    return [
+        {
+            "kind": kind,
+            "family": family,
+            "n_cases": len({row["case"] for row in mine}),
+            "n_verbs": len({row["verb"] for row in mine}),
+            "n_runs": len(mine),
+            "n_refused": sum(row["code"] not in (0, None) for row in mine),
+            "n_violations": sum(bool(row["problems"]) for row in mine),
+            "longest": round(max(row["seconds"] for row in mine), 1),
+            "largest_mb": round(max(row["megabytes"] for row in mine)),
+        }
+        for kind, family in names
+        for mine in [[row for row in rows if (row["kind"], row["family"]) == (kind, family)]]
+    ]
