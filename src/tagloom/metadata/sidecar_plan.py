@@ -123,7 +123,8 @@ def plan_sidecar(
     ``Animals|Cat`` and ``digiKam:TagsList`` with ``Animals/Cat``. Fields that digiKam reads besides are kept in step
     where they are there. When keywords are added, a field that lacks keywords which the others have gets those too:
     programs that read one field only would otherwise lose sight of them. What darktable wrote for its own use
-    (``darktable|format|nef``) stays where it is, and there alone; no keyword is added below ``darktable``. Bytes outside these fields stay as they are.
+    (``darktable|format|nef``) stays where it is, and there alone; no keyword is added below ``darktable``.
+    Bytes outside these fields stay as they are.
 
     Parameters
     ----------
