@@ -236,6 +236,19 @@ def test_case_and_unicode_form_make_no_difference_and_the_first_spelling_wins(st
     assert store.tags.find(["Dog", "DOG"]).tolist() == [dog, dog]
 
 
+def test_a_spelling_that_was_taken_back_does_not_stick(store):
+    (door,) = store.tags.add(["DOOR"]).tolist()
+    assert store.tags.add(["Door"]).tolist() == [door]
+    assert store.tags.texts([door]) == ["DOOR"]  # nothing is decided yet, as in the middle of an import
+    batch = store.decisions.decide([1], door, 1)
+    assert store.tags.add(["Door"]).tolist() == [door]
+    assert store.tags.texts([door]) == ["DOOR"]
+    store.decisions.undo(batch)
+    assert store.tags.find(["door"]).tolist() == [door]
+    assert store.tags.add(["Door"]).tolist() == [door]
+    assert store.tags.texts([door]) == ["Door"]
+
+
 def test_a_list_is_split_into_its_tags_and_undo_brings_it_back(store):
     (listed,) = store.tags.add(["plane, sky"]).tolist()
     store.decisions.decide([1, 2], listed, 1)

@@ -63,10 +63,22 @@ class Tag:
     n_no: int
 
 
+# Only a tag without other names, and one that an action was about: the actions of an import come after its tags.
+_RESPELL = """
+    UPDATE tags SET text = ?2 WHERE id = ?1 AND text != ?2 AND merged IS NULL
+    AND NOT EXISTS (SELECT 1 FROM standing WHERE tag = ?1 AND state >= 0)
+    AND NOT EXISTS (SELECT 1 FROM aliases WHERE tag = ?1)
+    AND NOT EXISTS (SELECT 1 FROM implications WHERE ?1 IN (child, parent))
+    AND NOT EXISTS (SELECT 1 FROM tags WHERE merged = ?1)
+    AND EXISTS (SELECT 1 FROM decisions WHERE tag = ?1)
+"""
+
+
 class Tags:
     """The tags of a project. Every change is a batch that `Decisions.undo` takes back.
 
-    Names differ neither by case nor by Unicode form: ``DOG`` finds the tag ``Dog``, whose spelling came first.
+    Names differ neither by case nor by Unicode form: ``DOG`` finds the tag ``Dog``, whose spelling came first. A
+    spelling of which every decision was taken back gives way to the next one.
 
     Parameters
     ----------
@@ -90,7 +102,7 @@ class Tags:
         names = [_canonical(text) for text in texts]
         with self._database.write() if make else self._database.reading() as connection:
             lookup = _Lookup(connection)
-            return [lookup.find(name) or (lookup.make(name) if make else 0) for name in names]
+            return [(lookup.find_or_make(name) if make else lookup.find(name)) or 0 for name in names]
 
     def all(self) -> list[Tag]:
         """Return all tags with their counts, by text; those merged into others are among the others' aliases."""
@@ -276,6 +288,14 @@ class _Lookup:
         if self._folded is None:
             self._folded = self._fold_all()
         return self._folded.get(fold_tag(text))
+
+    def find_or_make(self, text: str) -> int:
+        """Return the id of the tag that a name means, making it if there is none."""
+        tag = self.find(text)
+        if tag is None:
+            return self.make(text)
+        self._connection.execute(_RESPELL, (tag, text))
+        return tag
 
     def make(self, text: str) -> int:
         """Make a tag and return its id."""
