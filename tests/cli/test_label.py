@@ -133,3 +133,15 @@ def test_another_spelling_means_the_same_tag(tagloom, project):
     assert '"ZEBRA" is the tag "Zebra"' in done.out
     (zebra,) = [tag for tag in tagloom("tags", "--json").json["tags"] if tag["text"].lower() == "zebra"]
     assert (zebra["text"], zebra["n_yes"]) == ("Zebra", 2)
+
+
+def test_a_list_is_pointed_out_with_the_command_that_splits_it(tagloom, project):
+    done = tagloom("label", "scene_00000.jpg", "--add", "pier, quay")
+    command = "tagloom tags split 'pier, quay' --separator \",\""
+    assert f'"pier, quay" looks like 2 tags. To split it: {command}' in done.out
+    assert done.out.startswith("1 photo, 1 new decision (action ")
+    assert tagloom("label", "scene_00001.jpg", "--add", "pier, quay").out.count("\n") == 1  # said once
+    assert tagloom("label", "scene_00000.jpg", "--add", "oak, elm", "--json").json["hints"]
+    assert "looks like" not in tagloom("label", "scene_00000.jpg", "--add", "ash, yew", "--new").out
+    both = tagloom("label", "scene_00000.jpg", "--add", "walrus", "--add", "walrsu").out
+    assert "looks like" in both

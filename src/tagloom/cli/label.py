@@ -38,7 +38,11 @@ def label(
         bool, typer.Option("--known-tags", help="Make no new tags: one that does not exist is an error.")
     ] = False,
     new: Annotated[
-        bool, typer.Option("--new", help="Make new tags even where an existing one is spelled much like them.")
+        bool,
+        typer.Option(
+            "--new",
+            help="Make new tags even where an existing one is spelled much like them, or they look like a list.",
+        ),
     ] = False,
     project: ProjectOption = None,
     as_json: Json = False,
@@ -85,6 +89,8 @@ def label(
         print_json(result.as_dict())
     elif not quiet:
         print_line(_sentence(result))
+        for hint in result.hints:
+            print_line(hint)
 
 
 def _sentence(result: "LabelResult") -> str:

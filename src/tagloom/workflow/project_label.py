@@ -10,6 +10,7 @@ from tagloom.exceptions import InvalidInputError, SimilarTagError
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.project_names import PhotoName, find_photo_ids, find_tag_ids
 from tagloom.workflow.project_results import Result
+from tagloom.workflow.tag_hints import tag_hints
 
 if TYPE_CHECKING:
     from tagloom.store.decisions import Batch, Origin
@@ -35,6 +36,8 @@ class LabelResult(Result):
         Tags that did not exist before.
     respelled : tuple of (str, str)
         Tags that exist in another spelling, which was used: the name given, the tag's own.
+    hints : tuple of str
+        New tags that look like a list, or like one another, with the command that mends it.
     """
 
     batch: "Batch | None"
@@ -42,6 +45,7 @@ class LabelResult(Result):
     n_decisions: int
     created: tuple[str, ...] = ()
     respelled: tuple[tuple[str, str], ...] = ()
+    hints: tuple[str, ...] = ()
 
 
 def label(
@@ -74,7 +78,8 @@ def label(
     create : bool, default=True
         Whether tags of ``add`` that do not exist are made; otherwise they are an error.
     allow_similar : bool, default=True
-        Whether a tag may be made that is spelled much like an existing one (``zebr`` beside ``zebra``).
+        Whether a tag may be made, without a hint, that is spelled much like an existing one (``zebr`` beside ``zebra``)
+        or looks like a list.
     base : path, optional
         A folder that relative paths may start from.
 
@@ -117,6 +122,7 @@ def label(
         n_decisions=found.n if found else 0,
         created=created,
         respelled=respelled(store, [text for texts in wanted.values() for text in texts]),
+        hints=() if allow_similar else tag_hints(store, created),
     )
 
 
