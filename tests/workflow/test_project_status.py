@@ -61,3 +61,13 @@ def test_a_collection_labelled_by_hand_is_written(made_up):
     made.say(range(12))
     made.project.train("ridge")
     assert made.project.status().command == "tagloom write --dry-run"
+
+
+def test_no_more_photos_are_asked_for_than_there_are(made_up):
+    made = made_up(12, 3)
+    made.say(range(5))
+    made.project.train("ridge")
+    status = made.project.status()
+    assert status.command == "tagloom review"
+    assert status.next_step.startswith("Label the other 7 photos on the review page")
+    assert "more photo" not in status.next_step

@@ -176,8 +176,9 @@ def _next_step(
     n_pending: int,
 ) -> tuple[str, str]:
     """Return a sentence and a command: label, train, review, write, whichever is due first."""
-    n_needed = labels_needed(store) if counts.labeled < counts.present else 0
-    to_review = counts.labeled < counts.present and not store.decisions.has_judged_suggestions()
+    n_left = max(0, counts.present - counts.labeled)
+    n_needed = labels_needed(store) if n_left > 0 else 0
+    to_review = n_left > 0 and not store.decisions.has_judged_suggestions()
     steps = (
         (
             not root.online,
@@ -193,6 +194,12 @@ def _next_step(
             "review",
         ),
         (model is None, f"{_counted(counts.labeled, 'photo is', 'photos are')} labelled: train a model.", "train"),
+        (
+            n_needed > n_left,
+            f"Label the other {_counted(n_left, 'photo', 'photos')} on the review page: this folder has too few for "
+            f"tagloom to calibrate its suggestions.",
+            "review",
+        ),
         (
             n_needed > 0,
             f"Label {_counted(n_needed, 'more photo', 'more photos')} on the review page: then tagloom can "
