@@ -245,6 +245,22 @@ def test_exiftool_reads_what_was_written(exiftool, writer, photo, program):
 
 
 @pytest.mark.medium
+def test_fields_that_exiftool_made_are_kept_in_step(exiftool, writer, photo):
+    sidecar = photo.with_name("IMG_1.jpg.xmp")
+    acdsee = '<Categories><Category Assigned="1">sea</Category></Categories>'
+    made = ["-XMP-microsoft:LastKeywordXMP=sea", "-XMP-mediapro:CatalogSets=sea", f"-XMP-acdsee:Categories={acdsee}"]
+    subprocess.run([exiftool, "-q", *made, "-XMP-dc:Subject=sea", sidecar], check=True, timeout=60)
+    assert write_one(writer, photo, add=(Keyword(("Places", "Rome")),)).status == "written"
+    options = ["-j", "-XMP-microsoft:LastKeywordXMP", "-XMP-mediapro:CatalogSets", "-XMP-acdsee:Categories"]
+    done = subprocess.run([exiftool, *options, sidecar], check=True, capture_output=True, timeout=60)
+    found = _lists(done.stdout)
+    assert (found["LastKeywordXMP"], found["CatalogSets"]) == ({"sea", "Places/Rome"}, {"sea", "Places|Rome"})
+    assert "Rome" in str(found["Categories"])
+    assert write_one(writer, photo, remove=(Keyword.flat("sea"), Keyword(("Places", "Rome")))).status == "written"
+    assert not [word for word in (b"sea", b"Rome") if word in sidecar.read_bytes()]
+
+
+@pytest.mark.medium
 @pytest.mark.parametrize("program", [None, "darktable", "lightroom", "digikam", "exiftool"])
 def test_exiv2_reads_what_was_written(exiv2, writer, photo, program):
     sidecar = photo.with_name("IMG_1.jpg.xmp")

@@ -159,6 +159,12 @@ def test_people_and_other_fields_are_read(inner, expected):
     assert more(inner.replace("<rdf:li", " <rdf:li")) == expected
 
 
+def test_a_namespace_without_its_last_slash_as_exiftool_writes_it():
+    inner = "<MicrosoftPhoto:LastKeywordXMP><rdf:Bag><rdf:li>A/B</rdf:li></rdf:Bag></MicrosoftPhoto:LastKeywordXMP>"
+    declared = 'xmlns:MicrosoftPhoto="http://ns.microsoft.com/photo/1.0"'
+    assert texts(packet(inner.replace(">", f" {declared}>", 1))) == ["A|B"]
+
+
 def test_a_person_who_is_a_tag_with_levels_is_no_second_tag():
     person = "<Iptc4xmpExt:PersonInImage><rdf:Bag><rdf:li>Ann</rdf:li></rdf:Bag></Iptc4xmpExt:PersonInImage>"
     tagged = "<digiKam:TagsList><rdf:Seq><rdf:li>People/Ann</rdf:li></rdf:Seq></digiKam:TagsList>"

@@ -40,6 +40,7 @@ _MARKS = (
     (b"\0<", "utf-16-be"),
 )
 _OWN = {(each.namespace, each.name) for each in (*WRITTEN, *READ_ONLY)}
+_NAMESPACES = {namespace for namespace, _ in _OWN}
 
 Name = tuple[str, str]
 
@@ -242,7 +243,7 @@ class _Builder:
 
     def _declare(self, prefix: str | None, uri: str | None) -> None:
         self._settle()
-        self._declared[prefix or ""] = uri or ""
+        self._declared[prefix or ""] = _namespace(uri or "")
 
     def _settle(self, *_: Any) -> None:
         """Note that the tag before this event ends where the event begins."""
@@ -316,6 +317,12 @@ class _Builder:
         """Return namespace, local name and prefix; the namespace is one text, however often it is used."""
         if name not in self._names:
             parts = name.split(_BETWEEN)
-            uri, local = (self._uris.setdefault(parts[0], parts[0]), parts[1]) if len(parts) > 1 else ("", parts[0])
+            uri, local = parts[:2] if len(parts) > 1 else ("", parts[0])
+            uri = self._uris.setdefault(uri, _namespace(uri))
             self._names[name] = (uri, local), parts[2] if len(parts) > 2 else ""
         return self._names[name]
+
+
+def _namespace(uri: str) -> str:
+    """Return a namespace with its last slash, which exiftool leaves out of Microsoft's."""
+    return f"{uri}/" if f"{uri}/" in _NAMESPACES else uri
