@@ -1,5 +1,6 @@
 import errno
 import io
+import json
 import os
 import re
 import shutil
@@ -24,7 +25,7 @@ from tagloom.metadata.file_changes import FileChanges
 from tagloom.metadata.iptc import read_iptc
 from tagloom.metadata.photo_keywords import read_photo_keywords
 from tagloom.metadata.sidecars import FileMemory, KeywordChange
-from tagloom.metadata.xmp_read import Stated, read_xmp
+from tagloom.metadata.xmp_read import FieldRecord, Stated, read_xmp
 
 SIDECARS = Path(__file__).parent / "sidecars"
 SEA, CAT = Keyword.flat("sea"), Keyword(("Animals", "Cat"))
@@ -309,6 +310,7 @@ def test_a_plan_runs_nothing(changes, tmp_path):
         "  dc:subject: + Animals  + Cat  + lake",
         "  lr:hierarchicalSubject: + Animals|Cat  + lake",
         "  digiKam:TagsList: + Animals/Cat  + lake",
+        "  iptc:Keywords: + Animals  + Cat  - old",
     ]
     assert embedder.plan(KeywordChange(os.fsencode(photo))).status == "unchanged"
     assert embedder.plan(KeywordChange(os.fsencode(photo), remove=(SEA,))).status == "unchanged"
@@ -379,6 +381,36 @@ def test_iptc_is_kept_in_step(exiftool, changes, tmp_path, value):
     assert b"\x1c\x02\x05\x00\x05title" in blocks.iptc
     told = subprocess.run([exiftool, "-s3", "-sep", "@@", "-IPTC:Keywords", photo], check=True, capture_output=True)
     assert sorted(told.stdout.decode().strip().split("@@")) == expected
+    changes.undo(outcome.entry)
+    assert photo.read_bytes() == before
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF", "WEBP"])
+def test_what_windows_reads_is_kept_in_step_where_it_is(exiftool, changes, tmp_path, kind):
+    photo = tmp_path / f"a.{kind.lower()}"
+    photo.write_bytes(encoded(kind))
+    made = ["-EXIF:XPKeywords=sea;lake;Animals", "-XMP-dc:Subject=sea"]
+    subprocess.run([exiftool, "-q", "-overwrite_original", *made, photo], check=True)
+    before = photo.read_bytes()
+    kyoto = Keyword.flat("京都")
+    outcome = embed_one(changes, photo, exiftool, add=(CAT, kyoto), remove=(SEA,))
+    assert outcome.problem == ""
+    assert read_blocks(os.fsencode(photo)).xp_keywords == ("lake", "Animals", "Cat", kyoto.name)
+    (changed,) = (each for each in outcome.plan.fields if each.label == "exif:XPKeywords")
+    assert (changed.added, changed.removed) == (("Cat", kyoto.name), ("sea",))
+    record = FieldRecord.from_dict(json.loads(outcome.entry.note))
+    assert sorted(record.items["exif:XPKeywords"]) == sorted(["lake", "Animals", "Cat", kyoto.name])
+    # No field is written in part: it goes where it cannot hold a keyword, and with the last keyword.
+    for name in ("a;b", "\N{GRINNING FACE}"):
+        odd = embed_one(changes, photo, exiftool, add=(Keyword.flat(name),))
+        assert (odd.status, read_blocks(os.fsencode(photo)).xp_keywords) == ("written", ())
+        assert any("XPKeywords" in note and name in note for note in odd.plan.notes)
+        changes.undo(odd.entry)
+    gone = embed_one(changes, photo, exiftool, remove=(CAT, kyoto, Keyword.flat("lake"), Keyword.flat("Animals")))
+    assert set(gone.plan.removed) == {CAT, kyoto, Keyword.flat("lake"), Keyword.flat("Animals")}
+    assert read_photo_keywords(os.fsencode(photo)).keywords == ()
+    changes.undo(gone.entry)
     changes.undo(outcome.entry)
     assert photo.read_bytes() == before
 

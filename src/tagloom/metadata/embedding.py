@@ -1,7 +1,8 @@
 """Writing keywords into photo files, for those who ask for it: exiftool works on a copy, which is checked.
 
 The merged XMP packet is made as for a sidecar and handed to exiftool as one block, so that what other programs wrote in
-it stays as it was. A photo that has an IPTC block gets its keywords there too, and one that has none if the user asks.
+it stays as it was. A photo that has an IPTC block gets its keywords there too, and one that has none if the user asks;
+so does one with the keywords of Windows in its EXIF.
 The copy takes the photo's place only if its picture decodes to the same pixels and its keywords read back as they
 should; the original is in the journal before. One exiftool works on all photos of a run. Photos whose format is not
 written get sidecars.
@@ -12,8 +13,8 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -28,9 +29,9 @@ from tagloom.metadata.embedded import EmbeddedBlocks, find_blocks
 from tagloom.metadata.file_changes import FileChanges, real_file
 from tagloom.metadata.iptc import is_utf8, read_iptc
 from tagloom.metadata.kept_process import KeptProcess
-from tagloom.metadata.photo_keywords import IPTC
+from tagloom.metadata.photo_keywords import IPTC, XP_KEYWORDS
 from tagloom.metadata.pixel_hash import PixelHasher
-from tagloom.metadata.sidecar_plan import SidecarPlan, plan_sidecar
+from tagloom.metadata.sidecar_plan import FieldChange, SidecarPlan, plan_sidecar
 from tagloom.metadata.sidecars import KeywordChange, SidecarWriter, WriteOutcome, is_disk_full, line_of
 from tagloom.metadata.xmp_fields import is_programs_own, joined_names
 from tagloom.metadata.xmp_read import Stated, read_xmp
@@ -41,6 +42,7 @@ LARGEST_PHOTO = 1 << 30
 DEADLINE = 120.0
 _N_COPIES, _SPARE = 3, 1 << 16  # the photo, its copy, and the one that exiftool writes; new metadata
 LONGEST_IPTC_KEYWORD = 64  # bytes, by the standard; exiftool would cut longer ones
+LAST_OF_UCS2 = "\uffff"  # exiftool writes no character beyond it into XPKeywords; there ";" separates keywords
 _IPTC_KINDS = (".jpg", ".tif")  # where other programs look for IPTC
 _STATUS = re.compile(rb"^\{status (\d+)\}$", re.MULTILINE)
 _END = b"{ready}"
@@ -66,6 +68,24 @@ def find_exiftool() -> str:
 
 class _NotEmbeddableError(MetadataError):
     """A photo that keywords are not written into; it gets a sidecar."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PhotoPlan:
+    """What becomes of a photo's XMP packet, of its IPTC keywords and of those of Windows; None: they stay."""
+
+    xmp: SidecarPlan
+    iptc: tuple[Keyword, ...] | None = None
+    windows: tuple[str, ...] | None = None
+
+    @property
+    def changes(self) -> bool:
+        return self.xmp.changes or self.iptc is not None or self.windows is not None
+
+    def note(self) -> str:
+        """Return what the journal keeps."""
+        iptc = {} if self.iptc is None else {IPTC: _names(self.iptc)}
+        return self.xmp.note(iptc | ({} if self.windows is None else {XP_KEYWORDS: self.windows}))
 
 
 class KeywordEmbedder:
@@ -129,13 +149,12 @@ class KeywordEmbedder:
             What is asked; its ``seen`` is not looked at.
         """
         try:
-            plan, iptc = _plan(_read(real_file(change.photo)), change, self._iptc)
+            plan = _plan(_read(real_file(change.photo)), change, self._iptc)
         except _NotEmbeddableError:
             return self._sidecars.plan(change)
         except TagloomError as error:
             return WriteOutcome(change.photo, change.photo, "failed", problem=line_of(error))
-        is_changed = plan.changes or iptc is not None
-        return WriteOutcome(change.photo, change.photo, "planned" if is_changed else "unchanged", plan)
+        return WriteOutcome(change.photo, change.photo, "planned" if plan.changes else "unchanged", plan.xmp)
 
     def write(
         self, changes: Iterable[KeywordChange], *, run: str = "", progress: Progress = NO_PROGRESS
@@ -176,22 +195,21 @@ class KeywordEmbedder:
     def _write(self, change: KeywordChange, run: str) -> WriteOutcome:
         photo = real_file(change.photo)
         original = _read(photo)
-        plan, iptc = _plan(original, change, self._iptc)
-        if not plan.changes and iptc is None:
-            return WriteOutcome(change.photo, change.photo, "unchanged", plan)
+        plan = _plan(original, change, self._iptc)
+        if not plan.changes:
+            return WriteOutcome(change.photo, change.photo, "unchanged", plan.xmp)
         try:
             with self._empty_folder() as folder:
                 _check_space(folder, len(original))
-                after = self._rewritten(folder, original, plan, iptc)
+                after = self._rewritten(folder, original, plan)
         except OSError as error:
             raise WriteError(
                 error.errno or 0,
                 f"no copy of the photo could be made to work on ({error.strerror or error}); the photo is left as it "
                 f"was. Free some space, run again",
             ) from error
-        note = plan.note({} if iptc is None else {IPTC: [keyword.name for keyword in iptc]})
-        entry = self._changes.replace(photo, original, after, kind="photo", run=run, note=note)
-        return WriteOutcome(change.photo, change.photo, "written", plan, entry)
+        entry = self._changes.replace(photo, original, after, kind="photo", run=run, note=plan.note())
+        return WriteOutcome(change.photo, change.photo, "written", plan.xmp, entry)
 
     @contextlib.contextmanager
     def _empty_folder(self) -> Iterator[Path]:
@@ -204,8 +222,9 @@ class KeywordEmbedder:
             for path in self._folder.iterdir():
                 path.unlink()
 
-    def _rewritten(self, folder: Path, original: bytes, plan: SidecarPlan, iptc: tuple[Keyword, ...] | None) -> bytes:
+    def _rewritten(self, folder: Path, original: bytes, planned: _PhotoPlan) -> bytes:
         """Return the photo with its new metadata, checked."""
+        plan, iptc, windows = planned.xmp, planned.iptc, planned.windows
         kind = _kind(original)
         # The names that exiftool sees are ours: no leading dash, line end or odd byte of a photo's name reaches it.
         untouched, copy = folder / f"original{kind}", folder / f"copy{kind}"
@@ -214,6 +233,8 @@ class KeywordEmbedder:
         arguments = []
         if iptc is not None:
             arguments += _iptc_arguments(find_blocks(BytesIO(original)).iptc, iptc, kind)
+        if windows is not None:
+            arguments.append(f"-EXIF:XPKeywords={';'.join(windows)}")
         if plan.after is not None and plan.after != plan.before:
             (folder / "packet.xmp").write_bytes(plan.after)
             arguments += ["-XMP<=packet.xmp"]
@@ -224,7 +245,8 @@ class KeywordEmbedder:
         data = copy.read_bytes()
         blocks = find_blocks(BytesIO(data))
         wrong = blocks.xmp != (plan.after or b"") and read_xmp(blocks.xmp) != read_xmp(plan.after or b"")
-        if wrong or (iptc is not None and read_iptc(blocks.iptc) != iptc):
+        wrong = wrong or (iptc is not None and read_iptc(blocks.iptc) != iptc)
+        if wrong or (windows is not None and blocks.xp_keywords != windows):
             raise MetadataError("exiftool's copy does not have the keywords asked for; the photo is left as it was")
         return data
 
@@ -266,11 +288,56 @@ def _kind(data: bytes) -> str:
     return next((kind for mark, kind in _KINDS if data.startswith(mark)), "")
 
 
-def _plan(
-    original: bytes, change: KeywordChange, iptc_is_asked: bool
+def _plan(original: bytes, change: KeywordChange, iptc_is_asked: bool) -> _PhotoPlan:
+    """Return what becomes of all blocks of a photo."""
+    blocks = _checked_blocks(original, change.photo)
+    plan, iptc = _plan_iptc(original, blocks, change, iptc_is_asked)
+    windows, removed, note = _plan_windows(blocks.xp_keywords, plan, change.remove)
+    fields = [_field_change("iptc:Keywords", _names(read_iptc(blocks.iptc)), None if iptc is None else _names(iptc))]
+    fields.append(_field_change(XP_KEYWORDS, blocks.xp_keywords, windows))
+    plan = replace(
+        plan,
+        removed=tuple(sorted({*plan.removed, *removed})),
+        notes=(*plan.notes, *note),
+        fields=(*plan.fields, *(each for each in fields if each.added or each.removed)),
+    )
+    return _PhotoPlan(plan, iptc, windows)
+
+
+def _plan_windows(
+    items: Sequence[str], plan: SidecarPlan, removing: Iterable[Keyword]
+) -> tuple[tuple[str, ...] | None, set[Keyword], list[str]]:
+    """Return the new keywords of Windows, keywords that nothing else in the photo had and that go, and notes."""
+    if not items:
+        return None, set(), []
+    now = [keyword for keyword in (*plan.added, *plan.kept) if not is_programs_own(keyword)]
+    levels = dict.fromkeys(level for keyword in now for level in keyword.path)
+    spoken = {*levels, *(name for keyword in now for name in joined_names(keyword))}
+    denied = {name: keyword for keyword in removing for name in joined_names(keyword)}
+    gone = {name for keyword in plan.removed for name in (*keyword.path, *joined_names(keyword))} | denied.keys()
+    kept = [item for item in items if item in spoken or item not in gone]
+    only_there = {denied[item] for item in items if item in denied and item not in kept}
+    new = (*kept, *(level for level in levels if plan.added and level not in kept))
+    impossible = next((name for name in new if ";" in name or max(name) > LAST_OF_UCS2), None)
+    if impossible is not None:
+        return (), only_there, [f"exif:XPKeywords is left out of the photo, as it cannot hold {impossible!r}"]
+    return None if new == tuple(items) else new, only_there, []
+
+
+def _field_change(label: str, before: Collection[str], after: Collection[str] | None) -> FieldChange:
+    now = before if after is None else after
+    added, removed = ([each for each in one if each not in other] for one, other in ((now, before), (before, now)))
+    return FieldChange(label, tuple(added), tuple(removed))
+
+
+def _names(keywords: Iterable[Keyword]) -> list[str]:
+    return [keyword.name for keyword in keywords]
+
+
+def _plan_iptc(
+    original: bytes, blocks: EmbeddedBlocks, change: KeywordChange, iptc_is_asked: bool
 ) -> tuple[SidecarPlan, tuple[Keyword, ...] | None]:
     """Return what becomes of the XMP packet, and the keywords for the IPTC block (None: that stays as it is)."""
-    blocks = _checked_blocks(original, change.photo)
     packet = blocks.xmp or None
     known = change.memory_of(change.photo, original)
     brought = known.own
