@@ -101,6 +101,28 @@ def test_there_and_back_and_there_again(project, program):
     assert not [item for item in project.write(dry_run=True).files if item.status == "planned"]
 
 
+def test_a_tag_of_the_other_program_that_tagloom_renames(project, program):
+    program.saves(add=[LAKE, HERON, ("Kind", "Old")])
+    project.import_from_photos()
+    project.rename_tag("lake", "tarn")
+    project.rename_tag("Kind|Old", "Kind|New")
+    project.rename_tag("Animals|heron", "heron")
+    plan = project.write(dry_run=True)
+    assert (plan.n_accepted, plan.n_removed) == (3, 3)
+    project.write()
+    renamed = {("tarn",), ("Kind", "New"), ("heron",)}
+    assert program.shows() == renamed
+    assert {text for texts in items(program.file.read_bytes()).values() for text in texts}.isdisjoint({"lake", "Old"})
+    # The other program brings the old name back: it is the new one, and deleting that deletes both.
+    program.saves(add=[LAKE])
+    project.import_from_photos()
+    project.write()
+    assert program.shows() == renamed
+    program.saves(remove=[("tarn",)])
+    project.import_from_photos()
+    assert accepted(project) == {"Kind|New", "heron"}
+
+
 def test_what_was_taken_out_elsewhere_does_not_come_back_without_an_import(project, program):
     project.label("p0.jpg", add=["sea", "Animals|heron"])
     project.write()

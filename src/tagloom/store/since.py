@@ -19,7 +19,7 @@ _CHANGED = """
 # Actions that were not in force at a moment and are now, or the other way round, and show in keywords: a pair of theirs
 # is a yes now and was none, or was one and is none; the tag of a photo has another name, or implies another one.
 # That a photo has no tag, or another name leads to it, is in no file. Nor is a yes of which nothing is said any more,
-# unless tagloom wrote to the photo: only what it wrote itself it takes out.
+# unless tagloom wrote to the photo, or the tag has become another one: what others wrote by the old name goes.
 _ACTIONS = """
     WITH RECURSIVE had(tag) AS (
         SELECT DISTINCT tag FROM standing WHERE state = 1
@@ -47,6 +47,7 @@ _ACTIONS = """
         ), 0) AND (
             s.state = 1 OR s.state = 0 AND s.origin <> 1
             OR photo IN (SELECT photo FROM written WHERE state = 'done' AND note <> '')
+            OR tag IN (SELECT id FROM tags WHERE merged IS NOT NULL)
         ) AND (?2 IS NULL OR photo IN (SELECT value FROM json_each(?2)))
         AND photo NOT IN (SELECT value FROM json_each(?3))
     ),

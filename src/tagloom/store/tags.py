@@ -243,6 +243,20 @@ class Tags:
             texts = dict(fetch(connection, "SELECT id, text FROM tags WHERE merged IS NOT NULL"))
             return {tag: (texts[tag], into) for tag, into in live_tags(connection).items()}
 
+    def renamed(self) -> dict[str, list[str]]:
+        """Return the texts of tags that were renamed, or that others were merged into, each with the old texts."""
+        sql = (
+            "SELECT a.tag, a.text FROM aliases a WHERE EXISTS (SELECT 1 FROM tag_changes c "
+            "WHERE c.kind = 'text' AND c.tag = a.tag AND c.before = a.text) "
+            "UNION SELECT id, text FROM tags WHERE merged IS NOT NULL"
+        )
+        found: dict[str, list[str]] = {}
+        with self._database.reading() as connection:
+            final, texts = live_tags(connection), dict(fetch(connection, "SELECT id, text FROM tags"))
+            for tag, old in fetch(connection, sql):
+                found.setdefault(texts[final.get(tag, tag)], []).append(old)
+        return found
+
     def implications(self) -> "Ids":
         """Return pairs (child, parent) as they were said, shape (k, 2)."""
         return self._database.table("SELECT child, parent FROM implications ORDER BY child, parent", n_columns=2)

@@ -1,15 +1,15 @@
 """The verb behind ``tagloom write``: keywords go to the sidecars of photos, or into the photos if asked.
 
 Written is what was accepted and, only if asked, what is above the threshold; the latter is noted as such (see
-`tagloom.workflow.written_suggestions`). Taken out of a sidecar is what a person denied outright, and what tagloom
-itself had brought there and no longer writes: the old name of a tag that was renamed or merged, a label that was taken
-back, a suggestion. The journal knows what that is, file by file. Everything else that is there stays, and so does what
+`tagloom.workflow.written_suggestions`). Taken out of a sidecar is what a person denied outright, by any name of the
+tag; the old name of a tag that was renamed or merged; and what tagloom itself had brought there and no longer writes: a
+label that was taken back, a suggestion. The journal knows what that is, file by file. Everything else that is there stays, and so does what
 darktable writes for its own use. Where photos were taken is neither read nor written.
 """
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -277,13 +277,13 @@ def _tasks(
         raws.setdefault(photo, []).append(raw)
     table = store.photos.table(sorted({raw for several in raws.values() for raw in several}))
     raw_names = dict(zip(table.ids.tolist(), table.paths, strict=True))
-    tags = {item.text: item.id for item in store.tags.all()}
+    names = _Names.read(store)
     tasks = []
     # Scores that are not calibrated come here only if they may leave the project.
     told = photo_keywords(store, ids, accepted_only=accepted_only, threshold=threshold, uncalibrated=True)
     for number, said in told:
         files = [(number, said.photo), *((raw, raw_names[raw]) for raw in raws.get(number, ()))]
-        several = [task for file in files for task in _tasks_of(*file, said, root, memories, tags)]
+        several = [task for file in files for task in _tasks_of(*file, said, root, memories, names)]
         if embed:
             several = [task for task in several if task.change.sidecar is None]
         if any(task.change.add or task.change.remove or task.was_written for task in several):
@@ -292,19 +292,41 @@ def _tasks(
     return tasks
 
 
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Which tag a name means, and the other names of a tag: all of them, and those that it had before."""
+
+    ids: Mapping[str, int]
+    others: Mapping[str, Sequence[str]]
+    old: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def read(cls, store: ProjectStore) -> "_Names":
+        tags = store.tags.all()
+        ids = {text: item.id for item in tags for text in (item.text, *item.aliases)}
+        return cls(ids, {item.text: item.aliases for item in tags}, store.tags.renamed())
+
+    def gone(self, said: PhotoKeywords, add: Collection[Keyword]) -> tuple[Keyword, ...]:
+        """Return what a photo's files are to hold no more: all names of denied tags, and old ones of those it has."""
+        denied = [keyword for keyword in said.rejected if keyword not in add]
+        texts = [text for keyword in said.accepted for text in self.old.get(keyword.text, ())]
+        texts += [text for keyword in denied for text in self.others.get(keyword.text, ())]
+        several = dict.fromkeys([*denied, *map(Keyword.parse, texts)])
+        return tuple(keyword for keyword in several if keyword not in add and not is_programs_own(keyword))
+
+
 def _tasks_of(
-    number: int, name: bytes, said: PhotoKeywords, root: bytes, memories: FileMemories, tags: Mapping[str, int]
+    number: int, name: bytes, said: PhotoKeywords, root: bytes, memories: FileMemories, names: _Names
 ) -> Iterator[_Task]:
     """Yield what is asked for the files of one photo: one, or two where it has sidecars by two names."""
     suggested = frozenset(keyword for keyword, _ in said.suggested)
     add = (*said.accepted, *(keyword for keyword, _ in said.suggested))
-    denied = (keyword for keyword in said.rejected if not is_programs_own(keyword))
-    gone = tuple(keyword for keyword in denied if keyword not in add)
+    gone = names.gone(said, add)
     path = os.path.join(root, name)
     memory = memories.of(number, path)
     # What was decided after the files were last read or written is newer than what other programs did to them before.
     again = tuple(
-        each for each in (*add, *gone) if memory and memories.was_decided_since(number, tags.get(each.text, 0))
+        each for each in (*add, *gone) if memory and memories.was_decided_since(number, names.ids.get(each.text, 0))
     )
     change = KeywordChange(path, add, gone, memories.seen(number, path), memory, again)
     was_written = memories.was_written(number)
