@@ -15,6 +15,8 @@ from tagloom.metadata.xmp_fields import ACDSEE, HIERARCHICAL, RDF, SUBJECT, TAGS
 from tagloom.metadata.xmp_tree import parse_xmp
 
 _LAST_KEYWORD, _CATALOG_SETS = WRITTEN[3:5]
+#: All that digiKam 7.9.0 leaves of a sidecar of keywords when the last one goes.
+EMPTY = b'<?xpacket begin="\xef\xbb\xbf" id="W5M0MpCehiHzreSzNTczkc9d"?>\n'
 _ORDER = (TAGS_LIST, _LAST_KEYWORD, HIERARCHICAL, _CATALOG_SETS, ACDSEE, SUBJECT)
 
 Tags = set[tuple[str, ...]]
@@ -59,6 +61,8 @@ def digikam_reads(packet: bytes | None) -> Tags:
 def digikam_writes(packet: bytes | None, tags: Iterable[tuple[str, ...]]) -> bytes:
     """Return a sidecar as digiKam saves it."""
     paths = sorted(set(tags))
+    if not paths:
+        return EMPTY
     slashes, bars = ["/".join(path) for path in paths], ["|".join(path) for path in paths]
     changed = {TAGS_LIST: slashes, _LAST_KEYWORD: slashes, HIERARCHICAL: bars, _CATALOG_SETS: bars, ACDSEE: slashes}
     return _packet(items(packet) | changed | {SUBJECT: list(dict.fromkeys(path[-1] for path in paths))})

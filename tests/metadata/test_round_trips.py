@@ -9,6 +9,7 @@ from tagloom.metadata.sidecar_plan import describe, plan_sidecar
 from tagloom.metadata.xmp_read import FieldRecord, fields_of, read_fields, read_xmp
 from tagloom.metadata.xmp_tree import parse_xmp
 from tests.metadata.programs import (
+    EMPTY,
     darktable_reads,
     darktable_writes,
     digikam_reads,
@@ -84,6 +85,18 @@ def test_the_last_keyword_goes_for_digikam_too():
     assert digikam_reads(left) == {HERON}
     assert reading(left, known).keywords == ()
     assert digikam_reads(plan_sidecar(left, known=known).after) == set()
+
+
+def test_digikam_empties_a_sidecar():
+    ours = plan_sidecar(None, add=keywords([SEA, HERON]))
+    found = reading(EMPTY, ours.record)
+    assert (found.keywords, paths(found.removed)) == ((), {SEA, HERON})
+    plan = plan_sidecar(EMPTY, add=keywords([SEA, HERON]), known=ours.record)
+    assert (plan.changes, len(plan.notes)) == (False, 2)
+    plan = plan_sidecar(EMPTY, add=keywords([SEA, HERON, LAKE]), known=ours.record, again=keywords([LAKE]))
+    assert paths(read_xmp(plan.after)) == {LAKE}
+    for whole in (EMPTY + b'<?xpacket end="w"?>', EMPTY + b" " * 2000 + b'<?xpacket end="r"?>\n\0\0'):
+        assert paths(reading(whole, ours.record).removed) == {SEA, HERON}
 
 
 def test_a_keyword_that_digikam_cannot_spell_is_the_same_one_after_digikam():

@@ -123,6 +123,23 @@ def test_a_tag_of_the_other_program_that_tagloom_renames(project, program):
     assert accepted(project) == {"Kind|New", "heron"}
 
 
+def test_the_last_keyword_that_the_other_program_takes_out(project, program):
+    program.saves(add=[LAKE])
+    project.import_from_photos()
+    project.label("p0.jpg", add="sea")
+    project.write()
+    program.saves(remove=[LAKE, SEA])
+    (item,) = project.write(dry_run=True).files
+    assert (item.status, item.added, len(item.notes)) == ("unchanged" if not item.fields else "planned", (), 2)
+    result = project.import_from_photos()
+    assert (accepted(project), result.problems) == (set(), ())
+    project.write()
+    assert program.shows() == set()
+    project.label("p0.jpg", add="new")
+    project.write()
+    assert program.shows() == {("new",)}
+
+
 def test_what_was_taken_out_elsewhere_does_not_come_back_without_an_import(project, program):
     project.label("p0.jpg", add=["sea", "Animals|heron"])
     project.write()

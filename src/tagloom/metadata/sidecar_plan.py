@@ -23,7 +23,7 @@ from tagloom.metadata.xmp_fields import (
     joined_names,
 )
 from tagloom.metadata.xmp_read import NOTHING, FieldRecord, Reading, Stated, fields_of, read_fields
-from tagloom.metadata.xmp_tree import XmpTree, parse_xmp
+from tagloom.metadata.xmp_tree import XmpTree, is_empty, parse_xmp
 
 __all__ = ["FieldChange", "SidecarPlan", "describe", "plan_sidecar"]
 
@@ -174,7 +174,7 @@ def plan_sidecar(
     if both:
         raise InvalidInputError(f"expected to add or to remove a keyword, got both for {min(both).text!r}; choose one")
     blank = existing is None or not existing.strip(b"\0\t\r\n ")
-    tree = parse_xmp(_NEW_PACKET if existing is None or blank else existing)
+    tree = parse_xmp(_NEW_PACKET if existing is None or blank or is_empty(existing) else existing)
     reading = read_fields(fields_of(tree, WRITTEN), None if known is None or blank else known.only(_LABELS))
     stated = reading.stated
     spelled = _spellings(stated, own, adding, removing)

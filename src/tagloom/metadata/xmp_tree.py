@@ -19,7 +19,7 @@ from xml.parsers import expat
 from tagloom.exceptions import MetadataError
 from tagloom.metadata.xmp_fields import RDF, READ_ONLY, WRITTEN, XmpField
 
-__all__ = ["LARGEST_XMP", "Node", "XmpTree", "parse_xmp"]
+__all__ = ["LARGEST_XMP", "Node", "XmpTree", "is_empty", "parse_xmp"]
 
 LARGEST_XMP = 16 << 20
 DEEPEST = 250  # of elements inside each other; other parsers stop at 256
@@ -39,6 +39,7 @@ _MARKS = (
     (b"<\0", "utf-16-le"),
     (b"\0<", "utf-16-be"),
 )
+_EMPTY = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xpacket begin=[^<>]*\?>\s*+(?:<\?xpacket end=[^<>]*\?>[\s\0]*+)?")
 _OWN = {(each.namespace, each.name) for each in (*WRITTEN, *READ_ONLY)}
 _NAMESPACES = {namespace for namespace, _ in _OWN}
 
@@ -171,6 +172,8 @@ def parse_xmp(packet: bytes) -> XmpTree:
         raise MetadataError(
             f"expected at most {LARGEST_XMP >> 20} MiB of XMP, got {len(packet) / 2**20:,.0f} MiB; it is not read"
         )
+    if is_empty(packet):
+        return XmpTree(packet, "utf-8", Node((RDF, "RDF"), "rdf", {}, {}, 0, None))
     _check_namespaces(packet)
     builder = _Builder(packet)
     try:
@@ -187,6 +190,11 @@ def parse_xmp(packet: bytes) -> XmpTree:
     if builder.rdf is None:
         raise MetadataError("expected XMP with an element rdf:RDF, got other XML; it is left alone")
     return XmpTree(packet, builder.encoding or "utf-8", builder.rdf)
+
+
+def is_empty(packet: bytes) -> bool:
+    """Tell whether a packet is a wrapper around nothing: what digiKam leaves when the last keyword goes."""
+    return _EMPTY.fullmatch(packet) is not None
 
 
 def _check_namespaces(packet: bytes) -> None:
