@@ -219,19 +219,21 @@ def test_new_sidecars_are_named_as_set_and_those_there_are_kept(photos):
         assert sorted(path.name for path in photos.glob("*.xmp")) == ["p1.jpg.xmp"]
 
 
-def test_two_sidecars_are_read_and_kept_in_step(project, photos):
+@pytest.mark.parametrize("names", ["photo.jpg.xmp", "photo.xmp"])
+def test_two_sidecars_are_read_and_kept_in_step(photos, names):
     long, short = photos / "p0.jpg.xmp", photos / "p0.xmp"
     long.write_bytes(darktable_writes(None, {LAKE}))
     short.write_bytes(digikam_writes(None, {HERON}))
-    project.import_from_photos()
-    assert accepted(project) == {"lake", "Animals|heron"}
-    project.write()
-    assert darktable_reads(long.read_bytes()) == digikam_reads(short.read_bytes()) == {LAKE, HERON}
-    short.write_bytes(digikam_writes(short.read_bytes(), {LAKE}))
-    project.import_from_photos()
-    assert accepted(project) == {"lake"}
-    project.write()
-    assert darktable_reads(long.read_bytes()) == {LAKE}
+    with Project.open(photos, flags=FLAGS | {"sidecar_names": names}) as project:
+        project.import_from_photos()
+        assert accepted(project) == {"lake", "Animals|heron"}
+        project.write()
+        assert darktable_reads(long.read_bytes()) == digikam_reads(short.read_bytes()) == {LAKE, HERON}
+        short.write_bytes(digikam_writes(short.read_bytes(), {LAKE}))
+        project.import_from_photos()
+        assert accepted(project) == {"lake"}
+        project.write()
+        assert darktable_reads(long.read_bytes()) == {LAKE}
 
 
 def test_a_sidecar_goes_along_with_a_photo_that_was_moved(project, photos):

@@ -3,14 +3,15 @@
 Written is what was accepted and, only if asked, what is above the threshold; the latter is noted as such (see
 `tagloom.workflow.written_suggestions`). Taken out of a sidecar is what a person denied outright, by any name of the
 tag; the old name of a tag that was renamed or merged; and what tagloom itself had brought there and no longer writes: a
-label that was taken back, a suggestion. The journal knows what that is, file by file. Everything else that is there stays, and so does what
-darktable writes for its own use. Where photos were taken is neither read nor written.
+label that was taken back, a suggestion. The journal knows what that is, file by file. Everything else that is there
+stays, and so does what darktable writes for its own use. Where photos were taken is neither read nor written.
 """
 
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -283,9 +284,8 @@ def _tasks(
     told = photo_keywords(store, ids, accepted_only=accepted_only, threshold=threshold, uncalibrated=True)
     for number, said in told:
         files = [(number, said.photo), *((raw, raw_names[raw]) for raw in raws.get(number, ()))]
-        several = [task for file in files for task in _tasks_of(*file, said, root, memories, names)]
-        if embed:
-            several = [task for task in several if task.change.sidecar is None]
+        each_file = (_tasks_of(*file, said, root, memories, names) for file in files)
+        several = [task for found in each_file for task in islice(found, 1 if embed else None)]
         if any(task.change.add or task.change.remove or task.was_written for task in several):
             tasks += several
     progress.finish()
@@ -330,11 +330,12 @@ def _tasks_of(
     )
     change = KeywordChange(path, add, gone, memories.seen(number, path), memory, again)
     was_written = memories.was_written(number)
+    both = find_sidecars(path)
+    if len(both) > 1:
+        change = replace(change, sidecar=both[0])
     yield _Task(number, name, change, suggested, was_written)
-    if len(both := find_sidecars(path)) > 1:
-        yield from (
-            _Task(number, name, replace(change, sidecar=each, seen=None), suggested, was_written) for each in both[1:]
-        )
+    for each in both[1:]:
+        yield _Task(number, name, replace(change, sidecar=each, seen=None), suggested, was_written)
 
 
 class _Writer:
