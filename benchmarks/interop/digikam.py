@@ -84,13 +84,13 @@ class Digikam:
                         "DELETE FROM ImageTags WHERE imageid = ? AND tagid = ?",
                         (_image(connection, name), _tag(connection, keyword)),
                     )
-        before = _looks(folder)
         for _ in range(TRIES - 1):
             with contextlib.suppress(RuntimeError, subprocess.CalledProcessError):
-                return self._write_all(folder, home, before)
-        return self._write_all(folder, home, before)
+                return self._write_all(folder, home)
+        return self._write_all(folder, home)
 
-    def _write_all(self, folder: Path, home: Path, before: dict[str, tuple[int, int, int]]) -> None:
+    def _write_all(self, folder: Path, home: Path) -> None:
+        before = _looks(folder)
         with screen() as display, started(_command(home), home, display, home / "log.txt") as (environment, process):
             bus = ["gdbus", "call", "--session", "--dest", f"org.kde.digikam-{process}"]
             bus += ["--object-path", "/digikam/Digikam", "--method", "org.kde.KMainWindow.activateAction"]

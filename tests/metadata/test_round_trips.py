@@ -168,9 +168,20 @@ def test_what_others_did_is_remembered_until_an_import():
     assert paths(plan_sidecar(second.after, **asked, known=known).kept) == {SEA, EGRET}
 
 
-def test_without_a_record_every_field_counts():
-    left = darktable_writes(digikam_writes(None, {SEA, HERON}), {SEA, LAKE})
-    assert paths(reading(left, None).keywords) == {SEA, HERON, LAKE}
+def test_without_a_record_what_the_last_writer_left_behind_does_not_count():
+    # digiKam keeps all fields in step: the two that agree were written later, by a program that leaves the others.
+    left = darktable_writes(digikam_writes(None, {SEA, HERON, ROME}), {SEA, LAKE, ROME})
+    assert paths(reading(left, None).keywords) == {SEA, LAKE, ROME}
+    plan = plan_sidecar(left, add=keywords([EGRET]))
+    assert digikam_reads(plan.after) == darktable_reads(plan.after) == {SEA, LAKE, ROME, EGRET}
+    assert {each.label: each.removed for each in plan.fields}["digiKam:TagsList"] == ("Animals/heron",)
+
+
+def test_without_a_record_every_field_counts_that_may_be_the_last_one():
+    packet = digikam_writes(None, {SEA, HERON})
+    assert paths(reading(flat_program_writes(packet, {"sea", "new"}), None).keywords) == {SEA, HERON, ("new",)}
+    assert paths(reading(packet.replace(b"TagsList", b"Other"), None).keywords) == {SEA, HERON}
+    assert paths(reading(packet.replace(b"hierarchicalSubject", b"other"), None).keywords) == {SEA, HERON}
 
 
 def test_a_record_is_kept_as_json():

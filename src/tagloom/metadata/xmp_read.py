@@ -5,7 +5,8 @@ and leave ``digiKam:TagsList`` as it was, digiKam rewrites all of them, simple p
 fields come to differ, and alone they do not tell a keyword that one program added from one that another took out. A
 `FieldRecord` does: what each field said when tagloom last read or wrote it. A field that still says the same has
 nothing new to say; what the others added since is added, and what they took out is gone from all of them. Without a
-record every keyword of every field counts.
+record every keyword of every field counts, but for what the last writer left behind: where ``dc:subject`` and
+``lr:hierarchicalSubject`` agree and ``digiKam:TagsList`` has more, digiKam did not save the file last.
 """
 
 import json
@@ -15,7 +16,18 @@ from typing import Any, NamedTuple, TypeVar
 
 from tagloom.core.keywords import Keyword
 from tagloom.metadata.field_items import field_items
-from tagloom.metadata.xmp_fields import READ_ONLY, SUBJECT, WRITTEN, XmpField, absorb, joined_names, respelled
+from tagloom.metadata.xmp_fields import (
+    HIERARCHICAL,
+    IN_STEP,
+    READ_ONLY,
+    SUBJECT,
+    TAGS_LIST,
+    WRITTEN,
+    XmpField,
+    absorb,
+    joined_names,
+    respelled,
+)
 from tagloom.metadata.xmp_tree import XmpTree, parse_xmp
 
 __all__ = ["NOTHING", "FieldRecord", "Reading", "Stated", "fields_of", "read_fields", "read_xmp", "without_padding"]
@@ -217,7 +229,7 @@ def read_fields(now: Items, known: FieldRecord | None = None) -> Reading:
     spellings = _spellings(now, counted)
     said = _by_field(now, spellings)
     if known is None:
-        return Reading(said.stated, now, spellings)
+        return Reading(_without_leftovers(said).stated, now, spellings)
     covered, rest = said.split(known.covers)
     before = _Before(_by_field(known.items, _spellings(known.items, counted)), counted)
     stated = before.changed_to(covered)
@@ -256,6 +268,16 @@ def _by_field(items: Items, spellings: Mapping[str, str]) -> _Said:
     paths = {label: _keywords(items.get(label, ()), of, spellings) for label, of in levelled.items()}
     names = {label: _names(texts, spellings) for label, texts in items.items() if label not in levelled}
     return _Said(_agreed(paths), names)
+
+
+def _without_leftovers(said: _Said) -> _Said:
+    """Return what fields say without the items of digiKam's that a later program has taken out of its own."""
+    kept = said.paths[HIERARCHICAL.label]
+    if not kept or said.names.get(SUBJECT.label, frozenset()) != _levels(kept):
+        return said
+    gone = said.paths[TAGS_LIST.label] - kept
+    digikams = {of.label for of in (TAGS_LIST, *IN_STEP)}
+    return _Said({label: each - gone if label in digikams else each for label, each in said.paths.items()}, said.names)
 
 
 @dataclass(frozen=True, slots=True)
