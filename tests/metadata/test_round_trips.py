@@ -115,6 +115,14 @@ def test_a_keyword_that_digikam_cannot_spell_is_the_same_one_after_digikam():
     }
 
 
+def test_a_bar_in_a_name_is_no_level_where_digikam_says_so():
+    packet = digikam_writes(None, {("a|b",), HERON})
+    assert paths(read_xmp(packet)) == {("a|b",), HERON}
+    after = plan_sidecar(packet, add=keywords([SEA])).after
+    assert paths(read_xmp(after)) == {("a|b",), HERON, SEA}
+    assert digikam_reads(after) == {("a|b",), HERON, SEA}
+
+
 def test_a_root_tag_beside_a_level_of_its_name():
     ours = plan_sidecar(darktable_writes(None, {ROME, ROOT}), add=keywords([SEA]))
     assert darktable_reads(ours.after) == {ROME, ROOT, SEA}

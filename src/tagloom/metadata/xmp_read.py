@@ -353,6 +353,12 @@ def _agreed(paths: Mapping[str, frozenset[Keyword]]) -> dict[str, frozenset[Keyw
     found = dict(paths)
     for label, keywords in paths.items():
         of = _BY_LABEL[label]
+        # A name with this field's separator in it is no levels where fields with another one have it whole.
+        differing = [paths[other] for other in paths if _BY_LABEL[other].separator != of.separator]
+        whole = {each for each in _all(differing) if len(each.path) == 1 and of.separator in each.name}
+        for each in (keywords - _all(differing)) if whole else ():
+            if len(each.path) > 1 and (flat := Keyword.flat(of.text(each))) in whole:
+                found[label] = found[label] - {each} | {flat}
         others = {other: paths[other] for other in paths if other != label and paths[other]}
         doubtful = {each for each in keywords if of.stand_in in "".join(each.path)} if others else set()
         for keyword in doubtful:
