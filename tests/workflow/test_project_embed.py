@@ -72,7 +72,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(KeywordEmbedder, "_rewritten", _with_comment)
 
 
-def _with_comment(self, folder, original, plan, iptc):
+def _with_comment(self, folder, original, plan):
     return original[:2] + b"\xff\xfe\x00\x06word" + original[2:]
 
 
@@ -239,7 +239,7 @@ KILLED = """
     folder, action, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
     embedding.find_exiftool = lambda: "none"
     embedding.KeywordEmbedder._rewritten = (
-        lambda self, folder, original, plan, iptc: original[:2] + b"\\xff\\xfe\\x00\\x06word" + original[2:]
+        lambda self, folder, original, plan: original[:2] + b"\\xff\\xfe\\x00\\x06word" + original[2:]
     )
 
     def count():
