@@ -72,7 +72,7 @@ class Digikam:
         database = home / "db" / "digikam4.db"
         with contextlib.closing(sqlite3.connect(database)) as connection, connection:
             for name, several in add.items():
-                # A root tag first: digiKam takes a name for a level of another tag if it reads that before.
+                # In a fixed order: it decides whether digiKam holds a root tag beside a level of its name.
                 for keyword in sorted(several, key=lambda path: (len(path), path)):
                     connection.execute(
                         "INSERT OR IGNORE INTO ImageTags(imageid, tagid) VALUES (?, ?)",
