@@ -9,7 +9,7 @@ from benchmarks.datasets import ROOT
 from benchmarks.interop.__main__ import PAGE
 from benchmarks.interop.cases import CASES, TRIPS
 from benchmarks.interop.check import Check
-from benchmarks.interop.report import RESULTS, interop_page
+from benchmarks.interop.report import OWN, RESULTS, interop_page
 
 DOG, CAT = ("dog",), ("Animals", "Cat")
 
@@ -66,6 +66,17 @@ def test_the_page_tells_programs_apart(tmp_path):
 
 def test_the_committed_page_is_what_the_results_generate():
     assert PAGE.read_text(encoding="utf-8") == interop_page(RESULTS), "run: python -m benchmarks.interop --report"
+
+
+@pytest.mark.parametrize("program", ["darktable", "digikam"])
+def test_by_the_committed_results_nothing_is_lost_and_nothing_comes_back(program):
+    checks = json.loads((RESULTS / "after.json").read_text(encoding="utf-8"))["programs"][program]["checks"]
+    trip = checks.pop("there and back")
+    for title, score in [*checks.items(), *trip.items()]:
+        assert score["lost"] == [] or title == OWN, title
+    # darktable does not hold "a, b", so that it cannot take it out either.
+    added = [item for score in trip.values() for item in score["added"]]
+    assert added in ([], [["trip comma, markup.jpg", ["a, b"]]])
 
 
 @pytest.mark.slow
