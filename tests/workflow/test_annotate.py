@@ -22,8 +22,8 @@ from tagloom.tuning.evaluation import cross_validate
 from tagloom.workflow.annotate import annotate
 from tagloom.workflow.learners import get_learner
 from tagloom.workflow.logs import stop_logging
-from tagloom.workflow.results import top_suggestions
 from tagloom.workflow.settings import Settings
+from tagloom.workflow.top_suggestions import top_suggestions
 
 LIGHT = Settings(descriptors=("color", "edges"), n_workers=1)
 

@@ -34,9 +34,10 @@ from tagloom.workflow.logs import configure_logging
 from tagloom.workflow.project_places import check_output_folder
 from tagloom.workflow.project_suggest import PROBABILITY, SCORE
 from tagloom.workflow.reading import check_descriptors, list_photos, make_folder, open_engine
-from tagloom.workflow.results import AnnotateResult, top_suggestions
+from tagloom.workflow.results import AnnotateResult
 from tagloom.workflow.settings import Settings
 from tagloom.workflow.targets import MadeFiles, check_results
+from tagloom.workflow.top_suggestions import top_suggestions
 from tagloom.workflow.training_labels import TrainingLabels, labels_of
 
 __all__ = ["annotate"]

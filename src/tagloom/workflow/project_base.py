@@ -8,9 +8,7 @@ from tagloom.store.project import ProjectStore
 if TYPE_CHECKING:
     from tagloom.workflow.settings import Settings
 
-__all__ = ["LEARNT", "ProjectBase"]
-
-LEARNT = "learnt"  # the setting that tells up to which decision an update of the active model has learnt
+__all__ = ["ProjectBase"]
 
 
 class ProjectBase:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.workflow.project_base import LEARNT, ProjectBase
+from tagloom.workflow.project_base import ProjectBase
 from tagloom.workflow.project_names import PhotoName
+from tagloom.workflow.project_status import LEARNT
 from tagloom.workflow.verb_log import recorded
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from tagloom.store.photos import PhotoCounts
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.few_labels import labels_needed
-from tagloom.workflow.project_base import LEARNT
 from tagloom.workflow.project_places import project_root
 from tagloom.workflow.project_results import Result
 from tagloom.workflow.unwritten import unwritten_actions
@@ -17,7 +16,9 @@ if TYPE_CHECKING:
     from tagloom.store.models import Model
     from tagloom.store.roots import Root
 
-__all__ = ["Status", "check", "n_learnt", "status"]
+__all__ = ["LEARNT", "Status", "check", "n_learnt", "status"]
+
+LEARNT = "learnt"  # the setting that tells up to which decision an update of the active model has learnt
 
 _N_NAMED = 3
 

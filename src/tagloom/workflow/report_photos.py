@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.workflow.report_data import ReportPhoto
-from tagloom.workflow.results import top_suggestions
+from tagloom.workflow.top_suggestions import top_suggestions
 
 __all__ = ["add_thumbnails", "make_photos", "suggestions_first"]
 

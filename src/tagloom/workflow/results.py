@@ -1,4 +1,4 @@
-"""What an annotation gives, and the ranking of its suggestions."""
+"""What an annotation gives."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.photos import PhotoRecord
 from tagloom.core.vocabulary import TagVocabulary
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tagloom.workflow.evaluate import Comparison
     from tagloom.workflow.evaluation_data import Evaluation
 
-__all__ = ["LEAST_LISTED", "AnnotateResult", "top_suggestions"]
+__all__ = ["LEAST_LISTED", "AnnotateResult"]
 
 LEAST_LISTED = 0.1
 """The smallest probability of a tag that is listed for a photo without a label."""
@@ -107,32 +107,3 @@ class AnnotateResult:
     def failures(self) -> dict[str, int]:
         """How many files could not be read, by verdict."""
         return dict(Counter(str(record.verdict) for record in self.failed))
-
-
-def top_suggestions(
-    Y: LabelMatrix, scores: NDArray[Any], n_keywords: int, least: float = -np.inf
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rank the tags nobody has spoken about.
-
-    Parameters
-    ----------
-    Y : label matrix of shape (n, c)
-        Only entries -1 are suggested.
-    scores : array of shape (n, c)
-        Higher is better; equal scores rank in column order.
-    n_keywords : int
-        How many per photo at most; 0 means all.
-    least : float
-        What has a smaller score is no suggestion.
-
-    Returns
-    -------
-    columns : ndarray of shape (n, k)
-        Tags by falling score.
-    counts : ndarray of shape (n,)
-        How many of them are suggestions; the rest of the row is to be ignored.
-    """
-    unknown = (Y == UNKNOWN) & (scores >= least)
-    k = Y.shape[1] if n_keywords == 0 else min(n_keywords, Y.shape[1])
-    order = np.argsort(np.where(unknown, -scores, np.inf), axis=1, kind="stable")[:, :k]
-    return order, np.minimum(unknown.sum(axis=1), k)
