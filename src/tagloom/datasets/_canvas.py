@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Array", "Canvas", "Colour", "Random", "Window", "interpolate", "mix", "smooth_line"]
+from tagloom.core.typing import Singles
 
-Array = NDArray[np.float32]
+__all__ = ["Canvas", "Colour", "Random", "Window", "interpolate", "mix", "smooth_line"]
+
 Colour = tuple[float, float, float]
 Window = tuple[slice, slice]
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class Random:
                 return name
         return next(reversed(weights))
 
-    def uniform(self, *shape: int) -> Array:
+    def uniform(self, *shape: int) -> Singles:
         """Return an array of numbers in [0, 1)."""
         return self._generator.random(shape, dtype=np.float32)
 
@@ -80,7 +80,7 @@ def mix(first: Colour, second: Colour, share: float) -> Colour:
     return red, green, blue
 
 
-def interpolate(knots: Array, n: int, axis: int = 0) -> Array:
+def interpolate(knots: Singles, n: int, axis: int = 0) -> Singles:
     """Stretch an array along an axis to n samples, with smooth steps between the knots."""
     n_spans = knots.shape[axis] - 1
     where = (np.arange(n, dtype=np.float32) + np.float32(0.5)) * np.float32(n_spans / n)
@@ -91,11 +91,11 @@ def interpolate(knots: Array, n: int, axis: int = 0) -> Array:
     shape[axis] = n
     start = np.take(knots, left, axis=axis)
     rise = np.take(knots, left + 1, axis=axis) - start
-    stretched: Array = start + rise * step.reshape(shape)
+    stretched: Singles = start + rise * step.reshape(shape)
     return stretched
 
 
-def smooth_line(random: Random, n: int, n_spans: int, octaves: int = 3) -> Array:
+def smooth_line(random: Random, n: int, n_spans: int, octaves: int = 3) -> Singles:
     """Return n heights in about [-1, 1] of a hilly line: smooth steps between random knots, then finer ones."""
     line = np.zeros(n, dtype=np.float32)
     size = np.float32(1)
@@ -127,11 +127,11 @@ class Canvas:
         self.width, self.height = width, height
         self.unit = min(width, height)
         self.right, self.bottom = width / self.unit, height / self.unit
-        self.pixels: Array = np.zeros((3, height, width), dtype=np.float32)
-        self.x: Array = ((np.arange(width, dtype=np.float32) + np.float32(0.5)) / np.float32(self.unit))[None, :]
-        self.y: Array = ((np.arange(height, dtype=np.float32) + np.float32(0.5)) / np.float32(self.unit))[:, None]
+        self.pixels: Singles = np.zeros((3, height, width), dtype=np.float32)
+        self.x: Singles = ((np.arange(width, dtype=np.float32) + np.float32(0.5)) / np.float32(self.unit))[None, :]
+        self.y: Singles = ((np.arange(height, dtype=np.float32) + np.float32(0.5)) / np.float32(self.unit))[:, None]
 
-    def noise(self, random: Random, cell: float, octaves: int = 2, stretch: float = 1.0) -> Array:
+    def noise(self, random: Random, cell: float, octaves: int = 2, stretch: float = 1.0) -> Singles:
         """Return a cloudy texture in about [-1, 1].
 
         Parameters
@@ -156,9 +156,9 @@ class Canvas:
             cell /= 2
         return field
 
-    def below(self, line: Any) -> Array:
+    def below(self, line: Any) -> Singles:
         """Return how much of each pixel lies below a line (a height, or one per column)."""
-        covered: Array = np.clip((self.y - np.asarray(line, dtype=np.float32)) * np.float32(self.unit) + 0.5, 0, 1)
+        covered: Singles = np.clip((self.y - np.asarray(line, dtype=np.float32)) * np.float32(self.unit) + 0.5, 0, 1)
         return np.broadcast_to(covered, (self.height, self.width))
 
     def window(self, left: float, top: float, right: float, bottom: float) -> Window:
@@ -196,7 +196,7 @@ class Canvas:
         across, down = [corner[0] for corner in corners], [corner[1] for corner in corners]
         window = self.window(min(across), min(down), max(across), max(down))
         x, y = self.x[:, window[1]], self.y[window[0]]
-        inside: Array | None = None
+        inside: Singles | None = None
         for (x0, y0), (x1, y1) in zip(corners, [*corners[1:], corners[0]], strict=True):
             edge_x, edge_y = x1 - x0, y1 - y0
             scale = np.float32(self.unit / max(1e-6, float(np.sqrt(edge_x * edge_x + edge_y * edge_y))))

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tagloom.datasets._canvas import Array, Canvas, Colour, Random, mix, smooth_line
+from tagloom.core.typing import Singles
+from tagloom.datasets._canvas import Canvas, Colour, Random, mix, smooth_line
 from tagloom.datasets._scene_plan import ScenePlan
 
 __all__ = [
@@ -68,8 +69,8 @@ class Stage:
 
     canvas: Canvas
     plan: ScenePlan
-    horizon: Array
-    shore: Array
+    horizon: Singles
+    shore: Singles
     air: Colour
     glare: float
     lane: tuple[float, float, float]
@@ -93,10 +94,10 @@ class Stage:
         column = min(self.canvas.width - 1, max(0, int(x * self.canvas.unit)))
         return float(self.shore[0, column])
 
-    def textured(self, colour: Colour, texture: Array, strength: float) -> Array:
+    def textured(self, colour: Colour, texture: Singles, strength: float) -> Singles:
         """Return an array of one colour made lighter and darker by a texture in [-1, 1]."""
         shading = 1 + texture * np.float32(strength)
-        shaded: Array = shading * np.asarray(colour, dtype=np.float32)[:, None, None]
+        shaded: Singles = shading * np.asarray(colour, dtype=np.float32)[:, None, None]
         return shaded
 
 

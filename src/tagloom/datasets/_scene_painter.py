@@ -5,9 +5,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Singles
 from tagloom.datasets import _scene_backdrop as backdrop
 from tagloom.datasets import _scene_objects as objects
-from tagloom.datasets._canvas import Array, Canvas, Colour, Random, mix, smooth_line
+from tagloom.datasets._canvas import Canvas, Colour, Random, mix, smooth_line
 from tagloom.datasets._scene_backdrop import Stage
 from tagloom.datasets._scene_plan import ScenePlan
 
@@ -78,7 +79,7 @@ def _set_stage(plan: ScenePlan, random: Random, size: tuple[int, int]) -> Stage:
     edge = random.between(0.35, 0.7) + random.between(-0.1, 0.1) * smooth_line(random, canvas.width, 2, 2)
     slope = (canvas.x - np.float32(canvas.right / 2)) * np.float32(random.between(-0.25, 0.25))
     far_shore = np.clip(level + depth * edge + slope, level + np.float32(0.05), None)
-    shore: Array = horizon
+    shore: Singles = horizon
     if "lake" in plan.tags or ("sea" in plan.tags and plan.foreground):
         shore = far_shore
     elif "sea" in plan.tags:
@@ -125,10 +126,10 @@ def _photograph(canvas: Canvas, random: Random) -> NDArray[np.uint8]:
     return np.ascontiguousarray(pixels.astype(np.uint8).transpose(1, 2, 0))
 
 
-def _soften(pixels: Array) -> Array:
+def _soften(pixels: Singles) -> Singles:
     """Average each pixel with its neighbours above and below, then left and right, with weights 1, 2, 1."""
     quarter = np.float32(0.25)
     padded = np.pad(pixels, ((0, 0), (1, 1), (1, 1)), mode="edge") * quarter
     rows = padded[:, :-2] + padded[:, 2:] + padded[:, 1:-1] + padded[:, 1:-1]
-    softened: Array = (rows[..., :-2] + rows[..., 2:] + rows[..., 1:-1] + rows[..., 1:-1]) * quarter
+    softened: Singles = (rows[..., :-2] + rows[..., 2:] + rows[..., 1:-1] + rows[..., 1:-1]) * quarter
     return softened

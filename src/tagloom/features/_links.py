@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
-from tagloom.graph.rows import Floats, check_features
+from tagloom.graph.rows import check_features
 
 __all__ = ["LinkForest", "check_embeddings", "cosines", "linked_in_tile", "numbered_by_first"]
 
@@ -84,7 +85,7 @@ def numbered_by_first(labels: NDArray[Any]) -> NDArray[np.int64]:
     return result
 
 
-def cosines(left: Floats, right: Floats) -> NDArray[np.float64]:
+def cosines(left: Reals, right: Reals) -> NDArray[np.float64]:
     """Return the cosines of all rows of one matrix with all rows of another.
 
     Two rows of zeros have cosine 1, a row of zeros and another 0.
@@ -92,7 +93,7 @@ def cosines(left: Floats, right: Floats) -> NDArray[np.float64]:
     return _unit_rows(left) @ _unit_rows(right).T
 
 
-def _unit_rows(rows: Floats) -> NDArray[np.float64]:
+def _unit_rows(rows: Reals) -> NDArray[np.float64]:
     """Return rows of length one in float64, with a last column that is 1 in rows of zeros."""
     wide = np.zeros((rows.shape[0], rows.shape[1] + 1))
     # Bringing the largest entry to one first keeps the squares from under- or overflowing.
@@ -104,7 +105,7 @@ def _unit_rows(rows: Floats) -> NDArray[np.float64]:
 
 
 def linked_in_tile(
-    near: NDArray[np.bool_], embeddings: Floats | None, down: slice, across: slice, min_cosine: float
+    near: NDArray[np.bool_], embeddings: Reals | None, down: slice, across: slice, min_cosine: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the pairs of a tile that are near and point in one direction, as places in the tile.
 
@@ -128,7 +129,7 @@ def linked_in_tile(
     return first, second
 
 
-def check_embeddings(embeddings: ArrayLike | None, n: int, min_cosine: float) -> Floats | None:
+def check_embeddings(embeddings: ArrayLike | None, n: int, min_cosine: float) -> Reals | None:
     """Return embeddings as a matrix of n rows, or None where none are given or there is nothing to compare."""
     if not -1 <= min_cosine <= 1:
         raise InvalidInputError(f"min_cosine must be from -1 to 1, got {min_cosine!r}")

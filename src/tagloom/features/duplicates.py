@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.features._links import LinkForest, check_embeddings, linked_in_tile
-from tagloom.graph.rows import Floats
 from tagloom.graph.runtime import row_blocks
 
 __all__ = ["NearDuplicates", "near_duplicate_pairs", "near_duplicates"]
@@ -126,7 +126,7 @@ def near_duplicate_pairs(
 
 
 def _tiles(
-    codes: NDArray[np.uint64], rows: Floats | None, max_bits: int, min_cosine: float
+    codes: NDArray[np.uint64], rows: Reals | None, max_bits: int, min_cosine: float
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     different = np.empty((_TILE, _TILE), dtype=np.uint64)
     counts = np.empty((_TILE, _TILE), dtype=np.uint8)
@@ -145,7 +145,7 @@ def _tiles(
                 yield np.stack([first + down.start, second + across.start], axis=1), distances
 
 
-def _first_copies(codes: NDArray[np.uint64], rows: Floats | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _first_copies(codes: NDArray[np.uint64], rows: Reals | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first photo of each hash (and embedding), ascending, and which of them each photo is a copy of."""
     keys = np.zeros((len(codes), 3), dtype=np.uint64)
     keys[:, 0] = codes

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError, ModelError
 from tagloom.features.descriptor import PixelDescriptor
 from tagloom.features.model_cache import file_digest
@@ -26,10 +27,8 @@ _STRIDES = (8, 16, 32)
 _OUTPUTS = tuple(f"{kind}_{stride}" for stride in _STRIDES for kind in ("cls", "obj", "bbox"))
 _LARGEST_OVERLAP = 0.3
 
-Boxes = NDArray[np.float64]
 
-
-def face_row(boxes: Boxes, width: int, height: int) -> NDArray[np.float64]:
+def face_row(boxes: Floats, width: int, height: int) -> NDArray[np.float64]:
     """Return the seven numbers of one photo; zeros where there is no face.
 
     In order: the number of faces; the share of the picture that their boxes cover, added up, at most 1; the share of
@@ -125,7 +124,7 @@ class FacesDescriptor(PixelDescriptor):
         """The picture's size, the least score and the detector's SHA-256."""
         return {"size": self.size, "min_score": float(self.min_score), "detector": file_digest(detector_path())}
 
-    def detect(self, pixels: NDArray[np.uint8]) -> tuple[Boxes, NDArray[np.float64]]:
+    def detect(self, pixels: NDArray[np.uint8]) -> tuple[Floats, NDArray[np.float64]]:
         """Return the boxes of the faces in a picture (left, top, right, bottom in pixels) and their scores.
 
         Parameters
@@ -173,7 +172,7 @@ def _any_size(model: bytes) -> bytes:
 
 def _read_map(
     values: Mapping[str, NDArray[Any]], stride: int, width: int, min_score: float
-) -> tuple[Boxes, NDArray[np.float64]]:
+) -> tuple[Floats, NDArray[np.float64]]:
     """Return boxes and scores of the places of one map that are faces.
 
     Place p is at row p // (width / stride). The four box outputs are the centre's offset from the place, in strides,
@@ -189,7 +188,7 @@ def _read_map(
     return np.concatenate([centres - halves, centres + halves], axis=1) * stride, scores[places]
 
 
-def _without_overlaps(boxes: Boxes, scores: NDArray[np.float64]) -> list[int]:
+def _without_overlaps(boxes: Floats, scores: NDArray[np.float64]) -> list[int]:
     """Return the boxes to keep, the best first; a box falls to a better one that it overlaps too much."""
     areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
     waiting = np.argsort(-scores, kind="stable")

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.features._links import LinkForest, check_embeddings, linked_in_tile
-from tagloom.graph.rows import Floats
 from tagloom.graph.runtime import row_blocks
 
 __all__ = ["bursts", "events"]
@@ -66,7 +66,7 @@ def bursts(
     return labels
 
 
-def _close_links(seconds: NDArray[np.float64], rows: Floats, max_gap: float, min_cosine: float) -> LinkForest:
+def _close_links(seconds: NDArray[np.float64], rows: Reals, max_gap: float, min_cosine: float) -> LinkForest:
     """Link photos in order of time that are near in time and in direction, tile by tile along the diagonal."""
     forest = LinkForest(len(seconds))
     blocks = list(row_blocks(len(seconds), _TILE))

@@ -6,12 +6,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.color import srgb_to_lab
 
 __all__ = ["REGION_COLUMNS", "region_features"]
 
-Array = NDArray[np.float64]
 
 _CHANNELS = ("L", "a", "b")
 _DIRECTIONS = (0, 30, 60, 90, 120, 150)
@@ -113,21 +113,21 @@ class _Order:
         self._counts = counts
         self.areas = counts.astype(np.float64)
 
-    def sort(self, values: NDArray[np.float32]) -> Array:
+    def sort(self, values: NDArray[np.float32]) -> Floats:
         """Return the values of a picture's pixels, region after region."""
         return values.ravel().take(self._order).astype(np.float64)
 
-    def mean(self, ordered: Array) -> Array:
+    def mean(self, ordered: Floats) -> Floats:
         """Return the mean of each region, of what `sort` returned."""
-        means: Array = np.add.reduceat(ordered, self._starts) / self.areas
+        means: Floats = np.add.reduceat(ordered, self._starts) / self.areas
         return means
 
-    def spread(self, means: Array) -> Array:
+    def spread(self, means: Floats) -> Floats:
         """Return the region's number for each of its pixels, in the order of `sort`."""
         return means.repeat(self._counts)
 
 
-def _shape(labels: NDArray[np.intp], areas: Array) -> list[Array]:
+def _shape(labels: NDArray[np.intp], areas: Floats) -> list[Floats]:
     """Return columns 1 to 8."""
     height, width = labels.shape
     n = len(areas)
@@ -156,12 +156,12 @@ def _shape(labels: NDArray[np.intp], areas: Array) -> list[Array]:
     ]
 
 
-def _weighted_squares(counts: NDArray[np.int64], places: Array, means: Array) -> Array:
-    squares: Array = (counts * (places - means[:, None]) ** 2).sum(axis=1)
+def _weighted_squares(counts: NDArray[np.int64], places: Floats, means: Floats) -> Floats:
+    squares: Floats = (counts * (places - means[:, None]) ** 2).sum(axis=1)
     return squares
 
 
-def _boundaries(labels: NDArray[np.intp], n: int) -> tuple[Array, Array]:
+def _boundaries(labels: NDArray[np.intp], n: int) -> tuple[Floats, Floats]:
     """Return the number of pixel sides at the border of each region, and of those at the picture's border."""
     frame = np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])
     sides = [frame]
@@ -172,7 +172,7 @@ def _boundaries(labels: NDArray[np.intp], n: int) -> tuple[Array, Array]:
     return boundary.astype(np.float64), on_frame.astype(np.float64)
 
 
-def _color(channels: Sequence[NDArray[np.float32]], order: _Order) -> list[Array]:
+def _color(channels: Sequence[NDArray[np.float32]], order: _Order) -> list[Floats]:
     """Return columns 9 to 17."""
     means, deviations, skewnesses = [], [], []
     for channel in channels:
@@ -186,11 +186,11 @@ def _color(channels: Sequence[NDArray[np.float32]], order: _Order) -> list[Array
     return [*means, *deviations, *skewnesses]
 
 
-def _texture(lightness: NDArray[np.float32], flat: NDArray[np.intp], order: _Order) -> list[Array]:
+def _texture(lightness: NDArray[np.float32], flat: NDArray[np.intp], order: _Order) -> list[Floats]:
     """Return columns 18 to 32."""
     n = len(order.areas)
     smooth = {scale: _smoothed(lightness, scale) for scale in _BANDS}
-    columns: list[Array] = []
+    columns: list[Floats] = []
     for scale in _GRADIENT_SCALES:
         directions, lengths = _gradients(smooth[scale])
         bins = flat * len(_DIRECTIONS) + directions.ravel()

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from tagloom.core.typing import Ints, Singles
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.color import srgb_to_lab
 
 __all__ = ["segment"]
 
-Floats = NDArray[np.float32]
-Integers = NDArray[np.int64]
 
 _SIDE = 96  # longer side of the picture that is segmented
 _CELL = 8  # side of the squares that superpixels start from, smaller where the picture is
@@ -105,18 +104,18 @@ def _cell_grid(shape: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]
     return (counts[0], counts[1]), cell
 
 
-def _texture(lightness: Floats) -> Floats:
+def _texture(lightness: Singles) -> Singles:
     """Return how long gradients are where there are many of them."""
     gx, gy = (cv2.Sobel(lightness, cv2.CV_32F, *order, scale=1 / 8) for order in ((1, 0), (0, 1)))
     # not cv2.magnitude, whose last digit depends on where in memory the result lies
     lengths = cv2.GaussianBlur(np.sqrt(gx * gx + gy * gy), (0, 0), _SMOOTHING)
     # Opening takes away ridges narrower than the window: a single edge between two even areas is no texture.
-    texture: Floats = cv2.morphologyEx(lengths, cv2.MORPH_OPEN, _TEXTURE_WINDOW)
+    texture: Singles = cv2.morphologyEx(lengths, cv2.MORPH_OPEN, _TEXTURE_WINDOW)
     return texture
 
 
 @functools.lru_cache(maxsize=32)
-def _positions(cells: tuple[int, int], cell_shape: tuple[int, int]) -> Floats:
+def _positions(cells: tuple[int, int], cell_shape: tuple[int, int]) -> Singles:
     """Return rows and columns of the pixels in cell order, in units of `_COMPACTNESS` per cell."""
     height, width = cells[0] * cell_shape[0], cells[1] * cell_shape[1]
     places = np.indices((height, width), dtype=np.float32) * (_COMPACTNESS / max(cell_shape))
@@ -125,13 +124,13 @@ def _positions(cells: tuple[int, int], cell_shape: tuple[int, int]) -> Floats:
     return ordered
 
 
-def _to_cells(channel: Floats, cells: tuple[int, int], cell_shape: tuple[int, int]) -> Floats:
+def _to_cells(channel: Singles, cells: tuple[int, int], cell_shape: tuple[int, int]) -> Singles:
     """Reorder (height, width) to (place in the cell, cell), so that all cells are computed in one long row."""
     blocks = channel.reshape(cells[0], cell_shape[0], cells[1], cell_shape[1])
     return blocks.transpose(1, 3, 0, 2).reshape(cell_shape[0] * cell_shape[1], cells[0] * cells[1])
 
 
-def _superpixels(lab: Floats, cells: tuple[int, int], cell_shape: tuple[int, int]) -> Integers:
+def _superpixels(lab: Singles, cells: tuple[int, int], cell_shape: tuple[int, int]) -> Ints:
     """Return the superpixel of each pixel by k-means among the 3 × 3 cells around each pixel's own."""
     n_cells = cells[0] * cells[1]
     colors = [_to_cells(channel, cells, cell_shape) for channel in cv2.split(lab)]
@@ -154,7 +153,7 @@ def _superpixels(lab: Floats, cells: tuple[int, int], cell_shape: tuple[int, int
     return ordered.reshape(cells[0] * cell_shape[0], cells[1] * cell_shape[1])
 
 
-def _nearest(points: Floats, candidates: Iterable[Floats]) -> Integers:
+def _nearest(points: Singles, candidates: Iterable[Singles]) -> Ints:
     """Return which of at most 16 candidates is nearest to each point, the first of equally near ones."""
     best = np.full(points.shape[1:], np.iinfo(np.int32).max, dtype=np.int32)
     for index, candidate in enumerate(candidates):
@@ -169,7 +168,7 @@ def _nearest(points: Floats, candidates: Iterable[Floats]) -> Integers:
     return (best & 15).astype(np.int64)
 
 
-def _connected(labels: Integers) -> Integers:
+def _connected(labels: Ints) -> Ints:
     """Return the 4-connected pieces of equal label."""
     height, width = labels.shape
     # A picture of twice the size has room for the links between pixels: one where both ends have the same label.
@@ -181,7 +180,7 @@ def _connected(labels: Integers) -> Integers:
     return pieces[::2, ::2].astype(np.int64) - 1
 
 
-def _enlarge_by_area(labels: Integers, shape: tuple[int, int]) -> NDArray[np.int32]:
+def _enlarge_by_area(labels: Ints, shape: tuple[int, int]) -> NDArray[np.int32]:
     """Repeat pixels up to a shape and number the regions from 0 by decreasing area, then by first pixel."""
     _, first, dense = np.unique(labels, return_index=True, return_inverse=True)
     rows, columns = (np.arange(size) * small // size for size, small in zip(shape, labels.shape, strict=True))
@@ -195,7 +194,7 @@ def _enlarge_by_area(labels: Integers, shape: tuple[int, int]) -> NDArray[np.int
 class _RegionGraph:
     """Regions with areas and mean channels, and the pairs of regions that have a common border."""
 
-    def __init__(self, labels: Integers, channels: NDArray[np.float64]) -> None:
+    def __init__(self, labels: Ints, channels: NDArray[np.float64]) -> None:
         self._pixels = labels
         self._node = np.arange(labels.max() + 1)  # the region that each of the first regions has become part of
         self._sizes = np.bincount(labels.ravel()).astype(np.float64)
@@ -206,7 +205,7 @@ class _RegionGraph:
             np.concatenate([labels[:, :-1].ravel(), labels[:-1].ravel()]),
         )
 
-    def labels(self) -> Integers:
+    def labels(self) -> Ints:
         """Return the region of each pixel."""
         return self._node[self._pixels]
 
@@ -233,7 +232,7 @@ class _RegionGraph:
             pass
         self._node = tree.roots()[self._node]
 
-    def _join(self, left: Integers, right: Integers) -> None:
+    def _join(self, left: Ints, right: Ints) -> None:
         n = len(self._sizes)
         links = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(n, n))
         _, group = connected_components(links, directed=False)
@@ -244,7 +243,7 @@ class _RegionGraph:
         self._node = group[self._node]
         self._pairs = self._distinct(group[self._pairs[0]], group[self._pairs[1]])
 
-    def _distinct(self, left: Integers, right: Integers) -> tuple[Integers, Integers]:
+    def _distinct(self, left: Ints, right: Ints) -> tuple[Ints, Ints]:
         n = len(self._sizes)
         apart = left != right
         low, high = np.minimum(left, right)[apart], np.maximum(left, right)[apart]
@@ -255,9 +254,7 @@ class _RegionGraph:
 class _MergeTree:
     """Merging of neighbours one pair at a time; every merger is a new region, numbered after all before it."""
 
-    def __init__(
-        self, sizes: NDArray[np.float64], means: NDArray[np.float64], pairs: tuple[Integers, Integers]
-    ) -> None:
+    def __init__(self, sizes: NDArray[np.float64], means: NDArray[np.float64], pairs: tuple[Ints, Ints]) -> None:
         # Some thousand costs of single pairs: plain numbers take a fraction of the time of arrays of that length.
         self.n_regions = len(sizes)
         self._sizes: list[float] = sizes.tolist()
@@ -294,7 +291,7 @@ class _MergeTree:
             self._merge(*min(due)[1:])
         return bool(due)
 
-    def roots(self) -> Integers:
+    def roots(self) -> Ints:
         """Return the region that each of the first regions is part of now."""
         roots = np.array(self._parents)
         while not np.array_equal(roots, roots[roots]):

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tagloom.core.seeds import check_generator
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import nearest_neighbors
-from tagloom.graph.rows import Floats, check_features, row_norms
+from tagloom.graph.rows import check_features, row_norms
 from tagloom.graph.spaces import Metric
 
 __all__ = ["clusters", "similar_photos"]
@@ -101,7 +102,7 @@ def clusters(X: ArrayLike, n_clusters: int | Literal["auto"] = "auto", *, random
     return _largest_first(labels)
 
 
-def _k_means(rows: Floats, n_clusters: int, random_state: Any) -> NDArray[np.int64]:
+def _k_means(rows: Reals, n_clusters: int, random_state: Any) -> NDArray[np.int64]:
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
     seed = int(check_generator(random_state).integers(2**31))
@@ -112,7 +113,7 @@ def _k_means(rows: Floats, n_clusters: int, random_state: Any) -> NDArray[np.int
     return np.asarray(model.fit_predict(rows), dtype=np.int64)
 
 
-def _unit(rows: Floats) -> Floats:
+def _unit(rows: Reals) -> Reals:
     """Return rows of length one; rows of zeros stay so."""
     norms = row_norms(rows)
     unit = np.empty_like(rows)
@@ -121,7 +122,7 @@ def _unit(rows: Floats) -> Floats:
     return unit
 
 
-def _order_by_value(rows: Floats) -> tuple[NDArray[np.int64], int]:
+def _order_by_value(rows: Reals) -> tuple[NDArray[np.int64], int]:
     """Return an order of the rows that depends on their values only, and how many different ones there are."""
     whole: NDArray[Any] = rows.view(np.dtype((np.void, rows.strides[0]))).ravel()
     _, inverse = np.unique(whole, return_inverse=True)

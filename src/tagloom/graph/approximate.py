@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
 from tagloom.core.threads import limit_libraries
+from tagloom.core.typing import Reals
 from tagloom.graph.exact import Neighbors, best_of_candidates, exact_neighbors
-from tagloom.graph.rows import Floats
 from tagloom.graph.runtime import map_blocks, row_blocks, single_threaded_libraries
 from tagloom.graph.spaces import Space
 
@@ -105,7 +105,7 @@ def sampled_recall(
     return float((keys[sample] <= true[:, -1:]).mean())
 
 
-def _embedded(space: Space) -> Floats:
+def _embedded(space: Space) -> Reals:
     """Return all points in the space the index works in, float32."""
     sides = np.empty((space.points.n_rows, space.points.width), dtype=np.float32)
     for rows in row_blocks(space.points.n_rows, _ADD_ROWS):

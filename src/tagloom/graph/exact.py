@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.threads import limit_libraries
-from tagloom.graph.rows import Floats, first_copies
+from tagloom.core.typing import Reals
+from tagloom.graph.rows import first_copies
 from tagloom.graph.runtime import load_faiss, map_blocks, row_blocks
 from tagloom.graph.spaces import Space
 
@@ -106,13 +107,13 @@ class _Search:
                 self.self_column = np.full(space.points.n_rows, -1, dtype=np.intp)
                 self.self_column[kept] = np.arange(kept.size)
 
-    def by_blocks(self, rows: NDArray[np.intp], points: Floats) -> Neighbors:
+    def by_blocks(self, rows: NDArray[np.intp], points: Reals) -> Neighbors:
         """Answer from the fast keys of these queries with every point."""
         side, sizes = self.space.query_side(rows, points.dtype)
         C = self.space.combine(side, points)
         return self._rank(rows, sizes, C, None, points.dtype)
 
-    def by_faiss(self, rows: NDArray[np.intp], points: Floats, faiss: ModuleType) -> Neighbors:
+    def by_faiss(self, rows: NDArray[np.intp], points: Reals, faiss: ModuleType) -> Neighbors:
         """Answer from the first few fast keys, which is all that faiss gives."""
         side, sizes = self.space.query_side(rows, points.dtype)
         n_listed = min(self.n_neighbors + _FAISS_EXTRA, len(points))
@@ -124,7 +125,7 @@ class _Search:
         self,
         rows: NDArray[np.intp],
         sizes: NDArray[np.float64],
-        C: Floats,
+        C: Reals,
         columns: NDArray[np.intp] | None,
         dtype: Any,
     ) -> Neighbors:
@@ -191,7 +192,7 @@ class _Search:
             keys[part], indices[part] = self._rank(rows[part], sizes, C, None, np.dtype(np.float64))
         return keys, indices
 
-    def _hide_self(self, rows: NDArray[np.intp], C: Floats, columns: NDArray[np.intp] | None) -> None:
+    def _hide_self(self, rows: NDArray[np.intp], C: Reals, columns: NDArray[np.intp] | None) -> None:
         """Put each query out of its own reach."""
         if self.self_column is None:
             return
@@ -203,7 +204,7 @@ class _Search:
             C[columns == own[:, None]] = np.inf
 
 
-def _limit_from_above(C: Floats, k: int) -> NDArray[np.float64]:
+def _limit_from_above(C: Reals, k: int) -> NDArray[np.float64]:
     """Return a value that at least k entries of each row do not exceed, close to the k-th smallest.
 
     The k-th smallest of the minima of many groups of columns is such a value; it costs one vectorised pass and a
@@ -215,7 +216,7 @@ def _limit_from_above(C: Floats, k: int) -> NDArray[np.float64]:
     return np.asarray(np.partition(minima, k - 1, axis=1)[:, k - 1], dtype=np.float64)
 
 
-def _at_most(C: Floats, bound: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _at_most(C: Reals, bound: Reals) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows and columns of the entries that do not exceed their row's bound, in row order."""
     # A flat search is several times faster than a two-dimensional one.
     flat = np.flatnonzero((bound[:, None] >= C).ravel())

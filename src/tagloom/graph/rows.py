@@ -1,21 +1,19 @@
 """Feature rows as the neighbour search sees them: checked, scaled, in float64, a few at a time."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.runtime import row_blocks
 
-__all__ = ["Floats", "Rows", "check_features", "first_copies", "power_of_two_scale", "row_norms", "row_sums"]
+__all__ = ["Rows", "check_features", "first_copies", "power_of_two_scale", "row_norms", "row_sums"]
 
-Floats = NDArray[np.floating[Any]]
 _BLOCK = 2048
 
 
-def check_features(X: ArrayLike, name: str = "X") -> Floats:
+def check_features(X: ArrayLike, name: str = "X") -> Reals:
     """Return features as a C-contiguous float32 or float64 matrix.
 
     Parameters
@@ -73,7 +71,7 @@ class Rows:
 
     def __init__(
         self,
-        X: Floats,
+        X: Reals,
         divisor: NDArray[np.float64] | float | None = None,
         empty: NDArray[np.bool_] | None = None,
     ) -> None:
@@ -108,12 +106,12 @@ class Rows:
         return Rows(self.X[index], divisor, None if self.empty is None else self.empty[index])
 
 
-def row_sums(X: Floats) -> NDArray[np.float64]:
+def row_sums(X: Reals) -> NDArray[np.float64]:
     """Return the sum of each row, added in float64."""
     return np.asarray(X.sum(axis=1, dtype=np.float64))
 
 
-def row_norms(X: Floats) -> NDArray[np.float64]:
+def row_norms(X: Reals) -> NDArray[np.float64]:
     """Return the Euclidean norm of each row, safe from overflow and underflow."""
     norms = np.zeros(X.shape[0])
     for rows in row_blocks(X.shape[0], _BLOCK):
@@ -124,7 +122,7 @@ def row_norms(X: Floats) -> NDArray[np.float64]:
     return norms
 
 
-def power_of_two_scale(*matrices: Floats) -> float:
+def power_of_two_scale(*matrices: Reals) -> float:
     """Return a power of two that brings extreme features near 1, and 1.0 where nothing is extreme.
 
     Dividing by it is exact, and afterwards no square leaves the range of float32.
@@ -136,7 +134,7 @@ def power_of_two_scale(*matrices: Floats) -> float:
     return float(np.ldexp(1.0, min(exponent, 1023)))
 
 
-def first_copies(X: Floats, n_copies: int) -> NDArray[np.intp] | None:
+def first_copies(X: Reals, n_copies: int) -> NDArray[np.intp] | None:
     """Return the rows that are among the first ``n_copies`` equal ones, or None if that is all of them.
 
     Equal rows are equally far from everything, and ties go to the smaller index; so later copies can never be chosen.

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.runtime import row_blocks
 from tagloom.graph.structure import NeighborGraph
 
 __all__ = ["SharedWordsGraph", "shared_words_graph"]
 
-Floats = NDArray[np.float64]
 Weighting = Literal["binary", "heat", "dot"]
 
 #: Entries of a block of shared counts, were it full.

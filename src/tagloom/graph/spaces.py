@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
-from tagloom.graph.rows import Floats, Rows, power_of_two_scale, row_norms, row_sums
+from tagloom.graph.rows import Rows, power_of_two_scale, row_norms, row_sums
 from tagloom.graph.runtime import row_blocks
 
 __all__ = ["METRICS", "Metric", "Space", "make_space"]
@@ -56,7 +57,7 @@ class Space(ABC):
         """Return the exact key of each row of ``left`` with the same row of ``right``; may overwrite both."""
 
     @abstractmethod
-    def combine(self, A: Floats, B: Floats) -> Floats:
+    def combine(self, A: Reals, B: Reals) -> Reals:
         """Return the fast keys of all rows of a query side with all rows of a point side."""
 
     @abstractmethod
@@ -71,16 +72,16 @@ class Space(ABC):
         """Return what `slack` needs to know of each row of a block."""
         return np.asarray(np.abs(block).sum(axis=1))
 
-    def query_side(self, rows: slice | NDArray[np.intp], dtype: Any) -> tuple[Floats, NDArray[np.float64]]:
+    def query_side(self, rows: slice | NDArray[np.intp], dtype: Any) -> tuple[Reals, NDArray[np.float64]]:
         """Return queries in the form that `combine` takes, and their sizes."""
         block = self.queries.take(rows)
         return block.astype(dtype), self.sizes(block)
 
-    def point_side(self, rows: slice, dtype: Any) -> Floats:
+    def point_side(self, rows: slice, dtype: Any) -> Reals:
         """Return points in the form that `combine` takes."""
         return self.points.take(rows).astype(dtype)
 
-    def all_points(self, dtype: Any) -> Floats:
+    def all_points(self, dtype: Any) -> Reals:
         """Return the form that `combine` takes for all points, made block by block."""
         blocks = row_blocks(self.points.n_rows, _SIDE_ROWS)
         first = self.point_side(next(blocks), dtype)
@@ -140,7 +141,7 @@ class SquaredSpace(Space):
         right -= left
         return np.asarray(np.einsum("ij,ij->i", right, right))
 
-    def query_side(self, rows: slice | NDArray[np.intp], dtype: Any) -> tuple[Floats, NDArray[np.float64]]:
+    def query_side(self, rows: slice | NDArray[np.intp], dtype: Any) -> tuple[Reals, NDArray[np.float64]]:
         """Return (-2(q - c), 1, ‖q - c‖²) and the norms ‖q - c‖."""
         block = self.queries.take(rows) - self.center
         squares = np.einsum("ij,ij->i", block, block)
@@ -148,13 +149,13 @@ class SquaredSpace(Space):
         side = np.concatenate([block, np.ones((len(block), 1)), squares[:, None]], axis=1)
         return side.astype(dtype), np.sqrt(squares)
 
-    def point_side(self, rows: slice, dtype: Any) -> Floats:
+    def point_side(self, rows: slice, dtype: Any) -> Reals:
         """Return (p - c, ‖p - c‖², 1)."""
         block = self.points.take(rows) - self.center
         squares = np.einsum("ij,ij->i", block, block)
         return np.concatenate([block, squares[:, None], np.ones((len(block), 1))], axis=1).astype(dtype)
 
-    def combine(self, A: Floats, B: Floats) -> Floats:
+    def combine(self, A: Reals, B: Reals) -> Reals:
         """Return the matrix product of the two sides."""
         return np.asarray(A @ B.T)
 
@@ -188,7 +189,7 @@ class ProductSpace(Space):
         """Return the norms."""
         return np.sqrt(np.einsum("ij,ij->i", block, block))
 
-    def combine(self, A: Floats, B: Floats) -> Floats:
+    def combine(self, A: Reals, B: Reals) -> Reals:
         """Return minus the matrix product."""
         return np.asarray((-A) @ B.T)
 
@@ -208,7 +209,7 @@ class AbsoluteSpace(Space):
         right -= left
         return np.asarray(np.einsum("ij->i", np.abs(right, out=right)))
 
-    def combine(self, A: Floats, B: Floats) -> Floats:
+    def combine(self, A: Reals, B: Reals) -> Reals:
         """Return all L1 distances."""
         return np.asarray(cdist(A, B, "cityblock"))
 
@@ -234,7 +235,7 @@ class ChiSquaredSpace(Space):
         np.divide(right, total, out=right, where=total > 0)
         return np.asarray(np.einsum("ij->i", right))
 
-    def combine(self, A: Floats, B: Floats) -> Floats:
+    def combine(self, A: Reals, B: Reals) -> Reals:
         """Return all χ² distances, by Σ (x - y)²/(x + y) = Σy - 3Σx + 4 Σ x²/(x + y).
 
         Three passes per pair instead of five, and only over the columns where the query is not zero.
@@ -262,7 +263,7 @@ class ChiSquaredSpace(Space):
         return 8.0 * self._rounding(unit) * reach + self.points.width * 1e-18
 
 
-def make_space(metric: str, queries: Floats, points: Floats, *, normalize: bool = False) -> Space:
+def make_space(metric: str, queries: Reals, points: Reals, *, normalize: bool = False) -> Space:
     """Return the space of a metric over checked features.
 
     Parameters
@@ -303,7 +304,7 @@ def make_space(metric: str, queries: Floats, points: Floats, *, normalize: bool 
     return kind(rows[0], rows[-1], scale)
 
 
-def _divided(matrices: list[Floats], divisors: list[NDArray[np.float64]]) -> tuple[Rows, Rows]:
+def _divided(matrices: list[Reals], divisors: list[NDArray[np.float64]]) -> tuple[Rows, Rows]:
     """Divide rows by what was measured of them; rows of 0 become the empty rows of `Rows`."""
     some_empty = any((divisor == 0).any() for divisor in divisors)
     rows = [
@@ -313,7 +314,7 @@ def _divided(matrices: list[Floats], divisors: list[NDArray[np.float64]]) -> tup
     return rows[0], rows[-1]
 
 
-def _check_histograms(X: Floats, metric: str, *, normalized: bool) -> None:
+def _check_histograms(X: Reals, metric: str, *, normalized: bool) -> None:
     """Raise unless rows are non-negative and, where asked, of sum 1."""
     if X.min() < 0:
         row, column = (int(index) for index in np.argwhere(X < 0)[0])

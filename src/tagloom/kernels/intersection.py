@@ -1,12 +1,12 @@
 """Histogram intersection: what two histograms have in common."""
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tagloom.core.system import cpu_count
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["intersection_kernel"]
@@ -15,8 +15,6 @@ _ROWS = 512  # rows of K that one thread fills at a time
 _COLUMNS = 512  # columns summed in the precision of the input; their sums are added up in double precision
 _SPARSE_WIDTH, _DENSE_WIDTH = 512, 128  # rows of B in a tile; measured, tile and buffer stay in the cache of a core
 _SPARSE_SHARE = 1 / 3  # of positive values, below which picking them out is worth its cost
-
-Values = NDArray[np.floating[Any]]
 
 
 def intersection_kernel(A: ArrayLike, B: ArrayLike | None = None, *, n_threads: int | None = 1) -> NDArray[np.float64]:
@@ -69,7 +67,7 @@ def intersection_kernel(A: ArrayLike, B: ArrayLike | None = None, *, n_threads: 
     return kernel
 
 
-def _add_intersections(rows: Values, others: Values, kernel: NDArray[np.float64]) -> None:
+def _add_intersections(rows: Reals, others: Reals, kernel: NDArray[np.float64]) -> None:
     """Add the intersections of rows (a, d) and others (b, d) to the kernel (a, b), tile by tile."""
     for start in range(0, rows.shape[1], _COLUMNS):
         columns = slice(start, start + _COLUMNS)
@@ -81,7 +79,7 @@ def _add_intersections(rows: Values, others: Values, kernel: NDArray[np.float64]
             add(values, others[first : first + width, columns], kernel[:, first : first + width])
 
 
-def _add_sparse(values: Values, tile: Values, kernel: NDArray[np.float64]) -> None:
+def _add_sparse(values: Reals, tile: Reals, kernel: NDArray[np.float64]) -> None:
     by_column = np.ascontiguousarray(tile.T)
     buffer = np.empty_like(by_column)
     for row, out in zip(values, kernel, strict=True):
@@ -92,16 +90,16 @@ def _add_sparse(values: Values, tile: Values, kernel: NDArray[np.float64]) -> No
         out += np.add.reduce(common, axis=0)
 
 
-def _add_dense(values: Values, tile: Values, kernel: NDArray[np.float64]) -> None:
+def _add_dense(values: Reals, tile: Reals, kernel: NDArray[np.float64]) -> None:
     tile = np.ascontiguousarray(tile)
     buffer = np.empty_like(tile)
     for row, out in zip(values, kernel, strict=True):
         out += np.einsum("ij->i", np.minimum(tile, row, out=buffer))
 
 
-def _check_histograms(values: ArrayLike, name: str) -> Values:
+def _check_histograms(values: ArrayLike, name: str) -> Reals:
     array = np.asarray(values)
-    histograms: Values = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
+    histograms: Reals = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
     if histograms.ndim != 2:
         raise InvalidInputError(f"{name} must have one histogram per row, shape (n, d), got shape {histograms.shape}")
     if not np.isfinite(histograms).all() or (histograms < 0).any():

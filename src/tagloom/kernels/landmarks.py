@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from tagloom.core.seeds import check_generator
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Kernel
 from tagloom.kernels.pairs import row_blocks
 
 __all__ = ["KernelFeatures", "choose_landmarks"]
 
-Floats = NDArray[np.float64]
 
 #: Eigenvalues below this share of the largest are rounding and are left out.
 SMALLEST = 1e-10

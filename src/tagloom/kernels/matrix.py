@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.chi2 import chi2_distances, chi2_kernel
 from tagloom.kernels.intersection import intersection_kernel
@@ -29,7 +30,6 @@ __all__ = [
     "make_kernel",
 ]
 
-Values = NDArray[np.floating[Any]]
 KernelFunction = Callable[[Any, Any], Any]
 KernelSpec = str | KernelFunction
 Gamma = float | Literal["scale", "dimension", "mean"] | None
@@ -71,20 +71,20 @@ class Kernel:
         """Whether rows hold kernel values and not features."""
         return self.name == "precomputed"
 
-    def select(self, X: Values, rows: NDArray[Any] | None = None) -> Values | NDArray[np.intp]:
+    def select(self, X: Reals, rows: NDArray[Any] | None = None) -> Reals | NDArray[np.intp]:
         """Return the anchors of some training rows (default: all), a copy."""
         if self.precomputed:
             return np.arange(len(X)) if rows is None else np.flatnonzero(rows) if rows.dtype == bool else rows.copy()
-        chosen: Values = X.copy() if rows is None else X[rows]
+        chosen: Reals = X.copy() if rows is None else X[rows]
         return chosen
 
-    def between(self, X: Values, anchors: Any) -> NDArray[np.float64]:
+    def between(self, X: Reals, anchors: Any) -> NDArray[np.float64]:
         """Return the kernel of rows with anchors, shape (n, m), float64."""
         if self.precomputed:
             return np.asarray(X[:, anchors], dtype=np.float64)
         return _checked(self.function(X, anchors), (len(X), len(anchors)))
 
-    def gram(self, X: Values, rows: NDArray[Any] | None = None) -> NDArray[np.float64]:
+    def gram(self, X: Reals, rows: NDArray[Any] | None = None) -> NDArray[np.float64]:
         """Return the kernel of all pairs of training rows, or of some of them, float64 and symmetric.
 
         Raises
@@ -101,9 +101,7 @@ class Kernel:
         found = _checked(self.function(chosen, None), (n, n))
         return _symmetric(found, "the kernel") if self.name == "callable" else found
 
-    def product(
-        self, X: Values, anchors: Any, coef: NDArray[np.float64], *, block: int = _BLOCK
-    ) -> NDArray[np.float64]:
+    def product(self, X: Reals, anchors: Any, coef: NDArray[np.float64], *, block: int = _BLOCK) -> NDArray[np.float64]:
         """Return ``K(X, anchors) @ coef``, a block of rows at a time."""
         scores = np.zeros((len(X), coef.shape[1]))
         if len(anchors):
@@ -113,7 +111,7 @@ class Kernel:
 
 
 def make_kernel(
-    kernel: KernelSpec, X: Values, *, gamma: Gamma = None, parameters: Mapping[str, Any] | None = None
+    kernel: KernelSpec, X: Reals, *, gamma: Gamma = None, parameters: Mapping[str, Any] | None = None
 ) -> Kernel:
     """Settle a kernel's parameters on training rows.
 
@@ -165,7 +163,7 @@ def kernel_matrix(
     parameters: Mapping[str, Any] | None = None,
     dtype: DTypeLike = np.float64,
     block: int = _BLOCK,
-) -> Values:
+) -> Reals:
     """Return the kernel of all pairs of rows of X, or of rows of X with rows of Y.
 
     Parameters
@@ -249,7 +247,7 @@ def default_gamma(kernel: str, X: ArrayLike, rule: str | None = None) -> float:
     return 1.0 / spread if spread > 0.0 else 1.0
 
 
-def _mean_distance(kernel: str, X: Values) -> float:
+def _mean_distance(kernel: str, X: Reals) -> float:
     n = len(X)
     if n < 2:
         return 0.0

@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["ROWS", "check_dtype", "check_gamma", "check_pair", "row_blocks"]
 
 #: Rows of a kernel that are worked on at a time.
 ROWS = 512
-
-Values = NDArray[np.floating[Any]]
 
 
 def check_dtype(dtype: DTypeLike) -> np.dtype[Any]:
@@ -24,7 +23,7 @@ def check_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     return found
 
 
-def check_pair(A: ArrayLike, B: ArrayLike | None, dtype: DTypeLike) -> tuple[Values, Values | None]:
+def check_pair(A: ArrayLike, B: ArrayLike | None, dtype: DTypeLike) -> tuple[Reals, Reals | None]:
     """Return both arrays in one precision, checked; None stays None.
 
     Raises
@@ -56,11 +55,11 @@ def row_blocks(n: int, size: int) -> Iterator[slice]:
         yield slice(start, min(n, start + size))
 
 
-def _check(values: ArrayLike, name: str, dtype: np.dtype[Any]) -> Values:
+def _check(values: ArrayLike, name: str, dtype: np.dtype[Any]) -> Reals:
     array = np.asarray(values)
     if array.ndim != 2:
         raise InvalidInputError(f"{name} must have one row per photo, shape (n, d), got shape {array.shape}")
-    converted: Values = array.astype(dtype, copy=False)
+    converted: Reals = array.astype(dtype, copy=False)
     if not np.isfinite(converted).all():
         raise InvalidInputError(f"{name} must hold finite numbers; drop or fill such photos first")
     return converted

@@ -3,8 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg, optimize
+
+from tagloom.core.typing import Floats
 
 __all__ = [
     "asymptotic_weights",
@@ -16,7 +18,6 @@ __all__ = [
     "slope_weights",
 ]
 
-Floats = NDArray[np.float64]
 
 # Columns of a pivoted triangle below this share of the first one are combinations of the others.
 RANK_TOLERANCE = 1e-10

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.methods._canonical import least_squares_fit
 from tagloom.methods._out_of_fold import known_means
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
@@ -14,7 +15,6 @@ from tagloom.solvers.sparse_cca import sparse_cca
 
 __all__ = ["LabelProblem", "choose_rows", "tag_means"]
 
-Floats = NDArray[np.float64]
 
 #: Photos with all tags known are used alone where they are this share of the labelled ones and so many per tag.
 COMPLETE_SHARE, COMPLETE_PER_TAG = 0.5, 2

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
 from tagloom.methods._lpssvm_base import Base, Subspaces
 from tagloom.methods.baselines.svm import fit_coordinates
 
 __all__ = ["Solution", "alternate", "fit_in_coordinates"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass

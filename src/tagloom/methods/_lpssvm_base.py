@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, eigh
 
+from tagloom.core.typing import Floats, Indices
 from tagloom.methods.baselines.lpp import locality_directions, n_directions
 from tagloom.solvers.secular import RankOneSpectra, rank_one_spectra
 
 __all__ = ["Base", "Subspaces", "solve_base"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 #: Entries of the tables of eigenvectors that are computed at a time.
 _ENTRIES = 1_000_000
@@ -72,10 +70,10 @@ class Subspaces:
     """
 
     spectra: RankOneSpectra
-    counts: Ints
+    counts: Indices
     scales: Floats
 
-    def directions(self, tags: Ints | None = None) -> Iterator[tuple[int, Floats]]:
+    def directions(self, tags: Indices | None = None) -> Iterator[tuple[int, Floats]]:
         """Yield tags and their directions (q, m), computed for several tags at a time."""
         order = np.arange(len(self.counts)) if tags is None else tags
         size = self.spectra.n_poles * max(1, int(self.counts.max(initial=0)))

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.methods._out_of_fold import stable_folds
 from tagloom.methods.baselines.ridge_path import linear_scores
 from tagloom.metrics import auc
 
 __all__ = ["choose_strengths", "held_out_scores"]
 
-Floats = NDArray[np.float64]
 Path = Callable[[NDArray[Any], LabelMatrix, Floats], Iterator[tuple[Floats, Floats]]]
 
 

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats, Indices
 from tagloom.core.validation import check_magnitude
 from tagloom.solvers.group_columns import GroupColumns, GroupColumnsResult
 
 __all__ = ["NovaTask", "Scaling", "TagSet"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
 Scaling = Literal["columns", "groups"]
 
 #: Rows that are centred at once, so that float32 features are never copied whole.
@@ -29,7 +28,7 @@ LARGEST = 1e140
 class TagSet:
     """Tags that are known on the same photos, and their common problem."""
 
-    tags: Integers
+    tags: Indices
     mean: Floats
     problem: GroupColumns
 
@@ -70,11 +69,11 @@ class NovaTask:
         self,
         X: NDArray[Any],
         Y: LabelMatrix,
-        sizes: Integers,
+        sizes: Indices,
         weights: Floats,
         *,
         scaling: Scaling | None,
-        scaled_together: Integers | None = None,
+        scaled_together: Indices | None = None,
         entry_share: float = 0.0,
     ) -> None:
         check_magnitude(X, LARGEST, "NOVA")
@@ -120,7 +119,7 @@ class NovaTask:
 
     def solve(
         self, each: Callable[[GroupColumns, Floats], GroupColumnsResult], strengths: Floats
-    ) -> tuple[Floats, Floats, list[tuple[Integers, GroupColumnsResult]]]:
+    ) -> tuple[Floats, Floats, list[tuple[Indices, GroupColumnsResult]]]:
         """Solve every set; return coefficients and intercepts for X as given, and what was found for which tags."""
         W, found = np.zeros(self.shape), []
         for part in self.sets:
@@ -131,7 +130,7 @@ class NovaTask:
 
     def path(
         self, each: Callable[[GroupColumns, Floats], Iterator[GroupColumnsResult]], strengths: Floats
-    ) -> Iterator[tuple[Floats, Floats, list[tuple[Integers, GroupColumnsResult]]]]:
+    ) -> Iterator[tuple[Floats, Floats, list[tuple[Indices, GroupColumnsResult]]]]:
         """Solve for one row of strengths after another; yield what `solve` returns."""
         walks = [each(part.problem, strengths[:, part.tags]) for part in self.sets]
         for _ in strengths:
@@ -151,7 +150,7 @@ class NovaTask:
         return coef, intercept
 
 
-def _blocks(rows: Integers) -> Iterator[Integers]:
+def _blocks(rows: Indices) -> Iterator[Indices]:
     for start in range(0, rows.size, ROWS_AT_ONCE):
         yield rows[start : start + ROWS_AT_ONCE]
 
@@ -167,7 +166,7 @@ def _centred(part: NDArray[Any], scale: Floats) -> tuple[Floats, Floats]:
     return mean, rows
 
 
-def _moments(X: NDArray[Any], rows: Integers, targets: Floats, scale: Floats) -> tuple[Floats, Floats, Floats]:
+def _moments(X: NDArray[Any], rows: Indices, targets: Floats, scale: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the mean of some rows, and ``X̃ᵀX̃/n`` and ``X̃ᵀỹ/n`` of the centred and scaled columns."""
     n, d = rows.size, X.shape[1]
     mean = sum((X[block].sum(axis=0, dtype=np.float64) for block in _blocks(rows)), np.zeros(d)) / n
@@ -189,7 +188,7 @@ def _moments(X: NDArray[Any], rows: Integers, targets: Floats, scale: Floats) ->
     return mean, A, B
 
 
-def _scale(X: NDArray[Any], rows: NDArray[np.bool_], sizes: Integers, scaling: Scaling | None) -> Floats:
+def _scale(X: NDArray[Any], rows: NDArray[np.bool_], sizes: Indices, scaling: Scaling | None) -> Floats:
     """Return what the columns are divided by; a column or group that does not vary on the rows is left alone."""
     d = X.shape[1]
     chosen = np.flatnonzero(rows)

@@ -4,17 +4,16 @@ import warnings
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tagloom.core.folds import LabeledKFold
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.exceptions import NothingToScoreError
 from tagloom.methods._sfss_features import CentredFeatures
 from tagloom.metrics import mean_average_precision
 
 __all__ = ["CHOOSING_TOLERANCE", "SHARES", "choose_share"]
 
-Floats = NDArray[np.float64]
 
 #: Shares of γ_max that ``sparsity="auto"`` chooses from.
 SHARES = 10.0 ** np.arange(-0.25, -2.01, -0.25)

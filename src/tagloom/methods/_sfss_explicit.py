@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
+from tagloom.core.typing import Floats, Reals
 from tagloom.graph import NeighborGraph
 from tagloom.methods._sfss_features import CentredFeatures
 from tagloom.methods._sfss_scores import ScoreSystem
@@ -14,8 +15,6 @@ from tagloom.solvers import block_cg
 
 __all__ = ["ExplicitQuadratic", "direct_intercept", "direct_quadratic", "joint_quadratic", "least_norm", "reweighted"]
 
-Floats = NDArray[np.float64]
-Matrix = NDArray[np.floating[Any]]
 
 # Residual of the linear systems behind the matrix.
 TOLERANCE = 1e-12
@@ -33,23 +32,23 @@ class ExplicitQuadratic:
         self.matrices, self.tags, self.B, self.constant = matrices, tags, B, constant
         self.shape: tuple[int, int] = (B.shape[0], B.shape[1])
 
-    def product(self, W: Matrix, left: Any = slice(None), right: Any = slice(None)) -> Floats:
+    def product(self, W: Reals, left: Any = slice(None), right: Any = slice(None)) -> Floats:
         """Return ``A[left, right] W``, each tag with its own A."""
         result = np.empty((self.matrices[0][left].shape[0], W.shape[1]))
         for A, tags in zip(self.matrices, self.tags, strict=True):
             result[:, tags] = A[left][:, right] @ W[:, tags]
         return result
 
-    def value(self, W: Matrix) -> float:
+    def value(self, W: Reals) -> float:
         """Return the function at W."""
         return self.constant + float(np.vdot(W, self.product(W) - 2.0 * self.B))
 
-    def gradient(self, W: Matrix, rows: slice | None = None) -> Floats:
+    def gradient(self, W: Reals, rows: slice | None = None) -> Floats:
         """Return the gradient at W, or some of its rows."""
         part = slice(None) if rows is None else rows
         return 2.0 * (self.product(W, left=part) - self.B[part])
 
-    def full_gradient(self, W: Matrix, rows: NDArray[np.intp]) -> Floats:
+    def full_gradient(self, W: Reals, rows: NDArray[np.intp]) -> Floats:
         """Return the whole gradient at the matrix that is W on ``rows`` and zero elsewhere."""
         return 2.0 * (self.product(W, right=rows) - self.B)
 
@@ -59,7 +58,7 @@ class ExplicitQuadratic:
             return 0.0
         return 2.0 * max(float(np.linalg.eigvalsh(A[rows, rows])[-1]) for A in self.matrices)
 
-    def curvature(self, rows: slice, change: Matrix) -> Floats:
+    def curvature(self, rows: slice, change: Reals) -> Floats:
         """Return what a change of these rows of W adds to these rows of the gradient."""
         return 2.0 * self.product(change, left=rows, right=rows)
 

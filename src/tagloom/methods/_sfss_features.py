@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tagloom.core.typing import Floats
 from tagloom.solvers._blocks import run_rows
 
 __all__ = ["CentredFeatures", "column_sums", "summed_product"]
 
-Floats = NDArray[np.float64]
 
 # Rows whose float32 products are summed in that precision; the sums of such blocks are added in float64.
 ROWS_AT_ONCE = 4096

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
 from tagloom.methods._sfss_features import CentredFeatures
 from tagloom.methods._sfss_scores import CentredInverse, ScoreSystem
 from tagloom.solvers import QuadraticGram
@@ -12,7 +13,6 @@ from tagloom.solvers._blocks import run_rows
 
 __all__ = ["GramModel", "ReducedModel"]
 
-Floats = NDArray[np.float64]
 
 # Features up to which X̃ᵀX̃ is computed whole: at once it costs half as much.
 WHOLE = 3000

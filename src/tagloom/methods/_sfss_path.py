@@ -4,15 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
 from tagloom.methods._sfss_reduced import ReducedProblem
 from tagloom.methods._sfss_solve import JointProblem, JointSolution
 from tagloom.solvers import L21
 
 __all__ = ["PathPoint", "walk"]
 
-Floats = NDArray[np.float64]
 
 # Tolerance from which on the polynomial is exact enough for a whole path.
 ELIMINATES = 1e-5

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from tagloom.core.typing import Floats
 from tagloom.methods._sfss_model import ReducedModel
 from tagloom.solvers import L21, solve_penalized
 
 __all__ = ["ReducedPoint", "ReducedProblem", "minimise"]
 
-Floats = NDArray[np.float64]
 
 # Features whose gradient is this near to γ are taken into the model, where gradients are known more exactly.
 MARGIN = 0.97

@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.sparse.linalg import cg
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidLabelsError
 from tagloom.graph import NeighborGraph
 from tagloom.methods._sfss_features import column_sums
@@ -19,7 +20,6 @@ from tagloom.solvers.polynomial import PolynomialInverse, local_order
 
 __all__ = ["CentredInverse", "ScoreSystem", "Scores"]
 
-Floats = NDArray[np.float64]
 
 # Accuracy of K⁻¹1, on which the centring rests: its denominator can be as small as the share of labelled photos.
 ONES_TOLERANCE = 1e-13

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from tagloom.core.typing import Floats
 from tagloom.methods._sfss_features import CentredFeatures
 from tagloom.methods._sfss_model import GramModel, ReducedModel
 from tagloom.methods._sfss_reduced import ReducedProblem, minimise
@@ -17,7 +18,6 @@ from tagloom.solvers._blocks import one_thread_each
 
 __all__ = ["JointProblem", "JointSolution"]
 
-Floats = NDArray[np.float64]
 
 # How far one round brings F towards the best for the present W.
 ACCURACY = 0.1

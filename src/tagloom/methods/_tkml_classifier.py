@@ -4,14 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods._tkml_problem import KernelMap, Problem
 from tagloom.methods._tkml_systems import column_cg
 from tagloom.solvers import block_cg
 
 __all__ = ["learn_classifier"]
-
-Floats = NDArray[np.float64]
 
 
 def learn_classifier(problem: Problem, kernel_map: KernelMap) -> Floats:

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
 from tagloom.methods._tkml_problem import KernelMap
 
 __all__ = ["Dictionary", "learn_dictionary"]
 
-Floats = NDArray[np.float64]
 
 #: Atoms whose correlations are brought up to date by one product.
 BLOCK = 64

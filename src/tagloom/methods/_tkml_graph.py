@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph, check_graph, knn_graph, nearest_neighbors
 from tagloom.graph.spaces import Metric
 
 __all__ = ["EdgeWeights", "Neighborhood"]
 
-Floats = NDArray[np.float64]
 EdgeWeights = Literal["heat", "binary", "similarity"]
 
 _PAIRS = 1 << 22  # numbers of two blocks of rows that are compared at a time

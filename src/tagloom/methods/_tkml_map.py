@@ -4,17 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import svd
 
+from tagloom.core.typing import Floats
 from tagloom.methods._tkml_problem import KernelMap, Problem
 from tagloom.methods._tkml_systems import coupled_cg
 from tagloom.solvers import block_cg
 
 __all__ = ["LabelSpace", "diffuse", "solve_labels"]
 
-Floats = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
 

@@ -4,15 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels import DENSE_ROWS
 
 __all__ = ["KernelMap", "Problem", "check_dense", "label_weights"]
-
-Floats = NDArray[np.float64]
 
 
 def label_weights(Y: LabelMatrix, *, weighted: bool, balance: float = 1.0) -> Floats:

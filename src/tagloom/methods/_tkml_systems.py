@@ -4,17 +4,15 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+
+from tagloom.core.typing import Floats, Indices
 
 __all__ = ["column_cg", "coupled_cg"]
 
-Floats = NDArray[np.float64]
-Columns = NDArray[np.intp]
-
 
 def column_cg(
-    apply: Callable[[Floats, Columns], Floats], rhs: Floats, *, tol: float, max_iter: int = 1000
+    apply: Callable[[Floats, Indices], Floats], rhs: Floats, *, tol: float, max_iter: int = 1000
 ) -> tuple[Floats, int]:
     """Solve one symmetric positive definite system for each column.
 

@@ -4,15 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tagloom.core.typing import Reals
 from tagloom.methods._topics_smoothing import Posterior, Smoothing, softmax_rows
 from tagloom.methods._topics_words import TopicParameters, WordCounts, random_start
 
 __all__ = ["EMResult", "best_of_starts", "run_em"]
 
-Floats = NDArray[np.float64]
-Reals = NDArray[np.floating[Any]]
 
 #: Topics with less than this number of photos, in expectation, are empty.
 EMPTY = 1e-3

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tagloom.core.labels import UNKNOWN
+from tagloom.core.typing import Reals
 from tagloom.methods._topics_smoothing import softmax_rows
 from tagloom.methods._topics_words import TopicParameters, WordCounts
 
 __all__ = ["averaged_posteriors", "exact_posteriors", "plain_posteriors", "tag_scores"]
 
-Reals = NDArray[np.floating[Any]]
 
 #: A photo is done when no probability moves by more.
 _SETTLED = 1e-6

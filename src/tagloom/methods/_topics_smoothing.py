@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from tagloom.core.typing import Reals
 from tagloom.graph import NeighborGraph
 
 __all__ = ["Averaging", "ExactSteps", "NoGraph", "Posterior", "Smoothing", "softmax_rows"]
 
-Reals = NDArray[np.floating[Any]]
 
 #: Bytes of a block of rows, so that what is done to it one after the other finds it in cache.
 _BLOCK_BYTES = 1 << 18

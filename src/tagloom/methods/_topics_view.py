@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["TopicDescription", "TopicPhoto", "TopicTag", "describe"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats, Reals
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["TopicParameters", "WordCounts", "check_counts", "random_start"]
-
-Floats = NDArray[np.float64]
-Reals = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods._out_of_fold import known_means, out_of_fold_scores
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
@@ -16,7 +17,6 @@ from tagloom.methods.curds_and_whey import CurdsAndWhey
 
 __all__ = ["BoostedAnnotator"]
 
-Floats = NDArray[np.float64]
 
 #: Root mean square over tags up to which scores have the means of labels coded 1 and 0, or ±1.
 SAME_MEANS = 0.1

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import check_labels
+from tagloom.core.typing import Floats
 from tagloom.core.validation import check_groups
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods._canonical import (
@@ -24,7 +25,6 @@ from tagloom.methods._out_of_fold import stable_folds
 
 __all__ = ["CurdsAndWhey", "asymptotic_weights", "gcv_weights"]
 
-Floats = NDArray[np.float64]
 
 #: Least ridge, so that tags which determine each other leave no singular matrix.
 SMALLEST_RIDGE = 1e-10

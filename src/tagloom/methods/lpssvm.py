@@ -8,6 +8,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.landmarks import KernelFeatures
 from tagloom.kernels.matrix import Gamma, KernelSpec
@@ -19,8 +20,6 @@ from tagloom.methods.baselines.svm import fit_tags
 
 __all__ = ["LPSSVM", "Coupling"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 Coupling = Literal["saddle", "paper"]
 
 #: scikit-learn's default of 1e-3 lets scores depend on the order of photos in the third digit.

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods._nova_choice import choose_strengths, held_out_scores
 from tagloom.methods._nova_task import NovaTask, Scaling
@@ -24,7 +25,6 @@ from tagloom.solvers.radial import MCP, SCAD, Norm, Radial
 
 __all__ = ["NOVA", "NovaPath"]
 
-Floats = NDArray[np.float64]
 Found = list[tuple[NDArray[np.intp], GroupColumnsResult]]
 Penalty = Literal["lasso", "group_lasso", "sparse_group_lasso", "scad", "group_scad", "mcp", "group_mcp"]
 

@@ -13,6 +13,7 @@ from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.folds import LabeledKFold
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph, check_graph, knn_graph
 from tagloom.methods._sfss_checks import check_parameters, check_size, filled, warn_without_positives
@@ -32,8 +33,6 @@ from tagloom.methods._sfss_solve import JointProblem, JointSolution
 from tagloom.solvers import L21, solve_penalized
 
 __all__ = ["SFSS", "SparsityPath"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

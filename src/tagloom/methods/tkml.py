@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.seeds import check_generator
+from tagloom.core.typing import Floats
 from tagloom.core.validation import check_magnitude
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.spaces import Metric
@@ -21,7 +22,6 @@ from tagloom.methods._tkml_problem import KernelMap, Problem, check_dense, label
 
 __all__ = ["TKML"]
 
-Floats = NDArray[np.float64]
 
 #: Eigenvalues of the learned kernel below this share of the largest do not count towards its rank.
 RANK_SHARE = 1e-12

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import TransformerMixin
 from sklearn.utils import TransformerTags
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.seeds import spawn_generators
+from tagloom.core.typing import Floats, Reals
 from tagloom.methods._topics_checks import (
     check_choices,
     check_counts_of,
@@ -30,8 +30,6 @@ from tagloom.methods._topics_words import TopicParameters, WordCounts, check_cou
 
 __all__ = ["LaplacianTopicModel", "TopicDescription", "TopicPhoto", "TopicTag"]
 
-Floats = NDArray[np.float64]
-Reals = NDArray[np.floating[Any]]
 
 #: Steps of an E-step where ``n_steps`` is None.
 STEPS = {"exact": 3, "steps": 5, "paper": None}

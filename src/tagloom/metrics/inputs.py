@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 
 __all__ = ["Floats", "blocks", "check_scored", "hits_at_head", "mean_of_scored", "require"]
 
-Floats = NDArray[np.float64]
 
 #: Entries sorted at once: bounds the memory of a metric whatever the number of photos and tags is.
 BLOCK_ENTRIES = 1 << 22

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.metrics.inputs import Floats, blocks, check_scored, hits_at_head, mean_of_scored, require
+from tagloom.metrics.inputs import blocks, check_scored, hits_at_head, mean_of_scored, require
 
 __all__ = [
     "annotation_accuracy",

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.metrics.inputs import Floats, blocks, check_scored, hits_at_head, mean_of_scored, require
+from tagloom.core.typing import Floats
+from tagloom.metrics.inputs import blocks, check_scored, hits_at_head, mean_of_scored, require
 
 __all__ = [
     "auc",

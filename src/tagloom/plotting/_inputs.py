@@ -3,14 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tagloom.core.groups import FeatureGroups
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["Floats", "as_numbers", "check_groups", "group_norms"]
-
-Floats = NDArray[np.float64]
 
 
 def as_numbers(values: ArrayLike, name: str, ndim: tuple[int, ...], *, gaps: bool = False) -> Floats:

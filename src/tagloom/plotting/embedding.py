@@ -4,20 +4,19 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tagloom.core.labels import check_labels
+from tagloom.core.typing import Bools, Floats, Ints
 from tagloom.exceptions import InvalidInputError
 from tagloom.plotting._canvas import GREY, MARKERS, PALETTE, add_legend, axes_for, library
-from tagloom.plotting._inputs import Floats, as_numbers
+from tagloom.plotting._inputs import as_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_embedding_classes"]
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 #: How far regions go beyond the points, as a share of their extent.
 _MARGIN = 0.08

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import NotPositiveDefiniteError
-from tagloom.solvers._products import FloatArray
 from tagloom.solvers._systems import SWEEP, ColumnSystems
 
 __all__ = ["ColumnBlock"]
@@ -44,8 +44,8 @@ class ColumnBlock:
     def __init__(
         self,
         systems: ColumnSystems,
-        residual: FloatArray,
-        inverse: FloatArray | None,
+        residual: Reals,
+        inverse: Reals | None,
         tolerance: NDArray[np.float64],
         limit: NDArray[np.int64],
         names: NDArray[np.intp],
@@ -71,7 +71,7 @@ class ColumnBlock:
         self.decrease = self._move(still)
         self._turn(still)
 
-    def run(self) -> tuple[FloatArray, NDArray[np.int64]]:
+    def run(self) -> tuple[Reals, NDArray[np.int64]]:
         """Iterate until every column is done; return the solutions and each column's iterations."""
         while self.live.any():
             self._step()
@@ -91,7 +91,7 @@ class ColumnBlock:
         self._partial = np.empty((self._padded // CHUNK, width), dtype=self.dtype)
         self._scratch = np.empty((min(SWEEP, self._padded), width), dtype=self.dtype)
 
-    def _dot(self, left: FloatArray, right: FloatArray) -> NDArray[np.float64]:
+    def _dot(self, left: Reals, right: Reals) -> NDArray[np.float64]:
         """Column-wise inner products: short runs in the working precision, their sums in float64."""
         shape = (-1, CHUNK, left.shape[1])
         np.einsum("kij,kij->kj", left.reshape(shape), right.reshape(shape), out=self._partial)
@@ -112,7 +112,7 @@ class ColumnBlock:
         self.decrease = decrease
         self.live &= self.iterations[self.places] < self.limit[self.places]
 
-    def _move(self, step: FloatArray) -> NDArray[np.float64]:
+    def _move(self, step: Reals) -> NDArray[np.float64]:
         """Add ``step · P`` to X, take ``step · Q`` from R, and return rᵀM⁻¹r of the new residuals."""
         shape = (-1, CHUNK, step.size)
         for rows in self._sweeps:
@@ -128,14 +128,14 @@ class ColumnBlock:
         total: NDArray[np.float64] = self._partial.sum(axis=0, dtype=np.float64)
         return total
 
-    def _turn(self, turn: FloatArray) -> None:
+    def _turn(self, turn: Reals) -> None:
         """Replace P by ``M⁻¹R + turn · P``."""
         for rows in self._sweeps:
             P = self.P[rows]
             P *= turn
             P += self._precondition(rows, self._scratch[: len(P)])
 
-    def _precondition(self, rows: slice, out: FloatArray) -> FloatArray:
+    def _precondition(self, rows: slice, out: Reals) -> Reals:
         """Return some rows of M⁻¹R, written into ``out`` where anything is to compute."""
         if self.inverse is None:
             return self.R[rows]

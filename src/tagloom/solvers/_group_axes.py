@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats, Indices
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["Axes", "Layout", "Turn", "axes_of_rows", "own_axes", "plain_axes"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 #: A direction whose share of its group's largest eigenvalue is below this, times the size, is rounding.
 NEGLIGIBLE = 1e-14
@@ -32,11 +31,11 @@ class Turn(NamedTuple):
 class Layout:
     """Runs of rows, one for each group: first row and number of rows (at least 1), and the group of each row."""
 
-    starts: Integers
-    sizes: Integers
+    starts: Indices
+    sizes: Indices
 
     @cached_property
-    def group_of(self) -> Integers:
+    def group_of(self) -> Indices:
         """Return the group of each row."""
         return np.repeat(np.arange(self.sizes.size), self.sizes)
 
@@ -100,7 +99,7 @@ class Axes:
     A: Floats
     B: Floats
     layout: Layout
-    groups: Integers
+    groups: Indices
     bases: list[Floats | None]
     given: Layout
     n_rows: int
@@ -124,7 +123,7 @@ def _layout(sizes: NDArray[np.intp]) -> Layout:
     return Layout(np.cumsum(sizes) - sizes, sizes)
 
 
-def _check(A: Floats, B: Floats, sizes: Integers) -> None:
+def _check(A: Floats, B: Floats, sizes: Indices) -> None:
     if B.ndim != 2 or A.shape != (len(B), len(B)) or sizes.sum() != len(B) or (sizes < 1).any():
         raise InvalidInputError(
             f"A must be (d, d), B (d, c) and the sizes of the groups add up to d, got {A.shape}, {B.shape} and sizes "
@@ -134,7 +133,7 @@ def _check(A: Floats, B: Floats, sizes: Integers) -> None:
         raise InvalidInputError("A and B must hold finite numbers, got NaN or infinite entries")
 
 
-def own_axes(A: Floats, B: Floats, sizes: Integers) -> Axes:
+def own_axes(A: Floats, B: Floats, sizes: Indices) -> Axes:
     """Turn every group to the principal axes of its block of A and drop directions in which A is zero.
 
     A norm of a group does not see the turn, so a penalty of norms is the same function there.
@@ -161,7 +160,7 @@ def own_axes(A: Floats, B: Floats, sizes: Integers) -> Axes:
     return Axes(turned, empty.turn(B), layout, chosen, bases, left, len(B))
 
 
-def axes_of_rows(X: Floats, Y: Floats, sizes: Integers) -> Axes:
+def axes_of_rows(X: Floats, Y: Floats, sizes: Indices) -> Axes:
     """Return what `own_axes` does for A = XᵀX/n and B = XᵀY/n, without A: for groups with more columns than rows.
 
     Parameters
@@ -203,7 +202,7 @@ def _principal_axes(part: Floats) -> tuple[Floats, Floats]:
     return np.square(lengths) / n, Q @ turn
 
 
-def plain_axes(A: Floats, B: Floats, sizes: Integers) -> Axes:
+def plain_axes(A: Floats, B: Floats, sizes: Indices) -> Axes:
     """Return the problem in the coordinates as given, without columns on which it does not depend."""
     _check(A, B, sizes)
     given = _layout(sizes)

@@ -1,13 +1,12 @@
 """Minimisation over one group of every tag at once, the other groups fixed."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
 from tagloom.solvers.radial import Radial
 
 __all__ = ["best_on_axes", "shortened"]
 
-Floats = NDArray[np.float64]
 
 #: Steps of the equation for a length, and the relative change at which they end.
 LENGTH_STEPS, LENGTH_CHANGE = 40, 1e-13

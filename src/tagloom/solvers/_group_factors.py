@@ -6,17 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from tagloom.core.typing import Floats, Indices
 from tagloom.solvers._group_axes import Layout
 
 __all__ = ["shared_factors"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
-
 
 def shared_factors(
     A: Floats, layout: Layout, patterns: NDArray[np.bool_], ridge: float
-) -> Iterator[tuple[int, Integers, Floats | None]]:
+) -> Iterator[tuple[int, Indices, Floats | None]]:
     """Yield for each set of groups its number, its rows in some order, and the factor L of A there, A = LLᵀ.
 
     Groups that many sets have come first, and sets are walked in the order of a dictionary, so that a set mostly adds a
@@ -41,7 +39,7 @@ def shared_factors(
     # Weighed by size: what is done again most often should be small.
     order = np.argsort(-patterns.sum(axis=1) * layout.sizes.astype(np.float64), kind="stable")
     walk = np.lexsort(~patterns[order[::-1]])
-    taken: list[tuple[int, Integers, Floats]] = []
+    taken: list[tuple[int, Indices, Floats]] = []
     for number in walk:
         groups = [int(group) for group in order if patterns[group, number]]
         shared = 0
@@ -59,8 +57,8 @@ def shared_factors(
 
 
 def _extend(
-    A: Floats, run: slice, before: tuple[int, Integers, Floats] | None, ridge: float
-) -> tuple[Integers, Floats] | None:
+    A: Floats, run: slice, before: tuple[int, Indices, Floats] | None, ridge: float
+) -> tuple[Indices, Floats] | None:
     """Return rows and factor with one more group; None where the rest of its block is not positive."""
     new = np.arange(run.start, run.stop)
     block = A[run, run].copy()

@@ -7,14 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from tagloom.core.typing import Bools, Floats, Singles
 from tagloom.solvers._group_axes import Layout
 from tagloom.solvers._group_factors import shared_factors
 
 __all__ = ["Model", "best_steps", "directions"]
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Bools = NDArray[np.bool_]
 
 #: Most conjugate gradient steps; where they do not do, the tag's system is factorised.
 CG_STEPS = 60

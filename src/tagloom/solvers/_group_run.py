@@ -5,6 +5,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
 from tagloom.solvers._group_axes import Axes
 from tagloom.solvers._group_splitting import Spectrum, split
 from tagloom.solvers._group_state import GroupState
@@ -12,7 +13,6 @@ from tagloom.solvers.radial import Radial
 
 __all__ = ["Run", "joined"]
 
-Floats = NDArray[np.float64]
 
 #: Rounds between two gradients computed anew.
 REFRESH = 5

@@ -5,12 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
 from tagloom.solvers.radial import Radial
 
 __all__ = ["Singles"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 class Singles:

@@ -10,12 +10,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats, Singles
 from tagloom.solvers._group_axes import Axes
 
 __all__ = ["Spectrum", "split"]
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 
 #: Most iterations, and iterations between two looks at the residuals.
 MAX_STEPS, PERIOD = 200, 10

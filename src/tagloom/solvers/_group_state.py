@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Bools, Floats
 from tagloom.solvers._group_axes import Axes
 from tagloom.solvers._group_blocks import best_on_axes
 from tagloom.solvers._group_newton import Model, best_steps, directions
@@ -14,8 +15,6 @@ from tagloom.solvers.radial import Radial
 
 __all__ = ["GroupState"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 #: Proximal steps on a group while its block of the matrix is at hand.
 INNER_STEPS = 5

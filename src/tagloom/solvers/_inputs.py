@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers._products import FloatArray
 
 __all__ = [
     "check_block",
@@ -41,14 +41,14 @@ def check_max_iter(max_iter: int | None, n: int) -> int:
     return int(max_iter)
 
 
-def choose_dtype(dtype: str | None, B: FloatArray) -> np.dtype[Any]:
+def choose_dtype(dtype: str | None, B: Reals) -> np.dtype[Any]:
     """Return the precision of the iterations: that of B unless one is given."""
     if dtype not in (None, "float32", "float64"):
         raise InvalidInputError(f"dtype must be 'float32', 'float64' or None, got {dtype!r}")
     return np.dtype(dtype or B.dtype)
 
 
-def check_block(name: str, values: ArrayLike, shape: tuple[int, int] | None = None) -> FloatArray:
+def check_block(name: str, values: ArrayLike, shape: tuple[int, int] | None = None) -> Reals:
     """Return a finite two-dimensional float array, of one shape where that matters."""
     array = np.asarray(values)
     if array.ndim != 2 or (shape is not None and array.shape != shape):
@@ -74,7 +74,7 @@ def check_scales(scales: ArrayLike | None, c: int) -> NDArray[np.float64] | None
     return array
 
 
-def check_shifts(shifts: ArrayLike | None, n: int, c: int) -> FloatArray | None:
+def check_shifts(shifts: ArrayLike | None, n: int, c: int) -> Reals | None:
     """Return the shifts with two dimensions, (1, c) or (n, c)."""
     if shifts is None:
         return None
@@ -94,7 +94,7 @@ def check_mask(column_mask: ArrayLike | None, n: int, c: int) -> NDArray[np.bool
     return None if array.all() else array
 
 
-def check_low_rank(low_rank: tuple[ArrayLike, ArrayLike] | None, n: int) -> dict[str, FloatArray]:
+def check_low_rank(low_rank: tuple[ArrayLike, ArrayLike] | None, n: int) -> dict[str, Reals]:
     """Return the two fields of `ColumnSystems` that a low-rank term fills."""
     if low_rank is None:
         return {}

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats, Indices
+
 __all__ = ["GroupLayout", "ModelSets", "choose_sets"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 #: Steps on a group of several columns while its share of the model is at hand.
 INNER_STEPS = 5
@@ -24,8 +24,8 @@ ROUNDING = 1e-14
 class GroupLayout:
     """Consecutive columns as groups: the first column, the size and the weight of each."""
 
-    starts: Integers
-    sizes: Integers
+    starts: Indices
+    sizes: Indices
     weights: Floats
 
 
@@ -40,7 +40,7 @@ class Slots:
 
 def choose_sets(
     layout: GroupLayout, chosen: NDArray[np.bool_], intercept: int, nothing: int
-) -> tuple[Integers, Floats, list[Slots]]:
+) -> tuple[Indices, Floats, list[Slots]]:
     """Lay the chosen groups of every tag out so that position k means a group of the same size for all tags.
 
     Parameters

@@ -4,16 +4,15 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from tagloom.core.typing import Reals
 from tagloom.solvers._blocks import one_thread_each
 from tagloom.solvers.datafits import QuadraticGram
 from tagloom.solvers.penalties import L21
 
 __all__ = ["newton_candidate", "suits_newton"]
 
-Matrix = NDArray[np.floating[Any]]
 
 # A step costs the cube of the rows, a pass over them the square times the columns: the most rows for which it pays.
 FEWEST_ROWS, ROWS_PER_COLUMN = 200, 16
@@ -31,7 +30,7 @@ def suits_newton(datafit: Any, penalty: Any) -> bool:
     return penalty.weights is None and 0 < rows <= max(FEWEST_ROWS, ROWS_PER_COLUMN * columns)
 
 
-def newton_candidate(datafit: QuadraticGram, penalty: L21, W: Matrix) -> Matrix | None:
+def newton_candidate(datafit: QuadraticGram, penalty: L21, W: Reals) -> Reals | None:
     """Return W after a step on its non-zero rows that lowers the objective, or None if there is none.
 
     The Hessian is ``scale·A ⊗ I`` plus ``t_i(I - u_iu_iᵀ)`` for row i, with ``t_i = γ/‖w_i‖`` and u_i its direction.
@@ -64,7 +63,7 @@ def newton_candidate(datafit: QuadraticGram, penalty: L21, W: Matrix) -> Matrix 
     return candidate
 
 
-def _solve(H: Matrix, t: Matrix, directions: Matrix, gradient: Matrix) -> Matrix | None:
+def _solve(H: Reals, t: Reals, directions: Reals, gradient: Reals) -> Reals | None:
     """Return the Newton step, or None where a factorisation fails."""
     H[np.diag_indices_from(H)] += t
     factor, failed = lapack.dpotrf(H.T, lower=1, overwrite_a=1)
@@ -82,11 +81,11 @@ def _solve(H: Matrix, t: Matrix, directions: Matrix, gradient: Matrix) -> Matrix
         return None
     s, _ = lapack.dpotrs(second, np.einsum("ij,ij->i", directions, free), lower=1)
     bound, _ = lapack.dpotrs(factor, s[:, None] * directions, lower=1)
-    result: Matrix = free + bound
+    result: Reals = free + bound
     return result
 
 
-def _best_length(W: Matrix, step: Matrix, norms: Matrix, slope: float, bend: float, strength: float) -> float:
+def _best_length(W: Reals, step: Reals, norms: Reals, slope: float, bend: float, strength: float) -> float:
     """Return the length of the step with the lowest objective, 0 if none lowers it."""
     along, size = np.einsum("ij,ij->i", W, step), np.einsum("ij,ij->i", step, step)
     squares = norms**2 + 2.0 * np.outer(LENGTHS, along) + np.outer(LENGTHS**2, size)

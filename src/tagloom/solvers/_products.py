@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers._blocks import run_rows
 
@@ -18,21 +19,19 @@ except ImportError:  # a SciPy that has moved its private kernels
 
 __all__ = ["Product", "add_product", "as_product", "multiply_rows"]
 
-FloatArray = NDArray[np.floating[Any]]
-
 
 class Product(Protocol):
     """What the solver asks of a matrix."""
 
     n: int
 
-    def into(self, block: FloatArray, out: FloatArray) -> None:
+    def into(self, block: Reals, out: Reals) -> None:
         """Write ``A @ block`` into ``out``; both are C-contiguous and of the product's dtype."""
 
     def astype(self, dtype: np.dtype[Any]) -> "Product":
         """Return the same matrix in another precision; made once, then kept."""
 
-    def diagonal(self) -> FloatArray | None:
+    def diagonal(self) -> Reals | None:
         """Return the diagonal, or None if only products are known."""
 
     def restrict(self, rows: NDArray[np.intp]) -> "Product | None":
@@ -42,7 +41,7 @@ class Product(Protocol):
         """Return an order of the rows in which neighbours are near each other, or None if there is none to gain."""
 
 
-def multiply_into(A: Any, block: FloatArray, out: FloatArray) -> None:
+def multiply_into(A: Any, block: Reals, out: Reals) -> None:
     """Write ``A @ block`` into ``out`` without a temporary (CSR, all three of one dtype).
 
     SciPy's own operator allocates the result on every call; its kernel does not. The kernel is private, hence the
@@ -55,7 +54,7 @@ def multiply_into(A: Any, block: FloatArray, out: FloatArray) -> None:
     add_product(A, block, out)
 
 
-def add_product(A: Any, block: FloatArray, out: FloatArray) -> None:
+def add_product(A: Any, block: Reals, out: Reals) -> None:
     """Add ``A @ block`` to ``out`` (CSR, all three C-contiguous and of one dtype)."""
     if csr_matvecs is None:
         out += A @ block
@@ -64,7 +63,7 @@ def add_product(A: Any, block: FloatArray, out: FloatArray) -> None:
     csr_matvecs(rows, columns, block.shape[1], A.indptr, A.indices, A.data, block.ravel(), out.ravel())
 
 
-def multiply_rows(A: Any, block: FloatArray, n_threads: int | None) -> FloatArray:
+def multiply_rows(A: Any, block: Reals, n_threads: int | None) -> Reals:
     """Return ``A @ block`` for CSR, ranges of rows side by side; the sums are those of SciPy's product."""
     if csr_matvecs is None or A.dtype != block.dtype:
         return np.asarray(A @ block)
@@ -85,7 +84,7 @@ class _SparseProduct:
         self.n: int = matrix.shape[0]
         self._twins: dict[np.dtype[Any], _SparseProduct] = {matrix.dtype: self}
 
-    def into(self, block: FloatArray, out: FloatArray) -> None:
+    def into(self, block: Reals, out: Reals) -> None:
         multiply_into(self.matrix, block, out)
 
     def astype(self, dtype: np.dtype[Any]) -> "_SparseProduct":
@@ -95,7 +94,7 @@ class _SparseProduct:
             self._twins[dtype] = _SparseProduct(sparse.csr_array(structure, shape=self.matrix.shape, copy=False))
         return self._twins[dtype]
 
-    def diagonal(self) -> FloatArray:
+    def diagonal(self) -> Reals:
         return np.asarray(self.matrix.diagonal())
 
     def restrict(self, rows: NDArray[np.intp]) -> "_SparseProduct":
@@ -108,12 +107,12 @@ class _SparseProduct:
 
 
 class _DenseProduct:
-    def __init__(self, matrix: FloatArray) -> None:
+    def __init__(self, matrix: Reals) -> None:
         self.matrix = matrix
         self.n: int = matrix.shape[0]
         self._twins: dict[np.dtype[Any], _DenseProduct] = {matrix.dtype: self}
 
-    def into(self, block: FloatArray, out: FloatArray) -> None:
+    def into(self, block: Reals, out: Reals) -> None:
         np.matmul(self.matrix, block, out=out)
 
     def astype(self, dtype: np.dtype[Any]) -> "_DenseProduct":
@@ -121,7 +120,7 @@ class _DenseProduct:
             self._twins[dtype] = _DenseProduct(_cast(self.matrix, dtype))
         return self._twins[dtype]
 
-    def diagonal(self) -> FloatArray:
+    def diagonal(self) -> Reals:
         return self.matrix.diagonal().copy()
 
     def restrict(self, rows: NDArray[np.intp]) -> "_DenseProduct":
@@ -132,11 +131,11 @@ class _DenseProduct:
 
 
 class _OperatorProduct:
-    def __init__(self, call: Callable[[FloatArray], Any], n: int) -> None:
+    def __init__(self, call: Callable[[Reals], Any], n: int) -> None:
         self.call = call
         self.n = n
 
-    def into(self, block: FloatArray, out: FloatArray) -> None:
+    def into(self, block: Reals, out: Reals) -> None:
         result = np.asarray(self.call(block))
         if result.shape != out.shape:
             raise InvalidInputError(
@@ -158,9 +157,9 @@ class _OperatorProduct:
         return None
 
 
-def _cast(array: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
+def _cast(array: Reals, dtype: np.dtype[Any]) -> Reals:
     with np.errstate(over="ignore"):
-        cast: FloatArray = array.astype(dtype)
+        cast: Reals = array.astype(dtype)
     if not np.isfinite(cast).all():
         raise InvalidInputError(
             f"A has entries that {dtype} cannot hold (largest {np.abs(array).max():.3g}); use dtype='float64'"

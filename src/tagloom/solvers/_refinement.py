@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Reals
 from tagloom.solvers._columns import ColumnBlock
-from tagloom.solvers._products import FloatArray
 from tagloom.solvers._systems import ColumnSystems, column_norms
 
 __all__ = ["BlockSolve", "Plan"]
@@ -26,7 +26,7 @@ class Plan:
     """What all blocks have in common: the systems, the preconditioner and when to stop."""
 
     systems: ColumnSystems
-    inverse: FloatArray | None
+    inverse: Reals | None
     dtype: np.dtype[Any]
     tol: float
     max_iter: int
@@ -48,7 +48,7 @@ class BlockSolve:
         Start; zero in rows that are not solved for. Changed in place.
     """
 
-    def __init__(self, plan: Plan, columns: slice, target: FloatArray, x: FloatArray) -> None:
+    def __init__(self, plan: Plan, columns: slice, target: Reals, x: Reals) -> None:
         self.plan, self.target, self.x = plan, target, x
         self.names = np.arange(columns.start, columns.stop)
         self.systems = plan.systems.take(columns).astype(np.float64)
@@ -58,7 +58,7 @@ class BlockSolve:
         self.relative = self._ratio(column_norms(self.left), self.size)
         self.n_iter = np.zeros(self.names.size, dtype=np.int64)
 
-    def run(self) -> tuple[FloatArray, NDArray[np.int64], NDArray[np.float64]]:
+    def run(self) -> tuple[Reals, NDArray[np.int64], NDArray[np.float64]]:
         """Return the solution, each column's iterations and its relative residual."""
         working = self.plan.dtype
         while True:
@@ -108,7 +108,7 @@ class BlockSolve:
         after = self._add(columns, step * scale, keep_worse=working == np.float64 or not self.plan.refine)
         return self._ratio(after, before)[unfinished], aim[unfinished]
 
-    def _add(self, columns: NDArray[np.intp], step: FloatArray, *, keep_worse: bool) -> NDArray[np.float64]:
+    def _add(self, columns: NDArray[np.intp], step: Reals, *, keep_worse: bool) -> NDArray[np.float64]:
         """Add a step to some columns and return their new relative residuals.
 
         A float32 step that raises the residual is dropped; a float64 one is kept, as it lowers the error in the norm of
@@ -129,12 +129,12 @@ class BlockSolve:
             self.relative[chosen] = relative[taken]
         return relative
 
-    def _unit(self, columns: NDArray[np.intp], scale: FloatArray, working: np.dtype[Any]) -> FloatArray:
+    def _unit(self, columns: NDArray[np.intp], scale: Reals, working: np.dtype[Any]) -> Reals:
         """Return what is left of some columns, brought to unit norm."""
         left = self.left if columns.size == self.names.size else self.left[:, columns]
         return (left * self._ratio(np.ones_like(scale), scale)).astype(working)
 
-    def _inverse(self, columns: NDArray[np.intp], working: np.dtype[Any]) -> FloatArray | None:
+    def _inverse(self, columns: NDArray[np.intp], working: np.dtype[Any]) -> Reals | None:
         inverse = self.plan.inverse
         if inverse is None:
             return None
@@ -143,7 +143,7 @@ class BlockSolve:
         return np.ascontiguousarray(inverse, dtype=working)
 
     @staticmethod
-    def _ratio(above: FloatArray, below: FloatArray) -> NDArray[np.float64]:
+    def _ratio(above: Reals, below: Reals) -> NDArray[np.float64]:
         """Divide, with zero for anything over zero."""
         quotient = np.zeros(above.shape)
         np.divide(above, below, out=quotient, where=np.broadcast_to(below > 0, above.shape))

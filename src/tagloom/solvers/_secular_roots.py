@@ -15,10 +15,10 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats, Indices
+
 __all__ = ["Pairs", "find_roots"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 EPS = float(np.finfo(np.float64).eps)
 _STEPS = 60
@@ -30,7 +30,7 @@ _NODES = 22
 #: Entries of a table of differences that is worked on at a time: it stays in the cache of a core.
 _ENTRIES = 1 << 16
 
-Evaluate = Callable[[Ints, Ints, Floats], tuple[Floats, Floats, Floats]]
+Evaluate = Callable[[Indices, Indices, Floats], tuple[Floats, Floats, Floats]]
 
 
 @dataclass
@@ -47,17 +47,17 @@ class Pairs:
         Length of the interval.
     """
 
-    function: Ints
-    left: Ints
-    right: Ints
+    function: Indices
+    left: Indices
+    right: Indices
     gap: Floats
 
-    def part(self, chosen: NDArray[np.bool_] | Ints) -> "Pairs":
+    def part(self, chosen: NDArray[np.bool_] | Indices) -> "Pairs":
         """Return some of the roots."""
         return Pairs(self.function[chosen], self.left[chosen], self.right[chosen], self.gap[chosen])
 
 
-def find_roots(poles: Floats, squares: Floats, sign: float, pairs: Pairs) -> tuple[Ints, Floats]:
+def find_roots(poles: Floats, squares: Floats, sign: float, pairs: Pairs) -> tuple[Indices, Floats]:
     """Return the nearest pole of each root and the root's distance from it.
 
     Parameters
@@ -77,7 +77,7 @@ def find_roots(poles: Floats, squares: Floats, sign: float, pairs: Pairs) -> tup
     return origin, shift
 
 
-def _evaluators(poles: Floats, squares: Floats, sign: float, pairs: Pairs) -> Iterator[tuple[Ints, Evaluate]]:
+def _evaluators(poles: Floats, squares: Floats, sign: float, pairs: Pairs) -> Iterator[tuple[Indices, Evaluate]]:
     """Yield groups of roots and the function that evaluates g there."""
     rest = np.ones(len(pairs.gap), dtype=bool)
     if len(poles) > _FEW_POLES:
@@ -99,7 +99,7 @@ class _Direct:
     def __init__(self, poles: Floats, squares: Floats, sign: float) -> None:
         self.poles, self.squares, self.sign = poles, squares, sign
 
-    def __call__(self, function: Ints, origin: Ints, shift: Floats) -> tuple[Floats, Floats, Floats]:
+    def __call__(self, function: Indices, origin: Indices, shift: Floats) -> tuple[Floats, Floats, Floats]:
         g, slope, size = np.empty(len(shift)), np.empty(len(shift)), np.empty(len(shift))
         at = self._at(origin)
         rows = max(1, _ENTRIES // max(1, len(self.poles)))
@@ -118,7 +118,7 @@ class _Direct:
             size[part] = 1.0 + np.abs(weights, out=weights).sum(axis=1)
         return g, slope, size
 
-    def _at(self, origin: Ints) -> Floats:
+    def _at(self, origin: Indices) -> Floats:
         return self.poles[origin]
 
 
@@ -140,7 +140,7 @@ class _Interpolated(_Direct):
         self.series: Floats = (at_nodes @ table).T
         self.slopes: Floats = np.asarray(chebyshev.chebder(self.series, scl=1.0 / self.half, axis=0), dtype=np.float64)
 
-    def __call__(self, function: Ints, origin: Ints, shift: Floats) -> tuple[Floats, Floats, Floats]:
+    def __call__(self, function: Indices, origin: Indices, shift: Floats) -> tuple[Floats, Floats, Floats]:
         g, slope, size = super().__call__(function, origin, shift)
         place = (self.all_poles[origin] + shift - self.middle) / self.half
         far = chebyshev.chebval(place, self.series[:, function], tensor=False)
@@ -148,11 +148,11 @@ class _Interpolated(_Direct):
         slope += chebyshev.chebval(place, self.slopes[:, function], tensor=False)
         return g, slope, size + np.abs(far)
 
-    def _at(self, origin: Ints) -> Floats:
+    def _at(self, origin: Indices) -> Floats:
         return self.all_poles[origin]
 
 
-def _iterate(squares: Floats, pairs: Pairs, evaluate: Evaluate) -> tuple[Ints, Floats]:
+def _iterate(squares: Floats, pairs: Pairs, evaluate: Evaluate) -> tuple[Indices, Floats]:
     """Find the roots of one group, those that are not settled yet in every round."""
     at_left = pairs.left >= 0
     origin = np.where(at_left, pairs.left, pairs.right)
@@ -182,8 +182,8 @@ def _iterate(squares: Floats, pairs: Pairs, evaluate: Evaluate) -> tuple[Ints, F
 
 
 def _halves(
-    pairs: Pairs, origin: Ints, shift: Floats, before: NDArray[np.bool_]
-) -> tuple[Ints, Floats, Floats, Floats]:
+    pairs: Pairs, origin: Indices, shift: Floats, before: NDArray[np.bool_]
+) -> tuple[Indices, Floats, Floats, Floats]:
     """Return the nearest pole, the middle as seen from it, and the bracket: the half of the interval with the root."""
     to_right = (pairs.left >= 0) & (pairs.right >= 0) & ~before
     origin = np.where(to_right, pairs.right, origin)

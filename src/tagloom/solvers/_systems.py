@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers._products import FloatArray, Product
+from tagloom.solvers._products import Product
 
 __all__ = ["SWEEP", "ColumnSystems", "column_norms"]
 
@@ -23,11 +24,11 @@ class ColumnSystems:
     """
 
     product: Product
-    scales: FloatArray | None = None
-    shifts: FloatArray | None = None
+    scales: Reals | None = None
+    shifts: Reals | None = None
     mask: NDArray[Any] | None = None
-    vectors: FloatArray | None = None
-    weights: FloatArray | None = None
+    vectors: Reals | None = None
+    weights: Reals | None = None
 
     @property
     def n(self) -> int:
@@ -70,7 +71,7 @@ class ColumnSystems:
             vectors=None if self.vectors is None else self.vectors.astype(dtype),
         )
 
-    def diagonal(self) -> FloatArray:
+    def diagonal(self) -> Reals:
         """Return the diagonals, of shape (n, 1) if all columns agree, else (n, c)."""
         base = self.product.diagonal()
         if base is None:
@@ -78,14 +79,14 @@ class ColumnSystems:
                 "A is known by its products only, so its diagonal cannot be read: give preconditioner=None or an "
                 "array with the diagonal"
             )
-        diagonal: FloatArray = np.asarray(base, dtype=np.float64)[:, None]
+        diagonal: Reals = np.asarray(base, dtype=np.float64)[:, None]
         if self.vectors is not None:
             diagonal = diagonal + (np.square(self.vectors) @ self.weights)[:, None]
         if self.scales is not None:
             diagonal = diagonal * self.scales
         return diagonal if self.shifts is None else diagonal + self.shifts
 
-    def apply(self, block: FloatArray, out: FloatArray) -> None:
+    def apply(self, block: Reals, out: Reals) -> None:
         """Write the product of each column with its own matrix into ``out``."""
         self.product.into(block, out)
         sweeps = [slice(first, first + SWEEP) for first in range(0, self.n, SWEEP)]
@@ -105,7 +106,7 @@ class ColumnSystems:
         if self.mask is not None:
             out *= self.mask
 
-    def residual(self, target: FloatArray, x: FloatArray) -> FloatArray:
+    def residual(self, target: Reals, x: Reals) -> Reals:
         """Return ``target - (matrix of the column) x`` on the rows that are solved for."""
         result = np.empty_like(x)
         self.apply(x, result)
@@ -115,7 +116,7 @@ class ColumnSystems:
         return result
 
 
-def column_norms(block: FloatArray) -> NDArray[np.float64]:
+def column_norms(block: Reals) -> NDArray[np.float64]:
     """Return the Euclidean norm of each column, safe from overflow and underflow."""
     largest = np.abs(block).max(axis=0, initial=0.0).astype(np.float64)
     scale = np.where(largest > 0, largest, 1.0)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
 from tagloom.solvers._blocks import choose_threads, run_blocks
 from tagloom.solvers._inputs import (
@@ -21,7 +22,7 @@ from tagloom.solvers._inputs import (
     choose_block_width,
     choose_dtype,
 )
-from tagloom.solvers._products import FloatArray, as_product
+from tagloom.solvers._products import as_product
 from tagloom.solvers._refinement import BlockSolve, Plan
 from tagloom.solvers._systems import ColumnSystems
 
@@ -49,7 +50,7 @@ class BlockCGResult:
         Which residuals are at most ``tol``.
     """
 
-    x: FloatArray
+    x: Reals
     n_iter: NDArray[np.int64]
     residuals: NDArray[np.float64]
     converged: NDArray[np.bool_]
@@ -177,8 +178,8 @@ def _run(
     plan: Plan,
     systems: ColumnSystems,
     rows: NDArray[np.intp] | None,
-    B: FloatArray,
-    start: FloatArray | None,
+    B: Reals,
+    start: Reals | None,
     blocks: list[slice],
     workers: int,
 ) -> BlockCGResult:
@@ -192,11 +193,11 @@ def _run(
     n_iter, residuals = np.zeros(c, dtype=np.int64), np.zeros(c)
 
     def solve(columns: slice) -> None:
-        target: FloatArray = np.array(B[:, columns], dtype=np.float64, order="C")
-        guess: FloatArray = (
+        target: Reals = np.array(B[:, columns], dtype=np.float64, order="C")
+        guess: Reals = (
             np.zeros_like(target) if start is None else np.array(start[:, columns], dtype=np.float64, order="C")
         )
-        fixed: FloatArray = np.zeros_like(target)
+        fixed: Reals = np.zeros_like(target)
         if whole.mask is not None:
             block = whole.take(columns)
             fixed = np.where(np.asarray(block.mask), 0.0, guess)
@@ -243,7 +244,7 @@ def _choose_rows(systems: ColumnSystems, c: int) -> tuple[NDArray[np.intp] | Non
 
 def _inverse(
     preconditioner: Any, systems: ColumnSystems, rows: NDArray[np.intp] | None, shape: tuple[int, int]
-) -> FloatArray | None:
+) -> Reals | None:
     """Return the inverse of the preconditioner's diagonal on the rows of ``systems``, of shape (n, 1) or (n, c)."""
     if preconditioner is None:
         return None

@@ -1,15 +1,14 @@
 """Smooth parts of penalised problems."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
 
 __all__ = ["Datafit", "QuadraticGram"]
-
-Matrix = NDArray[np.floating[Any]]
 
 
 class Datafit(Protocol):
@@ -21,19 +20,19 @@ class Datafit(Protocol):
 
     shape: tuple[int, int]
 
-    def value(self, W: Matrix) -> float:
+    def value(self, W: Reals) -> float:
         """Return the function at W."""
 
-    def gradient(self, W: Matrix, rows: slice | None = None) -> Matrix:
+    def gradient(self, W: Reals, rows: slice | None = None) -> Reals:
         """Return the gradient at W, or some of its rows."""
 
-    def full_gradient(self, W: Matrix, rows: NDArray[np.intp]) -> Matrix:
+    def full_gradient(self, W: Reals, rows: NDArray[np.intp]) -> Reals:
         """Return the whole gradient at the matrix that is W on ``rows`` and zero elsewhere."""
 
     def lipschitz(self, rows: slice) -> float:
         """Return a Lipschitz constant of the gradient's rows as a function of these rows of W."""
 
-    def curvature(self, rows: slice, change: Matrix) -> Matrix:
+    def curvature(self, rows: slice, change: Reals) -> Reals:
         """Return what a change of these rows of W adds to these rows of the gradient."""
 
     def restrict(self, rows: NDArray[np.intp]) -> "Datafit":
@@ -71,19 +70,19 @@ class QuadraticGram:
             )
         self.shape = self.B.shape
 
-    def value(self, W: Matrix) -> float:
+    def value(self, W: Reals) -> float:
         """Return the function at W."""
         return float(self.scale * np.vdot(W, 0.5 * (self.A @ W) - self.B))
 
-    def gradient(self, W: Matrix, rows: slice | None = None) -> Matrix:
+    def gradient(self, W: Reals, rows: slice | None = None) -> Reals:
         """Return ``scale · (AW - B)``, or some of its rows."""
         part = slice(None) if rows is None else rows
-        result: Matrix = self.A[part] @ W
+        result: Reals = self.A[part] @ W
         result -= self.B[part]
         result *= self.scale
         return result
 
-    def full_gradient(self, W: Matrix, rows: NDArray[np.intp]) -> Matrix:
+    def full_gradient(self, W: Reals, rows: NDArray[np.intp]) -> Reals:
         """Return the whole gradient at the matrix that is W on ``rows`` and zero elsewhere."""
         return self.scale * (self.A[:, rows] @ W - self.B)
 
@@ -92,7 +91,7 @@ class QuadraticGram:
         block = self.A[rows, rows]
         return float(self.scale * np.linalg.eigvalsh(block)[-1]) if block.size else 0.0
 
-    def curvature(self, rows: slice, change: Matrix) -> Matrix:
+    def curvature(self, rows: slice, change: Reals) -> Reals:
         """Return what a change of these rows of W adds to these rows of the gradient."""
         return self.scale * (self.A[rows, rows] @ change)
 

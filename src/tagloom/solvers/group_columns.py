@@ -7,10 +7,11 @@ from functools import cached_property
 from itertools import islice
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers._group_axes import Axes, axes_of_rows, own_axes, plain_axes
 from tagloom.solvers._group_run import Run, joined
@@ -19,7 +20,6 @@ from tagloom.solvers.radial import Norm, Radial
 
 __all__ = ["GroupColumns", "GroupColumnsResult"]
 
-Floats = NDArray[np.float64]
 
 #: Passes over the groups before a Newton step; before the first one of a cold start, or while less than this share of
 #: the tags takes whole steps, more.

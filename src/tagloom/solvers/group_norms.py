@@ -1,16 +1,14 @@
 """Norms of groups of rows, one for each column: the group lasso of every tag on its own."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["ColumnGroupL2"]
-
-Matrix = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -52,26 +50,26 @@ class ColumnGroupL2:
             raise InvalidInputError(f"the penalty is on {labels.size} rows, got {n_rows}")
         return labels
 
-    def norms(self, W: Matrix) -> Matrix:
+    def norms(self, W: Reals) -> Reals:
         """Return ``‖W_gt‖`` for each group and column, shape (g, c)."""
         starts: NDArray[np.intp] = self._starts  # type: ignore[attr-defined]
         if starts.size == len(W):
             return np.abs(W)
-        norms: Matrix = np.sqrt(np.add.reduceat(np.square(W), starts, axis=0)) if starts.size else W[:0]
+        norms: Reals = np.sqrt(np.add.reduceat(np.square(W), starts, axis=0)) if starts.size else W[:0]
         return norms
 
-    def value(self, W: Matrix) -> float:
+    def value(self, W: Reals) -> float:
         """Return the penalty of W."""
         return float(self.strength * (np.asarray(self.weights) @ self.norms(W)).sum())
 
-    def prox(self, W: Matrix, step: float) -> Matrix:
+    def prox(self, W: Reals, step: float) -> Reals:
         """Shorten each group of each column; groups that are not longer become zero."""
         norms = self.norms(W)
         shorter = norms - step * self.strength * np.asarray(self.weights)[:, None]
         factor = np.divide(shorter, norms, out=np.zeros_like(norms), where=shorter > 0)
         return W * self._spread(factor)
 
-    def violations(self, W: Matrix, gradient: Matrix) -> Matrix:
+    def violations(self, W: Reals, gradient: Reals) -> Reals:
         """Return for each group and column the distance of ``-gradient`` from the subdifferential, shape (g, c)."""
         limits = self.strength * np.asarray(self.weights, dtype=np.float64)[:, None]
         norms = self.norms(W)
@@ -80,7 +78,7 @@ class ColumnGroupL2:
         distance = self.norms(gradient + self._spread(pull) * W)
         return np.where(used, distance, np.maximum(distance - limits, 0.0))
 
-    def subdifferential_distance(self, W: Matrix, gradient: Matrix) -> NDArray[np.float64]:
+    def subdifferential_distance(self, W: Reals, gradient: Reals) -> NDArray[np.float64]:
         """Return for each group the distance of ``-gradient`` from the subdifferential, all columns together."""
         return np.sqrt(np.square(self.violations(W, gradient)).sum(axis=1))
 
@@ -89,12 +87,12 @@ class ColumnGroupL2:
         groups, labels = np.unique(np.asarray(self.labels)[rows], return_inverse=True)
         return ColumnGroupL2(labels, np.asarray(self.weights, dtype=np.float64)[groups], self.strength)
 
-    def smallest_zero(self, gradient: Matrix) -> NDArray[np.float64]:
+    def smallest_zero(self, gradient: Reals) -> NDArray[np.float64]:
         """Return for each column the smallest strength for which zero is the solution, from the gradient at zero."""
         ratios = self.norms(gradient) / np.asarray(self.weights, dtype=np.float64)[:, None]
         largest: NDArray[np.float64] = ratios.max(axis=0, initial=0.0)
         return largest
 
-    def _spread(self, factor: Matrix) -> Matrix:
+    def _spread(self, factor: Reals) -> Reals:
         """Return one factor per row from one per group."""
         return factor if len(factor) == np.size(self.labels) else factor[np.asarray(self.labels)]

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers._model_sets import GroupLayout, ModelSets, choose_sets
 from tagloom.solvers.group_norms import ColumnGroupL2
 
 __all__ = ["GroupLogistic", "GroupLogisticResult"]
 
-Floats = NDArray[np.float64]
 
 #: Groups of a tag's first working set, and how many times those in use later ones have.
 FIRST_GROUPS, GROWTH = 10, 1.5

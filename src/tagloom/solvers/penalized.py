@@ -4,12 +4,13 @@ import itertools
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers._newton import newton_candidate, suits_newton
 from tagloom.solvers.datafits import Datafit, QuadraticGram
@@ -17,7 +18,6 @@ from tagloom.solvers.penalties import L21, Penalty
 
 __all__ = ["PenalizedResult", "solve_penalized"]
 
-Matrix = NDArray[np.floating[Any]]
 
 # Rows that one step changes together: enough for the matrix products to be efficient, few enough for long steps.
 BLOCK_ROWS = 32
@@ -52,7 +52,7 @@ class PenalizedResult:
         Whether ``optimality`` is at most ``tol``.
     """
 
-    coef: Matrix
+    coef: Reals
     objective: list[float] = field(repr=False)
     optimality: float
     n_iter: int
@@ -124,7 +124,7 @@ def solve_penalized(
 class _Search:
     """The loop over working sets."""
 
-    def __init__(self, datafit: Datafit, penalty: Penalty, W: Matrix, tol: float, max_iter: int) -> None:
+    def __init__(self, datafit: Datafit, penalty: Penalty, W: Reals, tol: float, max_iter: int) -> None:
         self.datafit, self.penalty, self.W, self.tol, self.max_iter = datafit, penalty, W, tol, max_iter
         self.labels = penalty.groups(len(W))
         at_zero = datafit.full_gradient(W[:0], np.arange(0))
@@ -171,7 +171,7 @@ class _Search:
     def _optimality(self) -> float:
         return float(self.distances.max(initial=0.0)) / self.scale
 
-    def _objective(self, W: Matrix) -> float:
+    def _objective(self, W: Reals) -> float:
         rows = np.flatnonzero(W.any(axis=1))
         part = W[rows]
         return self.datafit.restrict(rows).value(part) + self.penalty.value(W)
@@ -180,7 +180,7 @@ class _Search:
 class _Descent:
     """Block-coordinate proximal descent on a fixed set of rows."""
 
-    def __init__(self, datafit: Datafit, penalty: Penalty, W: Matrix, labels: NDArray[np.intp]) -> None:
+    def __init__(self, datafit: Datafit, penalty: Penalty, W: Reals, labels: NDArray[np.intp]) -> None:
         self.datafit, self.penalty, self.W, self.n_iter = datafit, penalty, W.copy(), 0
         blocks = _row_blocks(labels)
         constants = [datafit.lipschitz(rows) for rows in blocks]
@@ -224,7 +224,7 @@ class _Descent:
                 gradient += self.datafit.curvature(rows, change)
         self.n_iter += 1
 
-    def _extrapolate(self, memory: list[Matrix]) -> float:
+    def _extrapolate(self, memory: list[Reals]) -> float:
         """Combine the last iterates if that is an improvement, and return the objective."""
         objective = self._objective(self.W)
         differences = np.array([(late - early).ravel() for early, late in itertools.pairwise(memory)])
@@ -243,7 +243,7 @@ class _Descent:
         candidate = newton_candidate(cast(QuadraticGram, self.datafit), cast(L21, self.penalty), self.W)
         return objective if candidate is None else self._take_better(candidate, objective)
 
-    def _take_better(self, candidate: Matrix, objective: float) -> float:
+    def _take_better(self, candidate: Reals, objective: float) -> float:
         """Move to the candidate if that is an improvement, and return the objective."""
         value = self._objective(candidate)
         # Near the solution objectives agree to the last digit; the optimality residual still tells them apart.
@@ -252,11 +252,11 @@ class _Descent:
             self.W, objective = candidate, value
         return objective
 
-    def _distance(self, W: Matrix) -> float:
+    def _distance(self, W: Reals) -> float:
         """Return the largest violation of optimality at W."""
         return float(self.penalty.subdifferential_distance(W, self.datafit.gradient(W)).max(initial=0.0))
 
-    def _objective(self, W: Matrix) -> float:
+    def _objective(self, W: Reals) -> float:
         return self.datafit.value(W) + self.penalty.value(W)
 
 
@@ -274,10 +274,10 @@ def _row_blocks(labels: NDArray[np.intp]) -> list[slice]:
     return blocks
 
 
-def _start(W0: ArrayLike | None, shape: tuple[int, int]) -> Matrix:
+def _start(W0: ArrayLike | None, shape: tuple[int, int]) -> Reals:
     if W0 is None:
         return np.zeros(shape)
-    W: Matrix = np.array(W0, dtype=np.float64)
+    W: Reals = np.array(W0, dtype=np.float64)
     if W.shape != shape or not np.isfinite(W).all():
         raise InvalidInputError(f"W0 must be finite and of shape {shape}, got shape {W.shape}")
     return W

@@ -1,16 +1,16 @@
 """Penalties on the rows of a coefficient matrix, as parts that `solve_penalized` puts together with a datafit."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["L21", "Penalty"]
 
-Matrix = NDArray[np.floating[Any]]
 
 # What stands for the norm of a zero row in a division.
 TINY = 1e-150
@@ -27,13 +27,13 @@ class Penalty(Protocol):
     def groups(self, n_rows: int) -> NDArray[np.intp]:
         """Return for each row the number of its group, 0 … n_groups - 1."""
 
-    def value(self, W: Matrix) -> float:
+    def value(self, W: Reals) -> float:
         """Return the penalty of W."""
 
-    def prox(self, W: Matrix, step: float) -> Matrix:
+    def prox(self, W: Reals, step: float) -> Reals:
         """Return ``argmin_Z ½‖Z - W‖² + step · penalty(Z)``, with exact zeros."""
 
-    def subdifferential_distance(self, W: Matrix, gradient: Matrix) -> NDArray[np.float64]:
+    def subdifferential_distance(self, W: Reals, gradient: Reals) -> NDArray[np.float64]:
         """Return for each group the distance of ``-gradient`` from the subdifferential at W."""
 
     def restrict(self, rows: NDArray[np.intp]) -> "Penalty":
@@ -69,17 +69,17 @@ class L21:
         """Return the rows' own numbers."""
         return np.arange(n_rows)
 
-    def value(self, W: Matrix) -> float:
+    def value(self, W: Reals) -> float:
         """Return the penalty of W."""
         return float(self._limits(len(W)) @ _row_norms(W))
 
-    def prox(self, W: Matrix, step: float) -> Matrix:
+    def prox(self, W: Reals, step: float) -> Reals:
         """Shorten every row by ``step · strength · weight``; rows that are not longer become zero."""
         limits = self.strength if self.weights is None else self._limits(len(W))
         factor = 1.0 - step * limits / np.maximum(_row_norms(W), TINY)
         return W * np.maximum(factor, 0.0)[:, None]
 
-    def subdifferential_distance(self, W: Matrix, gradient: Matrix) -> NDArray[np.float64]:
+    def subdifferential_distance(self, W: Reals, gradient: Reals) -> NDArray[np.float64]:
         """Return ``‖g_i + limit_i w_i/‖w_i‖‖`` for rows in use and ``(‖g_i‖ - limit_i)₊`` for zero rows."""
         limits, norms = self._limits(len(W)), _row_norms(W)
         used = norms > 0
@@ -91,7 +91,7 @@ class L21:
         """Return the penalty on some rows."""
         return self if self.weights is None else L21(self.strength, np.asarray(self.weights)[rows])
 
-    def smallest_zero(self, gradient: Matrix) -> float:
+    def smallest_zero(self, gradient: Reals) -> float:
         """Return the smallest strength for which zero is the solution, from the gradient at zero.
 
         Rows of weight 0 are left out: no strength makes them zero.
@@ -107,6 +107,6 @@ class L21:
         return self.strength * weights
 
 
-def _row_norms(W: Matrix) -> NDArray[np.float64]:
+def _row_norms(W: Reals) -> NDArray[np.float64]:
     norms: NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", W, W))
     return norms

@@ -10,9 +10,10 @@ from scipy import sparse
 from scipy.linalg.blas import daxpy, dscal, saxpy, sscal
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
 from tagloom.solvers._blocks import choose_threads, run_blocks
-from tagloom.solvers._products import FloatArray, add_product
+from tagloom.solvers._products import add_product
 
 __all__ = ["PolynomialInverse", "local_order"]
 
@@ -83,9 +84,7 @@ class PolynomialInverse:
             return 1
         return max(1, int(np.ceil(np.arccosh(1 / accuracy) / np.arccosh((high + low) / (high - low)))))
 
-    def solve(
-        self, B: FloatArray, accuracy: float, *, mask: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.floating[Any]]:
+    def solve(self, B: Reals, accuracy: float, *, mask: NDArray[np.bool_] | None = None) -> NDArray[np.floating[Any]]:
         """Return ``q(A) B`` in the working precision.
 
         Parameters
@@ -109,7 +108,7 @@ class PolynomialInverse:
         return result
 
     def bilinear_factors(
-        self, B: FloatArray, accuracy: float
+        self, B: Reals, accuracy: float
     ) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
         """Return Y and V with ``YᵀV = Bᵀ(2q - qAq)(A)B``, which is at most ``BᵀA⁻¹B`` as a matrix.
 
@@ -129,7 +128,7 @@ class PolynomialInverse:
         self._each_block(one, B.shape[1])
         return left, right
 
-    def _leave(self, block: FloatArray, scale: NDArray[np.float64]) -> NDArray[np.floating[Any]]:
+    def _leave(self, block: Reals, scale: NDArray[np.float64]) -> NDArray[np.floating[Any]]:
         """Return a block of the iterations in the caller's order, times ``scale``; the block is changed."""
         block *= scale[:, None].astype(block.dtype)
         if self.order is None:
@@ -138,7 +137,7 @@ class PolynomialInverse:
         result[self.order] = block
         return result
 
-    def _enter(self, B: FloatArray) -> NDArray[np.floating[Any]]:
+    def _enter(self, B: Reals) -> NDArray[np.floating[Any]]:
         """Return a block in the working order, precision and scale."""
         block = self._arrange(np.asarray(B)) * self._roots[:, None].astype(B.dtype)
         return np.ascontiguousarray(block, dtype=self.dtype)

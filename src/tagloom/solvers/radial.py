@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["MCP", "SCAD", "Norm", "Pieces", "Radial"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

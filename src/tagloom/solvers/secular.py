@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tagloom.core.typing import Bools, Floats, Indices
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers._secular_roots import EPS, Pairs, find_roots
 
 __all__ = ["RankOneSpectra", "rank_one_spectra"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 #: In rounding units: what is smaller than that many, relative to the matrix, is zero; poles that are nearer are equal.
 _DEFLATE = 8.0
@@ -36,8 +34,8 @@ class RankOneSpectra:
     eigenvalues: Floats
     _poles: Floats
     _z: Floats
-    _own: Ints
-    _origin: Ints
+    _own: Indices
+    _origin: Indices
     _shift: Floats
     _is_root: Bools
     _reflections: list[tuple[slice, Floats]]
@@ -74,7 +72,7 @@ class RankOneSpectra:
             vectors[:, :, rows] -= 2.0 * np.einsum("tki,ti->tk", vectors[:, :, rows], u)[:, :, None] * u[:, None, :]
         return vectors.swapaxes(1, 2)
 
-    def _fill(self, which: Ints, part: slice, vectors: Floats) -> None:
+    def _fill(self, which: Indices, part: slice, vectors: Floats) -> None:
         """Compute some eigenvectors, before reflections, as rows (k, m, q)."""
         own, z = self._own[which, part], self._z[which]
         np.subtract(self._poles, self._poles[self._origin[which, part]][:, :, None], out=vectors)
@@ -200,7 +198,7 @@ def _merge_ties(poles: Floats, z: Floats, tol: float, *, first: bool) -> tuple[F
     return z, reflections
 
 
-def _next_active(active: Bools, *, backwards: bool) -> Ints:
+def _next_active(active: Bools, *, backwards: bool) -> Indices:
     """Return for each pole the next active one above it (or below), -1 where there is none."""
     n, q = active.shape
     places = np.broadcast_to(np.arange(q), active.shape)
@@ -212,7 +210,7 @@ def _next_active(active: Bools, *, backwards: bool) -> Ints:
     return np.where(found == q, -1, found)
 
 
-def _candidates(active: Bools, count: int, weight: float) -> Ints:
+def _candidates(active: Bools, count: int, weight: float) -> Indices:
     """Return the poles next to which the lowest eigenvalues lie: one more than there are eigenvalues, where there is.
 
     A root lies above its pole for ρ > 0, so that the m lowest belong to the first m + 1 poles. For ρ < 0 it lies

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg, sparse
 
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["FusedPoint", "SignedFusion"]
 
-Floats = NDArray[np.float64]
 
 # Iterations between two looks at the duality gap and at the balance of the two residuals.
 PERIOD = 10

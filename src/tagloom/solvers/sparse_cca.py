@@ -10,12 +10,12 @@ from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.core.groups import FeatureGroups
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers.signed_fusion import SignedFusion
 
 __all__ = ["SparseCanonicalPairs", "SparseGroupNorm", "sparse_cca"]
 
-Floats = NDArray[np.float64]
 
 # A matrix whose largest singular value is this share of the first one is what deflation left of nothing.
 NOTHING_LEFT = 1e-12

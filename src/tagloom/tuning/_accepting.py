@@ -9,12 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
+from tagloom.core.typing import Floats
 from tagloom.core.validation import check_number
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["Accepting", "cautious_precision", "check_precision", "common_threshold"]
 
-Floats = NDArray[np.float64]
 
 #: Probability below which nothing is suggested.
 LEAST_SUGGESTED = 0.5

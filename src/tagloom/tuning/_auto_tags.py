@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tagloom.core.labels import UNKNOWN
+from tagloom.core.typing import Indices
 from tagloom.exceptions import InvalidInputError
 from tagloom.tuning._calibration_map import CalibrationMap
 from tagloom.tuning._isotonic import TagSteps
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from tagloom.tuning.auto import AutoAnnotator
 
 __all__ = ["set_tags"]
-
-Places = NDArray[np.intp]
 
 
 def set_tags(annotator: "AutoAnnotator", columns: ArrayLike) -> None:
@@ -66,14 +65,14 @@ def set_tags(annotator: "AutoAnnotator", columns: ArrayLike) -> None:
     annotator._finish(labels, learnt)
 
 
-def _taken(values: NDArray[Any], at: Places, fill: float) -> NDArray[Any]:
+def _taken(values: NDArray[Any], at: Indices, fill: float) -> NDArray[Any]:
     """Return the columns of tags along the last axis, a number for those that are new."""
     found = values[..., np.maximum(at, 0)]
     found[..., at < 0] = fill
     return found
 
 
-def _set_tags_of_model(model: StackModel, at: Places) -> None:
+def _set_tags_of_model(model: StackModel, at: Indices) -> None:
     model.members = [
         Member(one.candidate, _taken(one.factor, at, float(one.factor.mean())))
         if isinstance(one.factor, np.ndarray)
@@ -85,7 +84,7 @@ def _set_tags_of_model(model: StackModel, at: Places) -> None:
     model.restore(model.rows, coefficients, smoothed)
 
 
-def _refinement(before: Refinement, at: Places) -> Refinement:
+def _refinement(before: Refinement, at: Indices) -> Refinement:
     if before.mixing is None:
         return before
     matrix = _taken(_taken(before.mixing.matrix, at, 0.0).T, at, 0.0).T
@@ -93,7 +92,7 @@ def _refinement(before: Refinement, at: Places) -> Refinement:
     return replace(before, mixing=replace(before.mixing, matrix=matrix))
 
 
-def _map(before: CalibrationMap, at: Places) -> CalibrationMap:
+def _map(before: CalibrationMap, at: Indices) -> CalibrationMap:
     tags, knots = before.tags, before.steps.knots
     return replace(
         before,

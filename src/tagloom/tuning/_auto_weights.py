@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
+from tagloom.core.typing import Floats
 from tagloom.tuning._exact_stack import ExactStack
 from tagloom.tuning._label_weights import KEPT, LabelWeights, Latest
 from tagloom.tuning._left_out_scores import PRIOR_COUNT, smoothed_priors
 from tagloom.tuning.auto import AutoAnnotator
 
 __all__ = ["AutoWeights", "find_auto_weights"]
-
-Floats = NDArray[np.float64]
 
 
 class AutoWeights(LabelWeights):

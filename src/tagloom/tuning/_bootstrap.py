@@ -10,6 +10,7 @@ from scipy.stats import beta
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.seeds import check_generator
+from tagloom.core.typing import Floats
 
 __all__ = [
     "centred",
@@ -22,7 +23,6 @@ __all__ = [
     "spread_of_few",
 ]
 
-Floats = NDArray[np.float64]
 
 #: Numbers held at once while one tag is resampled.
 _MOST_ENTRIES = 1 << 23

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.tuning._isotonic import TagSteps, choose_steps
 from tagloom.tuning._pooled_platt import USUAL_SPREADS, TagSigmoids, fit_pooled, fit_tags, platt_targets
 
 __all__ = ["FOLDS_PRIOR", "PRIOR_MEANS", "CalibrationMap", "MapPrior", "Method", "Pooling", "fit_map", "left_out_prior"]
 
-Floats = NDArray[np.float64]
 Method = Literal["auto", "platt", "isotonic"]
 Pooling = Literal["partial", "none", "full"]
 

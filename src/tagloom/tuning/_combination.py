@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.tuning._photo_views import View
 from tagloom.tuning._stack_model import Member
 from tagloom.tuning._stack_start import start_counts
@@ -15,7 +15,6 @@ from tagloom.tuning.stacking import stack_scores
 
 __all__ = ["Combination", "combine"]
 
-Floats = NDArray[np.float64]
 
 #: Candidates that enter the choice besides those that it begins with.
 MOST_CANDIDATES = 10

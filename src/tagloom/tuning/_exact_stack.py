@@ -5,22 +5,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.metrics.pairwise import euclidean_distances
 
 from tagloom.core.groups import FeatureGroups
+from tagloom.core.typing import Floats, Indices, Reals
 from tagloom.solvers import block_cg
 from tagloom.tuning._label_weights import TOLERANCE, Latest
-from tagloom.tuning._photo_views import Values, View
+from tagloom.tuning._photo_views import View
 from tagloom.tuning._stack_model import StackModel
 from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING
 
 __all__ = ["ExactStack"]
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 #: Factorisations are kept up to this size together, one at least.
 FACTOR_BYTES = 1_000_000_000
@@ -47,7 +45,7 @@ class ViewDistances:
         The weightings.
     """
 
-    def __init__(self, points: Values, groups: FeatureGroups, views: Sequence[View]) -> None:
+    def __init__(self, points: Reals, groups: FeatureGroups, views: Sequence[View]) -> None:
         self.names = [view.name for view in views]
         self._points = points
         weights = np.array([[view.weights.get(name, 0.0) for name in groups] for view in views])
@@ -57,13 +55,13 @@ class ViewDistances:
         directions = weights[:, used] / largest[used]
         _, firsts, family_of = np.unique(directions.round(12), axis=1, return_index=True, return_inverse=True)
         #: Columns, their factors, and what the views make of the squared distances in these.
-        self._families: list[tuple[Rows, Floats, Floats]] = []
+        self._families: list[tuple[Indices, Floats, Floats]] = []
         for family, first in enumerate(firsts):
             columns = np.flatnonzero(np.isin(groups.labels, used[family_of.ravel() == family]))
             roots = np.sqrt(largest[groups.labels[columns]])
             self._families.append((columns, roots, directions[:, first]))
 
-    def between(self, rows: Rows | slice, anchors: Rows, names: Collection[str]) -> dict[str, Floats]:
+    def between(self, rows: Indices | slice, anchors: Indices, names: Collection[str]) -> dict[str, Floats]:
         """Return squared distances (q, m) of some photos to others, by view."""
         points, ends = self._points[rows], self._points[anchors]
         found = {name: np.zeros((len(points), len(ends))) for name in names}
@@ -82,7 +80,7 @@ class ViewDistances:
                         found[name][block] += factor * squares
         return found
 
-    def among(self, rows: Rows, names: Collection[str]) -> dict[str, Floats]:
+    def among(self, rows: Indices, names: Collection[str]) -> dict[str, Floats]:
         """Return squared distances (m, m) of some photos to each other, by view."""
         found = self.between(rows, rows, names)
         for squares in found.values():
@@ -104,7 +102,7 @@ class ExactStack:
     """
 
     def __init__(self, model: StackModel) -> None:
-        self.rows: Rows = model.rows
+        self.rows: Indices = model.rows
         self.ridges = [member.candidate.ridge for member in model.members]
         self._candidates = [member.candidate for member in model.members]
         self._photos, self._scales = model.views, model._scales
@@ -136,7 +134,7 @@ class ExactStack:
         smooth = [self._smooth(found, strength) for strength, found in by_strength.items()]
         return np.asarray(np.sum(smooth, axis=0))
 
-    def solve(self, among: Rows, targets: Floats) -> Floats:
+    def solve(self, among: Indices, targets: Floats) -> Floats:
         """Return ``(K + λI)⁻¹ targets`` of each member, over some of the labelled photos, shape (members, k).
 
         Parameters
@@ -156,7 +154,7 @@ class ExactStack:
             found[place] = cho_solve(factor, target, check_finite=False)
         return found
 
-    def _solve_in_graph(self, place: int, among: Rows, targets: Floats) -> Floats:
+    def _solve_in_graph(self, place: int, among: Indices, targets: Floats) -> Floats:
         """Solve without the kernel, which is dense.
 
         With ``K = P Q⁻¹ Pᵀ``, Q sparse and P taking the photos out of all,
@@ -245,7 +243,7 @@ class _DistancesAmong:
     They are not needed any more where all members are factorised, and should not outlive that.
     """
 
-    def __init__(self, distances: dict[bool, ViewDistances], rows: Rows) -> None:
+    def __init__(self, distances: dict[bool, ViewDistances], rows: Indices) -> None:
         self._distances, self._rows = distances, rows
         self._found: dict[bool, dict[str, Floats]] = {}
 

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
+
 __all__ = ["Decomposition", "Explanation", "NeighborDecomposition", "is_small", "sum_labels", "sum_up"]
 
-Floats = NDArray[np.float64]
 
 #: What a decomposition may miss of the score and still be called exact, relative to the larger of 1 and the score.
 EXACT = 1e-6

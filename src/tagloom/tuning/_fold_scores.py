@@ -12,6 +12,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.methods._out_of_fold import stable_folds
 from tagloom.tuning._calibration_map import fit_map
@@ -19,8 +20,6 @@ from tagloom.tuning._held_out import scale_of
 from tagloom.tuning._shared_fits import SharedFits
 
 __all__ = ["HeldOutScores", "deal_folds", "score_held_out"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

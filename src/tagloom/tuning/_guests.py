@@ -11,12 +11,12 @@ from scipy import linalg
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
+from tagloom.core.typing import Floats
 from tagloom.features.word_counts import word_counts
 from tagloom.tuning._photo_views import PhotoViews, View
 
 __all__ = ["FEW_COLUMNS", "GUESTS", "Columns", "FittedGuest", "Guest", "GuestFeatures", "Words"]
 
-Floats = NDArray[np.float64]
 
 #: Leading principal components of each feature group: what most methods cost grows with the columns.
 COLUMNS_PER_GROUP = 32

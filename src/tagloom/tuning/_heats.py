@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.typing import Floats, Indices
 from tagloom.exceptions import TagloomError
 from tagloom.methods._out_of_fold import stable_folds
 from tagloom.metrics import average_precision
@@ -33,8 +34,6 @@ __all__ = [
     "spaced",
 ]
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 #: Labelled and other photos, tags, and photos with each tag and without it that there have to be.
 HEAT_LABELED, HEAT_OTHERS, HEAT_TAGS, HEAT_EXAMPLES = 160, 160, 8, 6
@@ -78,8 +77,8 @@ class Field:
     views: PhotoViews
     model: StackModel
     labels: LabelMatrix
-    rows: Rows
-    folds: Rows
+    rows: Indices
+    folds: Indices
     left_out: Floats
     everywhere: Floats
 
@@ -124,7 +123,7 @@ def attempt(name: str, reasons: dict[str, str], work: Callable[..., Any], *argum
 class Heat:
     """Few photos and tags, and what the combination does on them."""
 
-    def __init__(self, on: Field, photos: Rows, tags: Rows, labeled: Rows) -> None:
+    def __init__(self, on: Field, photos: Indices, tags: Indices, labeled: Indices) -> None:
         self._on, self._photos = on, photos
         self._labels = np.full((len(photos), len(tags)), UNKNOWN, dtype=np.int8)
         places = np.searchsorted(photos, labeled)
@@ -186,11 +185,11 @@ class Heat:
         told = f"{alone.mean():.3f} on few photos, {mixed.mean():.3f} together with the combination's {own.mean():.3f}"
         return gain, told, seconds * max(size, 1.0) ** GROWTH
 
-    def _fit_combination(self, model: StackModel, held_out: Rows, tags: Rows) -> Floats:
+    def _fit_combination(self, model: StackModel, held_out: Indices, tags: Indices) -> Floats:
         hidden = self._hidden(held_out)
         return model.fit(hidden, np.flatnonzero(labeled_rows(hidden)), smoothed_priors(hidden), tags)
 
-    def _hidden(self, held_out: Rows) -> LabelMatrix:
+    def _hidden(self, held_out: Indices) -> LabelMatrix:
         hidden = self._labels.copy()
         hidden[held_out] = UNKNOWN
         return hidden
@@ -218,7 +217,7 @@ def matched(scores: Floats, to: Floats) -> Floats:
     return np.asarray((scores - centres) * sizes)
 
 
-def spaced(rows: Rows, count: int) -> Rows:
+def spaced(rows: Indices, count: int) -> Indices:
     """Return so many of the rows at most, evenly spaced."""
     if len(rows) <= count:
         return rows

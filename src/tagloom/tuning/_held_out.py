@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.graph import knn_graph
 from tagloom.methods._out_of_fold import stable_folds
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
@@ -18,8 +19,6 @@ from tagloom.methods.baselines.propagation import HarmonicPropagation, LocalGlob
 from tagloom.methods.baselines.smoothing import smoothing_graph
 
 __all__ = ["HeldOut", "ScoreScale", "collect_held_out", "folds_of", "scale_of", "with_shared_graph"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from tagloom.core.typing import Bools, Floats
+
 __all__ = ["TagSteps", "choose_steps", "fit_steps"]
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 #: Known positives, and known negatives, from which on a tag may have steps of its own.
 ENOUGH = 30
@@ -38,7 +38,7 @@ class TagSteps:
         return p
 
 
-def fit_steps(logits: Floats, positive: Mask, known: Mask, tags: NDArray[np.intp]) -> TagSteps:
+def fit_steps(logits: Floats, positive: Bools, known: Bools, tags: NDArray[np.intp]) -> TagSteps:
     """Fit isotonic regression to the known entries of some tags, all in one pass.
 
     Parameters
@@ -74,7 +74,7 @@ def fit_steps(logits: Floats, positive: Mask, known: Mask, tags: NDArray[np.intp
 
 
 def choose_steps(
-    logits: Floats, positive: Mask, known: Mask, folds: NDArray[np.intp], *, compare: bool, enough: int = ENOUGH
+    logits: Floats, positive: Bools, known: Bools, folds: NDArray[np.intp], *, compare: bool, enough: int = ENOUGH
 ) -> TagSteps:
     """Return steps for tags with many examples.
 
@@ -110,6 +110,6 @@ def choose_steps(
     return fit_steps(logits, positive, known, better) if len(better) else TagSteps({})
 
 
-def _losses(p: Floats, positive: Mask) -> Floats:
+def _losses(p: Floats, positive: Bools) -> Floats:
     step = np.finfo(np.float64).eps
     return -np.log(np.clip(np.where(positive, p, 1.0 - p), step, 1.0))

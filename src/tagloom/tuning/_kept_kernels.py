@@ -8,9 +8,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
+
 __all__ = ["KeptKernels"]
 
-Floats = NDArray[np.float64]
 #: Columns of some labelled photos, one array (n, k) for each member.
 Columns = Callable[[NDArray[np.intp]], list[NDArray[np.float32]]]
 

@@ -20,6 +20,7 @@ from sklearn.base import clone
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.graph import NeighborGraph, check_graph
 from tagloom.methods.baselines.laprls import LapRLS
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
@@ -30,7 +31,6 @@ from tagloom.solvers import block_cg
 
 __all__ = ["LabelWeights", "Latest", "RidgeWeights", "RowView", "find_label_weights", "weighted_rows"]
 
-Floats = NDArray[np.float64]
 
 #: Relative residual of the systems; explanations are asked for to 1e-6.
 TOLERANCE = 1e-10

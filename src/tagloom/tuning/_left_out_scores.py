@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 
 __all__ = ["left_out_deviations", "prior_shifts", "smoothed_priors", "targets_of"]
 
-Floats = NDArray[np.float64]
 
 #: Imagined photos with a tag, and as many without: a tag never seen is not impossible.
 PRIOR_COUNT = 0.5

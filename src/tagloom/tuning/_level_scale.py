@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy.special import betaln, logit, pdtr
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.tuning._held_out import ScoreScale
 
 __all__ = ["LevelScale", "TagRates", "fit_rates", "has_unseen_tags", "heaps", "sharpened", "telling"]
 
-Floats = NDArray[np.float64]
 
 #: Photos that the usual rate of tags is worth, before the tags are looked at: median and spread of its logarithm.
 USUAL_WEIGHT, WEIGHT_SPREAD = 8.0, 1.0

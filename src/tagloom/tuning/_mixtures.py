@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.tuning._explanations import Decomposition, NeighborDecomposition, is_small, sum_up
 
 __all__ = ["mix_groups", "mix_neighbors"]
-
-Floats = NDArray[np.float64]
 
 
 def mix_groups(parts: Sequence[tuple[float, Decomposition]], level: float, score: float) -> Decomposition | None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from tagloom.core.labels import UNKNOWN, known_patterns
+from tagloom.core.typing import Floats
 from tagloom.tuning._kept_kernels import KeptKernels
 from tagloom.tuning._left_out_scores import prior_shifts
 from tagloom.tuning._photo_views import View
@@ -22,7 +23,6 @@ from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate
 
 __all__ = ["members_left_out", "pattern_left_out"]
 
-Floats = NDArray[np.float64]
 Part = tuple[NDArray[Any], NDArray[Any], float, Member]
 
 

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tagloom.core.groups import FeatureGroups
+from tagloom.core.typing import Reals
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
 
 __all__ = ["NewPhotos", "PhotoViews", "View", "default_views", "joint_weights"]
 
-Values = NDArray[np.floating[Any]]
 
 #: Shares of the network's two groups. On Corel5K training photos half the weight on the embedding was best.
 LEADING_SHARES: Mapping[str, float] = {"deep": 0.5, "semantic": 0.15}
@@ -92,8 +92,8 @@ class NewPhotos:
         Normalised weights of the nearest training photos.
     """
 
-    plain: Values
-    smooth: Values
+    plain: Reals
+    smooth: Reals
     links: Any
 
 
@@ -128,7 +128,7 @@ class PhotoViews:
 
     def __init__(
         self,
-        X: Values,
+        X: Reals,
         groups: FeatureGroups | None,
         *,
         n_neighbors: int,
@@ -148,7 +148,7 @@ class PhotoViews:
         self._lengths: dict[str, float] = {}
         self.plain = self._learn_scale(X)
         weights = joint_weights(self.groups.names)
-        self._roots: Values = np.sqrt([weights[name] for name in self.groups])[self.groups.labels].astype(self._dtype)
+        self._roots: Reals = np.sqrt([weights[name] for name in self.groups])[self.groups.labels].astype(self._dtype)
         if graph is None:
             graph = knn_graph(self.plain * self._roots, n_neighbors, n_threads=n_threads)
         self.graph: NeighborGraph = graph
@@ -166,7 +166,7 @@ class PhotoViews:
         """Number of training photos."""
         return len(self.plain)
 
-    def coordinates(self, smoothed: bool) -> Values:
+    def coordinates(self, smoothed: bool) -> Reals:
         """Return the coordinates of the training photos, smoothed or not."""
         return self.smooth if smoothed else self.plain
 
@@ -174,7 +174,7 @@ class PhotoViews:
         """Return I - S; a photo without neighbours has a row of the identity and stays as it is up to a factor."""
         return sparse.csr_array(sparse.eye_array(self.n_photos) - self.links.astype(np.float64))
 
-    def attach(self, X: Values) -> NewPhotos:
+    def attach(self, X: Reals) -> NewPhotos:
         """Return coordinates of new photos."""
         plain = np.empty((len(X), self.groups.n_columns), dtype=self._dtype)
         for name in self.groups:
@@ -200,7 +200,7 @@ class PhotoViews:
             total += 2.0 * weight * max(length - float(centre @ centre), 0.0)
         return total if total > np.finfo(np.float32).eps else 1.0
 
-    def distances(self, points: Values, anchors: Values, views: Sequence[View]) -> list[Values]:
+    def distances(self, points: Reals, anchors: Reals, views: Sequence[View]) -> list[Reals]:
         """Return squared distances (q, m) of rows of coordinates to others, for each view; each group is used once."""
         found = [np.zeros((len(points), len(anchors)), dtype=self._dtype) for _ in views]
         for name in self.groups:
@@ -219,7 +219,7 @@ class PhotoViews:
         for start in range(0, n, step):
             yield slice(start, min(start + step, n))
 
-    def _learn_scale(self, X: Values) -> Values:
+    def _learn_scale(self, X: Reals) -> Reals:
         scaled = np.empty((len(X), self.groups.n_columns), dtype=self._dtype)
         for name in self.groups:
             rows = self._mapped(name, X)
@@ -231,7 +231,7 @@ class PhotoViews:
             scaled[:, self.groups[name]] = (rows - self._centres[name]) / self._lengths[name]
         return scaled
 
-    def _mapped(self, name: str, X: Values) -> Values:
+    def _mapped(self, name: str, X: Reals) -> Reals:
         """Return a group's rows on a scale of their own."""
         if name in self.given_groups:
             return np.asarray(self._scaler.scale_group(name, X[:, self.given_groups[name]]), dtype=self._dtype)
@@ -239,11 +239,11 @@ class PhotoViews:
         means, deviations = self._moments
         return np.asarray((X[:, columns] - means[columns]) / deviations[columns], dtype=self._dtype)
 
-    def _normalized(self, weights: Any, roots: Values) -> Any:
+    def _normalized(self, weights: Any, roots: Reals) -> Any:
         scaled = sparse.diags_array(roots) @ weights @ sparse.diags_array(self._inverse_roots)
         return sparse.csr_array(scaled).astype(self._dtype)
 
-    def _smooth_features(self) -> Values:
+    def _smooth_features(self) -> Reals:
         result = self.plain
         share = self._dtype(self.smoothing / (1.0 + self.smoothing))
         for _ in range(SMOOTHING_STEPS):
@@ -260,18 +260,18 @@ def _doubled(groups: FeatureGroups) -> FeatureGroups:
     return FeatureGroups([*groups.names, *(name + STANDARDIZED for name in groups)], groups.sizes * 2)
 
 
-def _column_moments(X: Values) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _column_moments(X: Reals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return means and standard deviations of columns; 1 for columns that are constant but for rounding."""
     means, deviations = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
     constant = deviations <= 10 * np.finfo(X.dtype).eps * np.abs(means)
     return means, np.where(constant | (deviations == 0.0), 1.0, deviations)
 
 
-def _inverse_roots(degrees: Values) -> Values:
+def _inverse_roots(degrees: Reals) -> Reals:
     return np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
 
 
-def _squared_distances(A: Values, B: Values) -> Values:
+def _squared_distances(A: Reals, B: Reals) -> Reals:
     products = A @ B.T
     products *= -2.0
     products += np.einsum("ij,ij->i", A, A)[:, None]

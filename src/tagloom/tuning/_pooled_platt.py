@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from tagloom.core.typing import Floats
+
 __all__ = ["USUAL_SPREADS", "TagSigmoids", "fit_pooled", "fit_tags", "platt_targets"]
 
-Floats = NDArray[np.float64]
 
 MAX_NEWTON = 50
 TOLERANCE = 1e-10

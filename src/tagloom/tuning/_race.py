@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.typing import Floats
 from tagloom.metrics import average_precision
 from tagloom.tuning._guests import GUESTS, FittedGuest, Guest
 from tagloom.tuning._heats import (
@@ -29,8 +29,6 @@ from tagloom.tuning.stacking import rankable_tags, stack_scores
 
 __all__ = ["Outcome", "race"]
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 MOST_FINALISTS = 2
 #: Of the final: how often the combination is there to begin with, and what a gain has to stand out by.

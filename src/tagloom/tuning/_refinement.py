@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.typing import Floats
 from tagloom.tuning._heats import Field
 from tagloom.tuning._photo_views import NewPhotos
 from tagloom.tuning._race import Outcome, race
@@ -15,8 +16,6 @@ from tagloom.tuning._tag_mixing import TagMixing, find_mixing
 from tagloom.tuning.search import LeaderboardRow
 
 __all__ = ["Refinement", "refine"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

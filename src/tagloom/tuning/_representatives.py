@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Indices, Singles
+
 __all__ = ["representatives"]
 
-Rows = NDArray[np.intp]
-Singles = NDArray[np.float32]
 
 #: Photos to be represented at most; of more, a sample.
 N_TARGETS = 4096
@@ -23,8 +23,8 @@ FARTHEST = 2.0
 
 
 def representatives(
-    X: NDArray[Any], known: NDArray[np.bool_], rows: Rows, n: int, generator: np.random.Generator
-) -> Rows:
+    X: NDArray[Any], known: NDArray[np.bool_], rows: Indices, n: int, generator: np.random.Generator
+) -> Indices:
     """Return rows: each time the photo that brings all photos nearest to a labelled one.
 
     Parameters
@@ -67,7 +67,7 @@ def representatives(
     return taken
 
 
-def _best(to_targets: "_Distances", short: Rows, nearest: Singles, gains: NDArray[np.float64]) -> int:
+def _best(to_targets: "_Distances", short: Indices, nearest: Singles, gains: NDArray[np.float64]) -> int:
     """Return the place of the largest gain, bringing up to date as few of them as that needs."""
     fresh = np.zeros(len(short), dtype=bool)
     while not fresh[place := int(np.argmax(gains))]:
@@ -81,7 +81,7 @@ def _best(to_targets: "_Distances", short: Rows, nearest: Singles, gains: NDArra
     return place
 
 
-def _blocks(rows: Rows) -> list[Rows]:
+def _blocks(rows: Indices) -> list[Indices]:
     return [rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS)]
 
 
@@ -92,7 +92,7 @@ class _Directions:
         self._X = X
         self._mean = X.mean(axis=0, dtype=np.float64)
 
-    def __call__(self, rows: Rows) -> Singles:
+    def __call__(self, rows: Indices) -> Singles:
         moved = self._X[rows] - self._mean
         largest = np.abs(moved).max(axis=1, keepdims=True)
         # First to a common size, so that squares neither overflow nor vanish.
@@ -105,12 +105,12 @@ class _Directions:
 class _Distances:
     """Distances of rows to the targets, made when they are asked for."""
 
-    def __init__(self, directions: _Directions, targets: Rows) -> None:
+    def __init__(self, directions: _Directions, targets: Indices) -> None:
         self._directions = directions
         self._targets = np.concatenate([directions(block) for block in _blocks(targets)])
         self._squares = np.square(self._targets).sum(axis=1)
 
-    def of(self, rows: Rows) -> Singles:
+    def of(self, rows: Indices) -> Singles:
         """Return distances of shape (rows, targets)."""
         own = self._directions(rows)
         found = own @ self._targets.T
@@ -120,14 +120,14 @@ class _Distances:
         np.maximum(found, 0.0, out=found)
         return np.sqrt(found, out=found)
 
-    def smallest(self, rows: Rows) -> Singles:
+    def smallest(self, rows: Indices) -> Singles:
         """Return how far each target is from the nearest of some rows."""
         nearest = np.full(len(self._targets), FARTHEST, dtype=np.float32)
         for block in _blocks(rows):
             np.minimum(nearest, self.of(block).min(axis=0), out=nearest)
         return nearest
 
-    def gains(self, rows: Rows, nearest: Singles) -> NDArray[np.float64]:
+    def gains(self, rows: Indices, nearest: Singles) -> NDArray[np.float64]:
         """Return for each row how much nearer the targets get to a labelled photo, summed."""
         nearer = nearest - self.of(rows)
         np.maximum(nearer, 0.0, out=nearer)

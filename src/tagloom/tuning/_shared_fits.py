@@ -4,12 +4,12 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import LabelMatrix, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.graph import check_graph
 from tagloom.methods._out_of_fold import known_means
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
@@ -20,7 +20,6 @@ from tagloom.tuning.auto import AutoAnnotator
 
 __all__ = ["SharedFit", "SharedFits"]
 
-Floats = NDArray[np.float64]
 
 #: Times as many labelled photos, from which on other methods are raced once more.
 MORE_LABELS = 1.2

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.tuning._left_out_scores import PRIOR_COUNT, prior_shifts, smoothed_priors
 from tagloom.tuning._stack_model import StackModel
 from tagloom.tuning.positive_unlabeled import HEAD, absent_entries, estimate_completeness, weak_negatives
 
 __all__ = ["change_targets", "counted_completeness", "forgotten_per_named", "soft_priors", "soften"]
 
-Floats = NDArray[np.float64]
 #: Targets of shape (n, c): within 0 and 1, -1 where nothing is learnt from.
 Targets = NDArray[Any]
 

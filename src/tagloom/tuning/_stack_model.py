@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from tagloom.core.labels import known_patterns
+from tagloom.core.typing import Floats
 from tagloom.tuning._kept_kernels import KeptKernels
 from tagloom.tuning._left_out_scores import left_out_deviations, targets_of
 from tagloom.tuning._photo_views import NewPhotos, PhotoViews, View
 from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate, smooth_columns, spread_labels
 
 __all__ = ["Member", "StackModel"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

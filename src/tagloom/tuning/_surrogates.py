@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN
+from tagloom.core.typing import Floats
 from tagloom.methods.baselines.least_squares import GRID
 from tagloom.methods.baselines.ridge_path import RidgePath, linear_scores
 
 __all__ = ["LocalLine", "RidgeStandIn", "SharedRidge", "labels_shown", "local_line"]
 
-Floats = NDArray[np.float64]
 
 #: Photos around the one in question that the local line is fitted to.
 NEARBY = 256

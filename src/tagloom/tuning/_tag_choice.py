@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.tuning._combination import Combination
 from tagloom.tuning._stack_model import Member
 from tagloom.tuning.search import Trial
@@ -14,7 +15,6 @@ from tagloom.tuning.stacking import score_spread
 
 __all__ = ["choose_per_tag"]
 
-Floats = NDArray[np.float64]
 
 #: Known photos with a tag, and without, from which on the tag has a say of its own.
 ENOUGH_EXAMPLES = 20

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.metrics import average_precision
 from tagloom.tuning.stacking import ENOUGH_TAGS, gain_stands_out, rankable_tags
 
 __all__ = ["TagMixing", "find_mixing", "label_correlations"]
 
-Floats = NDArray[np.float64]
 
 #: How much of the other tags is added; the next one is tried where the gain of the one before stood out.
 STRENGTHS = (0.1, 0.3)

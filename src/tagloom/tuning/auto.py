@@ -15,6 +15,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_absent_means, check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
+from tagloom.core.typing import Floats, Indices
 from tagloom.exceptions import InvalidInputError
 from tagloom.tuning._accepting import Accepting
 from tagloom.tuning._auto_update import tag_counts, update_auto
@@ -35,8 +36,6 @@ from tagloom.tuning.search import OVER, Search
 
 __all__ = ["AutoAnnotator"]
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 #: Strength of the smoothing of features, as measured on Corel5K training photos.
 FEATURE_SMOOTHING = 2.0
@@ -201,14 +200,14 @@ class AutoAnnotator(Accepting):
         self._settle(Y, labels, rows, deviations, folds, plain)
         progress.finish()
 
-    def _learn_plainly(self, labels: LabelMatrix, rows: Rows, deviations: Floats) -> Floats:
+    def _learn_plainly(self, labels: LabelMatrix, rows: Indices, deviations: Floats) -> Floats:
         """Solve with the labels and refine nothing; return the scores, known entries without their photo's labels."""
         self._refinement = Refinement()
         self._learn(labels, labels, self._search_rows if self.absent_means == "unknown" else rows, deviations)
         return self._left_out
 
     def _settle(
-        self, Y: LabelMatrix, labels: LabelMatrix, rows: Rows, deviations: Floats, folds: Rows, plain: Floats
+        self, Y: LabelMatrix, labels: LabelMatrix, rows: Indices, deviations: Floats, folds: Indices, plain: Floats
     ) -> None:
         """Make the map to probabilities; then learn from absent tags as shares of a yes where absence means unknown."""
         if not self._refinement.changes_nothing:
@@ -219,7 +218,7 @@ class AutoAnnotator(Accepting):
             self._learn(labels, targets, rows, deviations)
         self._finish(Y, labels)
 
-    def _learn(self, labels: LabelMatrix, targets: NDArray[Any], rows: Rows, deviations: Floats) -> None:
+    def _learn(self, labels: LabelMatrix, targets: NDArray[Any], rows: Indices, deviations: Floats) -> None:
         """Solve with the targets; deviations are those of photos that were compared on, without their own label."""
         self._targets, self._priors = targets.copy(), soft_priors(targets)
         #: Of the combination alone.
@@ -239,7 +238,7 @@ class AutoAnnotator(Accepting):
         self._scale = self._scale_of(labels)
 
     def _refine(
-        self, X: NDArray[Any], labels: LabelMatrix, deviations: Floats, folds: Rows, end: float, why_ended: str
+        self, X: NDArray[Any], labels: LabelMatrix, deviations: Floats, folds: Indices, end: float, why_ended: str
     ) -> None:
         """Let tags listen to each other and take other methods in, where that is seen to help.
 
@@ -320,7 +319,7 @@ class AutoAnnotator(Accepting):
     def _labels_to_learn(self, Y: LabelMatrix) -> LabelMatrix:
         return weak_negatives(Y) if self.absent_means == "unknown" else Y
 
-    def _choose_rows(self, labels: LabelMatrix) -> tuple[Rows, Rows]:
+    def _choose_rows(self, labels: LabelMatrix) -> tuple[Indices, Indices]:
         """Return the photos to learn from and those to compare candidates on."""
         rows = np.flatnonzero(labeled_rows(labels))
         generator = check_generator(self.random_state)
@@ -331,7 +330,7 @@ class AutoAnnotator(Accepting):
             return rows, rows
         return rows, np.sort(generator.choice(rows, self.max_search_rows, replace=False))
 
-    def _calibrate(self, labels: LabelMatrix, left_out: Floats, folds: Rows) -> None:
+    def _calibrate(self, labels: LabelMatrix, left_out: Floats, folds: Indices) -> None:
         """Fit the map from scores to probabilities on left-out scores, on one scale with those of all photos."""
         rows = self._search_rows if len(self._search_rows) >= 2 else self._search_rows[:0]
         left_out, folds = left_out[: len(rows)], folds[: len(rows)]

@@ -3,12 +3,12 @@
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.baselines.propagation import HarmonicPropagation
 from tagloom.tuning._accepting import Accepting
@@ -16,8 +16,6 @@ from tagloom.tuning._calibration_map import CalibrationMap, Method, Pooling, fit
 from tagloom.tuning._held_out import HeldOut, collect_held_out, scale_of, with_shared_graph
 
 __all__ = ["CalibratedAnnotator"]
-
-Floats = NDArray[np.float64]
 
 
 class CalibratedAnnotator(Accepting):

@@ -11,6 +11,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.metrics import average_precision
 from tagloom.metrics.calibration import ReliabilityCurve, reliability_curve
@@ -36,8 +37,6 @@ __all__ = [
     "draw_seed",
     "score_held_out",
 ]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

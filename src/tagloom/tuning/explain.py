@@ -10,6 +10,7 @@ from scipy import sparse
 from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
+from tagloom.core.typing import Floats
 from tagloom.core.validation import check_groups
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
@@ -25,7 +26,6 @@ from tagloom.tuning.auto import AutoAnnotator
 
 __all__ = ["Decomposition", "Explanation", "NeighborDecomposition", "ScoreExplainer", "explain_score"]
 
-Floats = NDArray[np.float64]
 
 #: What scores of `AutoAnnotator` may differ by from those in double precision, its smoothing being in float32.
 ROUNDING = 1e-4

@@ -11,6 +11,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.typing import Floats
 from tagloom.exceptions import NothingToScoreError
 from tagloom.metrics import average_precision
 from tagloom.tuning._bootstrap import (
@@ -23,8 +24,6 @@ from tagloom.tuning._bootstrap import (
 from tagloom.tuning.evaluation import check_draws, deal_folds, draw_seed, score_held_out
 
 __all__ = ["GroupFigure", "compare_groups"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

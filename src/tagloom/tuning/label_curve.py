@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse, stats
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision, mean_average_precision
 from tagloom.tuning._bootstrap import (
@@ -27,7 +28,6 @@ from tagloom.tuning.evaluation import check_draws, deal_folds, draw_seed, score_
 
 __all__ = ["Forecast", "LearningCurve", "learning_curve"]
 
-Floats = NDArray[np.float64]
 
 SHARES = (0.25, 0.4, 0.63, 1.0)
 #: Perfect figures have no logarithm.

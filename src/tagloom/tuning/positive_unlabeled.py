@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.methods.baselines.propagation import HarmonicPropagation
 from tagloom.tuning.calibration import CalibratedAnnotator
@@ -24,7 +25,6 @@ __all__ = [
     "weak_negatives",
 ]
 
-Floats = NDArray[np.float64]
 
 #: Entries at the head of the ranking on which completeness is measured, at least, and standard errors kept away from
 #: chance: the best of many heads looks better than it is.

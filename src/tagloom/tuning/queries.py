@@ -9,6 +9,7 @@ from scipy import sparse
 
 from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
 from tagloom.core.seeds import check_generator
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph, knn_graph
 from tagloom.graph.rows import check_features
@@ -16,7 +17,6 @@ from tagloom.tuning._representatives import representatives
 
 __all__ = ["QueryStrategy", "rank_photos"]
 
-Floats = NDArray[np.float64]
 QueryStrategy = Literal["representative", "random", "uncertainty", "change", "cover", "rare", "mixed"]
 
 #: How much of a photo the label of its nearest neighbour tells.

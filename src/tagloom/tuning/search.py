@@ -14,6 +14,7 @@ from scipy import sparse
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision
 from tagloom.solvers import block_cg
@@ -33,7 +34,6 @@ __all__ = [
     "spread_labels",
 ]
 
-Floats = NDArray[np.float64]
 
 #: Why candidates are left out.
 OVER, INTERRUPTED = "the time was over", "interrupted"

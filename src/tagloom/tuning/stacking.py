@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision
 
 __all__ = ["Stack", "gain_stands_out", "rankable_tags", "score_spread", "stack_scores"]
 
-Floats = NDArray[np.float64]
 
 #: Tags from which the standard error of a mean over tags is believed.
 ENOUGH_TAGS = 5

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats, Ids
 
 __all__ = ["WrongLabels", "find_wrong_labels"]
 
@@ -13,9 +14,6 @@ HALF = 0.5
 CHANCE_LABELS, CHANCE_SHARE = 1.0, 0.1  # right labels that a list may hold by chance: so many, or this share of it
 LEAST_YESES = 2  # without its only example a model knows nothing of a tag
 LEAST_ODDS = 1e-300  # in place of 0
-
-Floats = NDArray[np.float64]
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

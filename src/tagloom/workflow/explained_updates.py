@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.features.scaling import GroupScaler
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.store.project import ProjectStore
@@ -23,7 +24,6 @@ from tagloom.workflow.update_start import Start, start_from
 
 __all__ = ["ExplainedUpdate", "UpdateExplanation"]
 
-Floats = NDArray[np.float64]
 
 #: What numbers in single precision leave of an exact sum.
 ROUNDING = 1e-3

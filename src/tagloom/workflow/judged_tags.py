@@ -18,6 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, expit, logit
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.tuning._calibration_map import FOLDS_PRIOR, PRIOR_LEAST
 from tagloom.tuning._held_out import ScoreScale, known_log_odds, scale_of
 from tagloom.tuning._isotonic import TagSteps
@@ -30,7 +31,6 @@ __all__ = ["Solver", "calibrate_new", "judged_probabilities", "lower_to_looks", 
 
 #: Scores of some columns, learnt without some of their entries (n, k).
 Solver = Callable[[NDArray[np.intp], NDArray[np.bool_]], NDArray[np.float32]]
-Floats = NDArray[np.float64]
 
 #: Photos of each kind, with the tag and without it, from which on a tag has a sigmoid of its own.
 FEWEST = 2

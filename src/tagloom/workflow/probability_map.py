@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.tuning._calibration_map import LARGEST_LOGIT, CalibrationMap
 from tagloom.tuning._held_out import ScoreScale, known_log_odds, scale_of
 from tagloom.tuning._isotonic import TagSteps
 
 __all__ = ["ProbabilityMap", "ScoreScale", "load_scale", "refresh_scale", "scale_arrays"]
 
-Floats = NDArray[np.float64]
 _SCALE = ("centre", "spread", "prior", "evidence", "n_reference")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Ids
 from tagloom.store.database import connect
 from tagloom.store.layout import DATABASE
 from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS
@@ -21,7 +22,6 @@ from tagloom.store.undo import find_redoable, find_undoable
 
 __all__ = ["DecisionChanges", "ProjectReader"]
 
-Ids = NDArray[np.int64]
 _STATES = (
     "SELECT d.photo, d.tag, ifnull(s.state, -1) FROM (SELECT DISTINCT photo, tag FROM decisions WHERE id > ?) d "
     "LEFT JOIN standing s ON s.photo = d.photo AND s.tag = d.tag"

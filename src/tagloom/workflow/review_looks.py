@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from tagloom.core.typing import Ids, Singles
 from tagloom.features.duplicates import near_duplicates
 from tagloom.features.occasions import bursts
 from tagloom.features.registry import get_descriptor
@@ -15,7 +16,6 @@ from tagloom.store.cache import FolderCache
 from tagloom.store.project import ProjectStore
 from tagloom.workflow.review_photos import PhotoIndex
 from tagloom.workflow.review_ranking import Looks
-from tagloom.workflow.review_state import Floats, Ids
 
 __all__ = ["deep_vectors", "load_looks"]
 
@@ -49,8 +49,8 @@ def load_looks(store: ProjectStore, photos: PhotoIndex) -> Looks:
         return Looks(stacks=stacks)
     rows = vectors
 
-    def cosines(row: int) -> Floats:
-        found: Floats = rows @ rows[row]
+    def cosines(row: int) -> Singles:
+        found: Singles = rows @ rows[row]
         found[row] = np.inf  # the photo itself comes first, before its copies
         return found
 
@@ -71,7 +71,7 @@ def _stored(cache: FolderCache, key: str, hashes: Sequence[str]) -> NDArray[np.f
     return cache.get(key, hashes)
 
 
-def deep_vectors(cache: FolderCache, photos: PhotoIndex, store: ProjectStore) -> Floats | None:
+def deep_vectors(cache: FolderCache, photos: PhotoIndex, store: ProjectStore) -> Singles | None:
     """Return unit rows whose inner products are about the cosines of the deep features; zeros where there are none."""
     key, n_deep = _key(store, "deep"), dict(get_descriptor("deep").outputs)["deep"]
     ready = np.flatnonzero(cache.has(key, photos.hashes)) if photos.hashes else np.empty(0, dtype=np.int64)
@@ -89,7 +89,7 @@ def deep_vectors(cache: FolderCache, photos: PhotoIndex, store: ProjectStore) ->
     return np.divide(vectors, norms, out=vectors, where=norms > 0)
 
 
-def _stacks(photos: PhotoIndex, vectors: Floats | None, prints: NDArray[np.float32] | None) -> Ids:
+def _stacks(photos: PhotoIndex, vectors: Singles | None, prints: NDArray[np.float32] | None) -> Ids:
     """Return the stack of each photo, -1 for none: copies, near-duplicates, and bursts that look alike."""
     if not len(photos):
         return np.empty(0, dtype=np.int64)

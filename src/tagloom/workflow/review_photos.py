@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Ids
 from tagloom.exceptions import InvalidInputError
 from tagloom.metadata.names import name_to_text
 from tagloom.store.project import ProjectStore
 
 __all__ = ["PhotoIndex", "UnknownPhotoError", "load_photos"]
 
-Ids = NDArray[np.int64]
 _LARGEST_ID = 2**31 - 1  # rankings travel as 32-bit numbers
 _END = b"\0"  # no path holds it, so that a search never runs from one path into the next
 

@@ -8,8 +8,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Bools, Ids, Singles
 from tagloom.exceptions import InvalidInputError
-from tagloom.workflow.review_state import Flags, Floats, Ids, ReviewState
+from tagloom.workflow.review_state import ReviewState
 
 __all__ = ["Looks", "PhotoQuery", "Ranking", "Sort", "TagState", "day_seconds", "moment_text", "rank"]
 
@@ -64,7 +65,7 @@ class Ranking:
     """Photos in order, and of a tag the model's numbers (NaN where there is none)."""
 
     ids: NDArray[np.int32]
-    values: Floats | None
+    values: Singles | None
     version: int
 
 
@@ -82,7 +83,7 @@ class Looks:
         Of each photo its stack, -1 for none.
     """
 
-    cosines: Callable[[int], Floats] | None = None
+    cosines: Callable[[int], Singles] | None = None
     clusters: Ids | None = None
     stacks: Ids | None = None
 
@@ -112,7 +113,7 @@ def rank(state: ReviewState, query: PhotoQuery, looks: Looks, texts: Mapping[int
         return Ranking(state.photos.ids[order].astype(np.int32), values, state.version)
 
 
-def _chosen(state: ReviewState, query: PhotoQuery, row: int | None, texts: Mapping[int, str]) -> Flags:
+def _chosen(state: ReviewState, query: PhotoQuery, row: int | None, texts: Mapping[int, str]) -> Bools:
     chosen = _in_state(state, query.state, row)
     if query.folder is not None:
         chosen = chosen & state.photos.in_folder(query.folder)
@@ -125,13 +126,13 @@ def _chosen(state: ReviewState, query: PhotoQuery, row: int | None, texts: Mappi
     return chosen
 
 
-def _in_state(state: ReviewState, wanted: TagState, row: int | None) -> Flags:
+def _in_state(state: ReviewState, wanted: TagState, row: int | None) -> Bools:
     if wanted == "any":
         return np.ones(len(state.photos), dtype=bool)
     if wanted == "conflicts":
         return np.asarray(state.label_doubt(row) > 0)
     if row is None:
-        about_any: dict[str, Callable[[], Flags]] = {
+        about_any: dict[str, Callable[[], Bools]] = {
             "has": lambda: (state.labels == 1).any(axis=0),
             "rejected": lambda: (state.labels == 0).any(axis=0),
             "unreviewed": lambda: ~state.reviewed,
@@ -140,11 +141,11 @@ def _in_state(state: ReviewState, wanted: TagState, row: int | None) -> Flags:
         return about_any[wanted]()
     if wanted == "suggested":
         return state.suggested(row)
-    flags: Flags = state.labels[row] == {"has": 1, "rejected": 0, "unreviewed": -1}[wanted]
+    flags: Bools = state.labels[row] == {"has": 1, "rejected": 0, "unreviewed": -1}[wanted]
     return flags
 
 
-def _tagged(state: ReviewState, word: str, texts: Mapping[int, str]) -> Flags:
+def _tagged(state: ReviewState, word: str, texts: Mapping[int, str]) -> Bools:
     folded = word.casefold()
     rows = state.places([tag for tag, text in texts.items() if folded in text])
     found = np.zeros(len(state.photos), dtype=bool)
@@ -173,12 +174,12 @@ def _order(state: ReviewState, query: PhotoQuery, row: int | None, looks: Looks)
     return by_path
 
 
-def _descending(figures: Floats, by_path: Ids) -> Ids:
+def _descending(figures: Singles, by_path: Ids) -> Ids:
     """Return rows by falling figures, NaN last."""
     return by_path[np.argsort(-figures[by_path], kind="stable")]
 
 
-def _first_of_stacks(stacks: Ids) -> Flags:
+def _first_of_stacks(stacks: Ids) -> Bools:
     """Return which places are the first of their stack, or in none."""
     first = np.zeros(len(stacks), dtype=bool)
     first[np.unique(stacks, return_index=True)[1]] = True

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Bools, Ids, Singles
 from tagloom.exceptions import InvalidInputError
 from tagloom.tuning.wrong_labels import find_wrong_labels
 from tagloom.workflow.review_log import DecisionChanges
@@ -18,9 +19,6 @@ from tagloom.workflow.review_photos import PhotoIndex
 
 __all__ = ["ReviewState", "UnknownTagError"]
 
-Ids = NDArray[np.int64]
-Floats = NDArray[np.float32]
-Flags = NDArray[np.bool_]
 HALF = 0.5
 
 
@@ -60,7 +58,7 @@ class ReviewState:
         self.tag_ids: list[int] = []
         self._place: dict[int, int] = {}
         self._said = np.empty((0, len(photos)), dtype=np.int8)
-        self._values: Floats = np.empty((0, len(photos)), dtype=np.float32)
+        self._values: Singles = np.empty((0, len(photos)), dtype=np.float32)
         self._limits = np.empty(0, dtype=np.float64)
         self._live = np.empty(0, dtype=bool)
         self._closure: Ids = np.empty((0, 2), dtype=np.int64)
@@ -148,12 +146,12 @@ class ReviewState:
         return self._once("labels", self._implied)
 
     @property
-    def values(self) -> Floats:
+    def values(self) -> Singles:
         """The model's numbers, NaN where there is none."""
         return self._values
 
     @property
-    def live(self) -> Flags:
+    def live(self) -> Bools:
         """Which tags are in use; one that has become another is not."""
         return self._live
 
@@ -162,17 +160,17 @@ class ReviewState:
         """A tag is suggested above its limit."""
         return self._limits if self.threshold is None else np.full_like(self._limits, self.threshold)
 
-    def suggested(self, rows: Any = slice(None), columns: Any = slice(None)) -> Flags:
+    def suggested(self, rows: Any = slice(None), columns: Any = slice(None)) -> Bools:
         """Return which pairs are suggested: nothing is said of them, and the number is above the limit."""
         values = self._values[rows][..., columns]
         limits = self.limits[rows]
         with np.errstate(invalid="ignore"):
             above = values > (limits[:, None] if np.ndim(limits) else limits)
         live = self._live[rows]
-        found: Flags = above & (self.labels[rows][..., columns] == -1) & (live[:, None] if np.ndim(live) else live)
+        found: Bools = above & (self.labels[rows][..., columns] == -1) & (live[:, None] if np.ndim(live) else live)
         return found
 
-    def label_doubt(self, row: int | None = None) -> Floats:
+    def label_doubt(self, row: int | None = None) -> Singles:
         """Return of each photo how clearly the model disagrees with a label, of one tag or of any; 0: with none.
 
         It is 1 / (1 + the number of labels as surprising that the model expects); see `tagloom.tuning.wrong_labels`.
@@ -186,7 +184,7 @@ class ReviewState:
         return found
 
     @property
-    def reviewed(self) -> Flags:
+    def reviewed(self) -> Bools:
         """Return the photos of which something was said."""
         return self._once("reviewed", lambda: (self._said != -1).any(axis=0))
 
@@ -230,12 +228,12 @@ class ReviewState:
         return n, total
 
     @property
-    def best(self) -> Floats:
+    def best(self) -> Singles:
         """Return of each photo the largest number among tags of which nothing is said; NaN where there is none."""
         return self._once("best", self._best)
 
     @property
-    def doubt(self) -> Floats:
+    def doubt(self) -> Singles:
         """Return how unsure the model is of each photo, summed over the tags of which nothing is said."""
         return self._once("doubt", self._doubt)
 
@@ -244,11 +242,11 @@ class ReviewState:
         """Return how many keywords photos still lack, as far as the model can tell."""
         return self._once("missing", self._missing)
 
-    def tag_doubt(self, row: int) -> Floats:
+    def tag_doubt(self, row: int) -> Singles:
         """Return how unsure the model is of one tag on each photo; NaN where there is no number."""
         values, limit = self._values[row], self.limits[row]
         middle = HALF if self.kind == "probability" or not np.isfinite(limit) else limit
-        found: Floats = -np.abs(values - np.float32(middle))
+        found: Singles = -np.abs(values - np.float32(middle))
         return found
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
@@ -274,13 +272,13 @@ class ReviewState:
             labels[child][(self._said[top] == 0) & (labels[child] == -1)] = 0
         return labels
 
-    def _best(self) -> Floats:
+    def _best(self) -> Singles:
         best = np.full(len(self.photos), np.nan, dtype=np.float32)
         for row in np.flatnonzero(self._live):  # a row at a time: no second array of all pairs
             np.fmax(best, np.where(self.labels[row] == -1, self._values[row], np.nan), out=best)
         return best
 
-    def _doubt(self) -> Floats:
+    def _doubt(self) -> Singles:
         total = np.zeros(len(self.photos), dtype=np.float32)
         for row in np.flatnonzero(self._live).tolist():
             values = self._values[row]

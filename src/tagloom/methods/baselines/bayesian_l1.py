@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
 from tagloom.solvers.logistic import GroupLogistic
 
 __all__ = ["BayesianL1"]
 
-Floats = NDArray[np.float64]
 
 #: Ratio of neighbouring α of the first look along the path.
 RATIO = 0.8

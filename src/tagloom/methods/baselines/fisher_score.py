@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tagloom.core.labels import LabelMatrix, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.baselines.ridge_path import linear_scores
 from tagloom.methods.baselines.selection import (
@@ -21,7 +22,6 @@ from tagloom.methods.baselines.selection import (
 
 __all__ = ["FisherScore", "fisher_scores"]
 
-Floats = NDArray[np.float64]
 
 #: Numbers of features that "auto" compares: this many, geometric from the smallest to all.
 GRID_SIZE = 8

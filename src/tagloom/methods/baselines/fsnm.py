@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.baselines.joint_norms import JointNorms, JointNormsResult
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
@@ -26,7 +27,6 @@ from tagloom.methods.baselines.selection import (
 
 __all__ = ["FSNM", "JointNormsPath"]
 
-Floats = NDArray[np.float64]
 
 #: Candidates for γ of "auto", as shares of γ_max.
 GRID = np.geomspace(0.5, 0.005, 7)

@@ -11,6 +11,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.folds import LabeledKFold
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.baselines.logistic_task import LogisticTask, warn_unless_converged
 from tagloom.methods.baselines.ridge_path import linear_scores
@@ -20,7 +21,6 @@ from tagloom.solvers.logistic import GroupLogisticResult
 
 __all__ = ["GLLR"]
 
-Floats = NDArray[np.float64]
 
 #: Candidates of ``sparsity="auto"``: shares of each tag's λ_max, from many groups dropped to few.
 GRID = np.logspace(-0.25, -2.5, 10)

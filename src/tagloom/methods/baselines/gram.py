@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from tagloom.core.typing import Floats
+
 __all__ = ["DenseGram", "FactoredGram", "Gram", "gram_of_features"]
 
-Floats = NDArray[np.float64]
 Solve = Callable[[Floats], Floats]
 
 #: Up to this many rows a Gram matrix is made dense: systems of single tags are then solved directly.

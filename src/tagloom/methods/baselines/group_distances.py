@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from tagloom.core.groups import FeatureGroups
+from tagloom.core.typing import Floats
 from tagloom.core.validation import check_groups
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.spaces import Metric
@@ -16,7 +17,6 @@ from tagloom.kernels.intersection import intersection_kernel
 
 __all__ = ["GroupDistances", "MetricSpec", "check_metrics"]
 
-Floats = NDArray[np.float64]
 MetricSpec = Metric | Mapping[str, Metric]
 
 _METRICS = tuple(name for name in get_args(Metric) if name != "inner_product")

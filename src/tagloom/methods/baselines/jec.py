@@ -9,12 +9,11 @@ from scipy import sparse
 from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.baselines.group_distances import GroupDistances, MetricSpec, check_metrics
 
 __all__ = ["JEC"]
-
-Floats = NDArray[np.float64]
 
 
 class JEC(Annotator):

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy import linalg, optimize
 from sklearn.exceptions import ConvergenceWarning
 
+from tagloom.core.typing import Floats
 from tagloom.solvers import L21
 
 __all__ = ["JointNorms", "JointNormsResult"]
 
-Floats = NDArray[np.float64]
 
 #: Over-relaxation of the splitting, in (0, 2).
 RELAXATION = 1.6

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph, check_graph, knn_graph
 from tagloom.kernels.matrix import Kernel
 
 __all__ = ["EdgeWeights", "kernel_graph"]
 
-Floats = NDArray[np.float64]
 EdgeWeights = Literal["binary", "kernel"]
 
 #: Kernels that fall with a distance the neighbour search knows: no underflow can hide who is nearer.

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.exceptions import ApproximationWarning, InvalidInputError
 from tagloom.kernels.landmarks import KernelFeatures, choose_landmarks
 from tagloom.kernels.matrix import DENSE_BYTES, Gamma, Kernel, KernelSpec, make_kernel
@@ -15,7 +16,6 @@ from tagloom.methods.baselines.logistic_task import name_tags
 
 __all__ = ["LANDMARKS", "KernelAnnotator", "TagTask", "check_positive", "landmarks_for"]
 
-Floats = NDArray[np.float64]
 
 #: Landmarks where memory does not hold the exact kernel and the caller names no number.
 LANDMARKS = 1000

@@ -1,15 +1,13 @@
 """Laplacian regularised least squares."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tagloom.core.typing import Floats
 from tagloom.methods.baselines.gram import Gram
 from tagloom.methods.baselines.manifold import ManifoldAnnotator
 from tagloom.methods.baselines.squared_hinge import solve_masked
 
 __all__ = ["LapRLS"]
-
-Floats = NDArray[np.float64]
 
 
 class LapRLS(ManifoldAnnotator):

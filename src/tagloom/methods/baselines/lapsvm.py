@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.baselines.gram import Gram
 from tagloom.methods.baselines.kernel_graph import EdgeWeights
@@ -14,8 +15,6 @@ from tagloom.methods.baselines.manifold import ManifoldAnnotator, SymmetricLapla
 from tagloom.methods.baselines.squared_hinge import fit_squared_hinge
 
 __all__ = ["LapSVM"]
-
-Floats = NDArray[np.float64]
 
 
 class LapSVM(ManifoldAnnotator):

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix, known_patterns, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.baselines.ridge_path import RidgePath, linear_scores
 from tagloom.metrics import average_precision
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RegularizedLeastSquares"]
 
-Floats = NDArray[np.float64]
 
 #: Candidates for λ, as multiples of the mean squared norm of the centred labelled rows: half decades from
 #: 1e-4 to 1e4.

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.solvers.group_norms import ColumnGroupL2
 from tagloom.solvers.logistic import GroupLogistic
 
 __all__ = ["LogisticTask", "name_tags", "warn_unless_converged"]
 
-Floats = NDArray[np.float64]
 
 #: Spread of a column, relative to its largest entry, below which it is constant but for rounding.
 CONSTANT = {4: 1e-6, 8: 1e-12}

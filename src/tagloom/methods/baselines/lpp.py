@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.landmarks import KernelFeatures
 from tagloom.kernels.matrix import Gamma, KernelSpec, make_kernel
@@ -19,7 +20,6 @@ from tagloom.methods.baselines.svm import fit_tags
 
 __all__ = ["LPP", "LPPSVM", "locality_directions", "n_directions"]
 
-Floats = NDArray[np.float64]
 
 #: Directions in which TᵀDT is below this share of its largest eigenvalue are noise and are left out.
 _SMALLEST = 1e-12

@@ -9,13 +9,13 @@ from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.baselines.kernel_task import KernelAnnotator, TagTask, check_positive
 
 __all__ = ["M3L", "solve_kronecker_svm"]
 
-Floats = NDArray[np.float64]
 
 _RELAXATION = 1.6
 _BALANCE_EVERY = 10

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, lu_factor, lu_solve, solve_triangular
 
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Gamma, Kernel, KernelSpec
 from tagloom.methods.baselines.gram import DenseGram, Gram, gram_of_features
@@ -21,7 +22,6 @@ from tagloom.methods.baselines.kernel_task import KernelAnnotator, TagTask, chec
 
 __all__ = ["ManifoldAnnotator", "SymmetricLaplacian"]
 
-Floats = NDArray[np.float64]
 #: Laplacians that are symmetric, as a penalty has to be.
 SymmetricLaplacian = Literal["unnormalized", "symmetric"]
 

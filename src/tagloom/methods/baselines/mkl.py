@@ -11,14 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Gamma, Kernel, KernelSpec, make_kernel
 from tagloom.methods.baselines.kernel_task import TagTask, check_positive
 from tagloom.methods.baselines.svm import fit_tags, hinge_objectives
 
 __all__ = ["MultipleKernelSVM"]
-
-Floats = NDArray[np.float64]
 
 
 class MultipleKernelSVM(Annotator):

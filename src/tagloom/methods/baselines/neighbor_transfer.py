@@ -8,6 +8,7 @@ from scipy import sparse
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["NeighborTransfer"]
 
-Floats = NDArray[np.float64]
 
 WEIGHTS = ("uniform", "rank", "heat")
 

@@ -3,18 +3,17 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.seeds import spawn_generators
+from tagloom.core.typing import Floats
 from tagloom.methods._topics_checks import check_counts_of, check_numbers, warn_without_tags, with_complement
 from tagloom.methods._topics_words import check_counts
 
 __all__ = ["PLSAWords"]
 
-Floats = NDArray[np.float64]
 
 #: Stored words whose products with all topics are held at a time.
 _BLOCK_ENTRIES = 1 << 18

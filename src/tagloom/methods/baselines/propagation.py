@@ -10,13 +10,12 @@ from scipy.sparse.csgraph import connected_components
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph, check_graph, knn_graph, nearest_neighbors
 from tagloom.solvers import BlockCGResult, block_cg
 
 __all__ = ["HarmonicPropagation", "LocalGlobalConsistency"]
-
-Floats = NDArray[np.float64]
 
 
 class GraphPropagation(Annotator, ABC):

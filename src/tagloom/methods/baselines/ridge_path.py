@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from tagloom.core.typing import Floats
+
 __all__ = ["RidgePath", "linear_scores"]
 
-Floats = NDArray[np.float64]
 
 #: Directions whose eigenvalue is below this share of the largest one are rounding noise of the Gram matrix.
 RANK_TOLERANCE = 1e-12

@@ -9,14 +9,13 @@ from scipy import sparse
 from scipy.linalg import cho_factor, lapack
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns, labeled_rows
+from tagloom.core.typing import Floats, Indices
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.solvers.polynomial import PolynomialInverse
 
 __all__ = ["FixedRidge", "GraphSmoother"]
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 #: Bound of the smoothing's error relative to the scores.
 ACCURACY = 1e-6
@@ -123,17 +122,17 @@ class FixedRidge:
 
     def _forget(self) -> None:
         n, d = self.X.shape
-        self._place: Rows = np.full(n, -1, dtype=np.intp)
-        self._rows: Rows = np.empty(0, dtype=np.intp)
+        self._place: Indices = np.full(n, -1, dtype=np.intp)
+        self._rows: Indices = np.empty(0, dtype=np.intp)
         self._features: Floats = np.empty((0, d))
         self._gram: Floats = np.empty((0, 0))
         self._inverse: Floats | None = None
         self._added: _Added | None = None
 
-    def _central(self, rows: Rows) -> Floats:
+    def _central(self, rows: Indices) -> Floats:
         return self.X[rows].astype(np.float64) - self._shift
 
-    def _take_in(self, rows: Rows) -> None:
+    def _take_in(self, rows: Indices) -> None:
         """Bring the Gram matrix to these photos."""
         new = rows[self._place[rows] < 0]
         if len(new) + len(self._rows) > len(rows):  # labels were taken back
@@ -158,7 +157,7 @@ class FixedRidge:
             self._gram += _moments(added)
         self._inverse = self._added = None
 
-    def _solve_near(self, rows: Rows, Y: LabelMatrix) -> tuple[Floats, Floats]:
+    def _solve_near(self, rows: Indices, Y: LabelMatrix) -> tuple[Floats, Floats]:
         """Solve tags known on about the photos of the base, which come first among the rows."""
         size = len(self._rows)
         is_dual = size <= self.X.shape[1]
@@ -179,17 +178,17 @@ class FixedRidge:
 class _Added:
     """Photos beside a base of inner products: their features, products with the base, and those by the inverse."""
 
-    rows: Rows
+    rows: Indices
     features: Floats
     products: Floats
     solved: Floats
 
     @classmethod
-    def of(cls, rows: Rows, features: Floats, base: Floats, inverse: Floats) -> Self:
+    def of(cls, rows: Indices, features: Floats, base: Floats, inverse: Floats) -> Self:
         products = features @ base.T
         return cls(rows, features, products, products @ inverse)
 
-    def take(self, at: Rows) -> "_Added":
+    def take(self, at: Indices) -> "_Added":
         if len(at) == len(self.rows):
             return self
         return _Added(self.rows[at], self.features[at], self.products[at], self.solved[at])

@@ -14,8 +14,6 @@ from tagloom.solvers.group_norms import ColumnGroupL2
 
 __all__ = ["SBMLR"]
 
-Floats = NDArray[np.float64]
-
 
 class SBMLR(SelectingAnnotator):
     """Sparse logistic regression via Bayesian l1 regularisation, one question of yes or no per tag.

@@ -11,6 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from tagloom.core.annotator import Annotator
 from tagloom.core.folds import LabeledKFold
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.baselines.ridge_path import linear_scores
@@ -18,7 +19,6 @@ from tagloom.metrics import average_precision
 
 __all__ = ["SelectingAnnotator", "best_first", "check_count", "fold_precision", "label_folds", "top_features"]
 
-Floats = NDArray[np.float64]
 
 #: Mean average precisions that differ by less are equal.
 SAME_PRECISION = 1e-9

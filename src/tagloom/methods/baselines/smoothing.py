@@ -7,13 +7,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.graph import NeighborGraph, check_graph, knn_graph
 from tagloom.graph.spaces import Metric
 from tagloom.solvers import block_cg
 
 __all__ = ["smooth_scores", "smoothing_graph"]
-
-Floats = NDArray[np.float64]
 
 
 def smoothing_graph(X: NDArray[Any], *, n_neighbors: int, metric: Metric) -> NeighborGraph:

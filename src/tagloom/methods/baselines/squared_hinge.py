@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from tagloom.core.typing import Bools, Floats
 from tagloom.methods.baselines.gram import DIRECT_ROWS, DenseGram, Gram
 
 __all__ = ["HingeResult", "fit_squared_hinge", "solve_masked"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 #: Entries of the small systems that are solved in one batch.
 _BATCH_ENTRIES = 4_000_000

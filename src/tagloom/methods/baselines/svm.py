@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.kernels.matrix import DENSE_ROWS, Gamma, KernelSpec
 from tagloom.methods.baselines.kernel_task import KernelAnnotator, TagTask, check_positive
 
 __all__ = ["KernelSVM", "fit_coordinates", "fit_linear_tags", "fit_tags", "hinge_objectives"]
-
-Floats = NDArray[np.float64]
 
 
 class KernelSVM(KernelAnnotator):

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, labeled_rows
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.baselines.group_distances import GroupDistances, MetricSpec, check_metrics
 from tagloom.methods.baselines.tagprop_model import (
@@ -19,8 +20,6 @@ from tagloom.methods.baselines.tagprop_model import (
 )
 
 __all__ = ["TagProp"]
-
-Floats = NDArray[np.float64]
 
 
 class TagProp(Annotator):

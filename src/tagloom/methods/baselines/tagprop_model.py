@@ -11,10 +11,10 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 
 __all__ = ["Likelihood", "NeighborWeights", "learn_by_em", "learn_by_gradient", "learn_sigmoids", "tag_evidence"]
 
-Floats = NDArray[np.float64]
 Value = tuple[float, Floats]
 
 #: Weight of the squares of slopes and offsets: keeps those of tags that can be told apart without error finite.

@@ -3,11 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.seeds import spawn_generators
+from tagloom.core.typing import Floats
 from tagloom.methods._topics_checks import (
     check_counts_of,
     check_numbers,
@@ -21,8 +21,6 @@ from tagloom.methods._topics_smoothing import NoGraph
 from tagloom.methods._topics_words import TopicParameters, WordCounts, check_counts
 
 __all__ = ["TopicMixture"]
-
-Floats = NDArray[np.float64]
 
 
 class TopicMixture(Annotator):

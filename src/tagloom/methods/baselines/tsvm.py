@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.baselines.gram import DenseGram, Gram, gram_of_features
@@ -14,7 +15,6 @@ from tagloom.methods.baselines.squared_hinge import HingeResult, fit_squared_hin
 
 __all__ = ["TransductiveSVM"]
 
-Floats = NDArray[np.float64]
 
 #: Where annealing starts, as a share of the final weight of unknown entries.
 _FIRST = 1e-3
