@@ -122,7 +122,7 @@ def learned_features(
 
     Features and vocabulary are kept in ``benchmarks/.cache/NAME.tagloom``, where `benchmarks.quality` keeps them too.
     """
-    from tagloom.features.learned import is_learned, learned_descriptor
+    from tagloom.features.words.learned import is_learned, learned_descriptor
     from tagloom.store import FolderCache
 
     folder = CACHE / f"{name}.tagloom"
@@ -227,7 +227,7 @@ def corel5k_cds(
 
 def _corel5k(groups: tuple[str, ...]) -> tuple[dict[str, NDArray[Any]], NDArray[np.float32], FeatureGroups]:
     """Return what is stored of Corel-5K, and features computed here."""
-    from tagloom.features.learned import is_learned
+    from tagloom.features.words.learned import is_learned
 
     folder = data_folder("corel5k")
     with np.load(folder / "corel5k.npz", allow_pickle=False) as file:
@@ -241,8 +241,8 @@ def _corel5k(groups: tuple[str, ...]) -> tuple[dict[str, NDArray[Any]], NDArray[
 
 @register_dataset("corel5k_regions")
 def corel5k_regions(words: int = 260) -> Dataset:
-    """Load Corel-5K with counts of region words found in the photos here, through ``tagloom.workflow.visual_words``."""
-    from tagloom.workflow.visual_words import visual_words
+    """Load Corel-5K with counts of region words found in the photos here, through ``tagloom.learning.visual_words``."""
+    from tagloom.learning.visual_words import visual_words
 
     found = corel5k(words, ("blobs",))
     assert found.groups is not None

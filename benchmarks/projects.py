@@ -10,7 +10,7 @@ from benchmarks.quality.sets import find_set
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
 from tagloom.features import get_descriptor
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 #: The default descriptors, and some that make few columns.
 DESCRIPTORS, QUICK_DESCRIPTORS = ("deep", "color", "edges"), ("color", "edges")

@@ -20,6 +20,8 @@ import pytest
 
 from tests.hiding import TOOLS, find_tool, path_without
 
+pytest_plugins = ["tests.made_projects"]
+
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("TAGLOOM_DATA", ROOT.parent / "shared" / "data"))
 REQUIRED = {name for name in os.environ.get("TAGLOOM_REQUIRE", "").split(",") if name}
@@ -139,7 +141,7 @@ rawpy = _package("rawpy", "raw")
 def face_detector() -> Path:
     """Return the file of the face detector; nothing of its package is imported."""
     from tagloom.exceptions import ModelError
-    from tagloom.features.faces import detector_path
+    from tagloom.features.network.faces import detector_path
 
     try:
         return detector_path()

@@ -44,7 +44,7 @@ def _acknowledge_files() -> None:
 
 
 def _scan(folder: Path, request: dict[str, Any]) -> int:  # noqa: ARG001
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
 
     with Project.open(folder) as project:
         return project.scan().n_listed
@@ -52,7 +52,7 @@ def _scan(folder: Path, request: dict[str, Any]) -> int:  # noqa: ARG001
 
 def _label(folder: Path, request: dict[str, Any]) -> int:
     """Label one pair after the other: said before and after, so that the verifier knows what was under way."""
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
 
     rng = random.Random(request.get("seed", 0))
     with Project.open(folder) as project:
@@ -73,7 +73,7 @@ def pairs_of(photos: list[int], number: int, n: int) -> list[tuple[int, str]]:
 
 def _pairs(folder: Path, request: dict[str, Any]) -> int:
     """Label pairs that are this process's own, one call each."""
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
 
     with Project.open(folder) as project:
         photos = project.store.photos.table(state="present").ids.tolist()
@@ -84,14 +84,14 @@ def _pairs(folder: Path, request: dict[str, Any]) -> int:
 
 
 def _train(folder: Path, request: dict[str, Any]) -> int:  # noqa: ARG001
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
 
     with Project.open(folder) as project:
         return project.train().model
 
 
 def _write(folder: Path, request: dict[str, Any], *, embed: bool = False) -> int:
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
 
     _acknowledge_files()
     with Project.open(folder) as project:
@@ -107,7 +107,7 @@ def _embed(folder: Path, request: dict[str, Any]) -> int:
 
 def _undo(folder: Path, request: dict[str, Any]) -> int:
     """Undo a write, unless a killed process had come to the end of that."""
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
 
     _acknowledge_files()
     with Project.open(folder) as project:
@@ -117,7 +117,7 @@ def _undo(folder: Path, request: dict[str, Any]) -> int:
 
 
 def _import(folder: Path, request: dict[str, Any]) -> int:
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
 
     with Project.open(folder) as project:
         return project.import_keywords(request["source"], absent_means="unknown").batch or 0
@@ -125,7 +125,7 @@ def _import(folder: Path, request: dict[str, Any]) -> int:
 
 def _tags(folder: Path, request: dict[str, Any]) -> int:
     """Rename a tag, then make it another one; what a killed process had done is not done again."""
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
 
     old, new, into = request["old"], request["new"], request["into"]
     with Project.open(folder) as project:
@@ -140,7 +140,7 @@ def _tags(folder: Path, request: dict[str, Any]) -> int:
 
 
 def _backup(folder: Path, request: dict[str, Any]) -> int:
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
 
     with Project.open(folder) as project:
         project.backup(request["target"])
@@ -204,22 +204,22 @@ def _forget_folders() -> None:
 
 def _load() -> None:
     """Import what the verbs import, so that a child need not."""
+    import tagloom.catalog.capture_time
+    import tagloom.catalog.extraction
+    import tagloom.catalog.logs
     import tagloom.cli.app
     import tagloom.cli.projects
-    import tagloom.features.color
+    import tagloom.features.classic.color
     import tagloom.features.engine
     import tagloom.images.pool
-    import tagloom.workflow.capture_time
-    import tagloom.workflow.logs
-    import tagloom.workflow.project_export
-    import tagloom.workflow.project_import
-    import tagloom.workflow.project_scan
-    import tagloom.workflow.project_settings
-    import tagloom.workflow.project_status
-    import tagloom.workflow.project_train
-    import tagloom.workflow.project_undo
-    import tagloom.workflow.project_write  # noqa: F401
-    from tagloom.workflow.learners import get_learner
+    import tagloom.learning.train
+    import tagloom.project.export
+    import tagloom.project.imports
+    import tagloom.project.scan
+    import tagloom.project.status
+    import tagloom.project.undo
+    import tagloom.project.write  # noqa: F401
+    from tagloom.learning.methods import get_learner
 
     get_learner("ridge")
 

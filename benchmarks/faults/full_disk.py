@@ -21,7 +21,7 @@ from benchmarks.faults.scene import copy_scene, make_scene, use_settings
 from benchmarks.faults.server import Outcome, Server
 from benchmarks.faults.tasks import available, prepare
 from benchmarks.faults.verify import Knowledge, verify
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 MEBI = 1 << 20
 SIZE = 32 * MEBI

@@ -13,7 +13,7 @@ from benchmarks.datasets import ROOT
 from benchmarks.faults.child import pairs_of
 from benchmarks.faults.scene import JOURNALS, SETTINGS, copy_scene, make_scene, use_settings
 from benchmarks.faults.verify import standing
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 N_PROCESSES = 8
 DEADLINE = 1800.0

@@ -11,7 +11,7 @@ from PIL import Image
 
 from tagloom.core.keywords import Keyword
 from tagloom.metadata.sidecar_plan import plan_sidecar
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 TAGS = ("sea", "sand", "snow", "dog", "cat", "Places|Coast", 'Ünïcode, "quoted"', "night")
 # Cheap settings: what is looked at is what is on the disk when, not how good the model is.

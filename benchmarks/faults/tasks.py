@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.faults.scene import add_photos
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 VERBS = ("scan", "label", "train", "write", "undo", "import", "tags", "backup", "embed", "unembed")
 TITLES = {

@@ -14,7 +14,7 @@ from benchmarks.faults.scene import hash_originals, read_sidecars
 from benchmarks.faults.server import Outcome
 from tagloom.core.files import TEMPORARY_MARK
 from tagloom.metadata.sidecar_plan import plan_sidecar
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 # What a kill may leave: files that nothing refers to, and writes that the next start settles.
 HARMLESS = frozenset({"temporary", "orphan", "write"})

@@ -10,8 +10,8 @@ from benchmarks.quality.problem import Floats, Problem
 from benchmarks.quality.sets import QualitySet, Rows
 from benchmarks.results import seed_of
 from tagloom.core.labels import UNKNOWN
+from tagloom.learning.methods import SMOOTHING
 from tagloom.metrics import mean_average_precision
-from tagloom.workflow.learners import SMOOTHING
 
 N_SEEDS = 20
 STRATEGIES = ("random", "uncertainty", "change", "cover", "rare", "mixed", "representative")

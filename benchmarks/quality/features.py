@@ -18,8 +18,8 @@ from benchmarks.datasets import CACHE, data_folder
 from benchmarks.results import environment, write_json
 from tagloom.core.groups import FeatureGroups
 from tagloom.features import GroupScaler, available_groups, extract
-from tagloom.features.learned import learned_descriptor
 from tagloom.features.scaling import MAPS, default_map
+from tagloom.features.words.learned import learned_descriptor
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import mean_average_precision
 from tagloom.store import FolderCache

@@ -11,8 +11,8 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.quality.problem import Floats, Problem
 from tagloom.core.labels import UNKNOWN
 from tagloom.exceptions import NothingToScoreError
+from tagloom.learning.methods import SMOOTHING
 from tagloom.metrics import brier_skill, calibration_error
-from tagloom.workflow.learners import SMOOTHING
 
 #: The budget of the product, in seconds.
 BUDGET = 300.0
@@ -74,7 +74,7 @@ def smoothed_ridge(problem: Problem, Y: NDArray[np.int8] | None = None) -> Outco
 def auto(problem: Problem, Y: NDArray[np.int8] | None = None, **options: Any) -> Outcome:
     """Fit `tagloom.tuning.AutoAnnotator` to the features as extracted."""
     try:
-        from tagloom.tuning.auto import AutoAnnotator
+        from tagloom.tuning.auto.annotator import AutoAnnotator
     except ImportError as error:
         raise BenchmarkError(f"tagloom.tuning.AutoAnnotator is not there yet: {error}") from error
     seen, new = problem.draw.seen, problem.draw.new

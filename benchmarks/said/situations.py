@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from benchmarks.projects import Collection, Flags, Ids, bare_project, photo_name
 from tagloom.core.labels import AbsentMeans
-from tagloom.workflow import auto_updates
-from tagloom.workflow.project_suggest import OpenSuggestions, open_suggestions
-from tagloom.workflow.project_update import Updater
+from tagloom.learning import auto_updates
+from tagloom.learning.suggest import OpenSuggestions, open_suggestions
+from tagloom.learning.update import Updater
 
 Rows = NDArray[np.intp]
 #: Share of the tags that are named where some are forgotten; one tag of so many is new where some are.

@@ -14,13 +14,13 @@ from benchmarks.speed.harness import Local, case, compare, missing_case, out_par
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN
 from tagloom.features import GroupScaler
+from tagloom.learning.methods import SMOOTHING
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import mean_average_precision
 from tagloom.tuning import CalibratedAnnotator, cross_validate
-from tagloom.tuning._guests import GUESTS
-from tagloom.tuning._left_out_scores import left_out_deviations
-from tagloom.tuning.auto import AutoAnnotator
-from tagloom.workflow.learners import SMOOTHING
+from tagloom.tuning.auto._left_out_scores import left_out_deviations
+from tagloom.tuning.auto.annotator import AutoAnnotator
+from tagloom.tuning.auto.extra_methods import GUESTS
 
 TITLE = "Choosing by itself"
 FRACTIONS = (0.05, 0.25)

@@ -19,10 +19,10 @@ import numpy as np
 
 from benchmarks.speed.harness import Local, case, compare, out_parser, record
 from benchmarks.speed.update import AUTO, _without_race, make_scene
-from tagloom.workflow import training
-from tagloom.workflow.project_explain import ExplainResult, ProjectExplainer
-from tagloom.workflow.project_features import load_rows
-from tagloom.workflow.stored_auto import restore
+from tagloom.catalog.project_features import load_rows
+from tagloom.learning import training
+from tagloom.learning.explain import ExplainResult, ProjectExplainer
+from tagloom.learning.stored_auto import restore
 
 TITLE = "Why this tag"
 SIZES = {"full": [(5_000, 1_000, 260), (20_000, 1_000, 100)], "quick": [(400, 150, 5)]}

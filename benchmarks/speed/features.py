@@ -24,18 +24,18 @@ from benchmarks.speed.harness import Local, Worker, case, compare, missing_case,
 from benchmarks.speed.peers import opencv
 from tagloom.core.photos import PhotoRecord, Verdict
 from tagloom.features import available_descriptors, get_descriptor
-from tagloom.features.blobs import BlobsDescriptor, RegionSampler, learn_blobs
-from tagloom.features.color import lab_histogram, srgb_to_lab
-from tagloom.features.color_sift import SIFT_FORMS, DenseSift
-from tagloom.features.cooccurrence import cooccurrence_texture
-from tagloom.features.edges import edge_histogram
-from tagloom.features.gabor import gabor_texture
-from tagloom.features.gradients import gradient_pyramid
-from tagloom.features.rgb import rgb_histogram
-from tagloom.features.segmentation import segment
-from tagloom.features.vocabulary import learn_vocabulary
-from tagloom.features.wavelet import wavelet_texture
-from tagloom.features.words import WordsDescriptor
+from tagloom.features.classic.color import lab_histogram, srgb_to_lab
+from tagloom.features.classic.cooccurrence import cooccurrence_texture
+from tagloom.features.classic.edges import edge_histogram
+from tagloom.features.classic.gabor import gabor_texture
+from tagloom.features.classic.gradients import gradient_pyramid
+from tagloom.features.classic.rgb import rgb_histogram
+from tagloom.features.classic.wavelet import wavelet_texture
+from tagloom.features.words.blobs import BlobsDescriptor, RegionSampler, learn_blobs
+from tagloom.features.words.color_sift import SIFT_FORMS, DenseSift
+from tagloom.features.words.regions import segment
+from tagloom.features.words.vocabulary import learn_vocabulary
+from tagloom.features.words.words import WordsDescriptor
 from tagloom.images import DecodedPhoto, Rendition
 from tagloom.images.renditions import WORKING_SIDE
 

@@ -10,7 +10,7 @@ the tag, summed over all answers. "Lost by a no" is the share of the right sugge
 refusal, and "emptied" how often nearly all are (95 %), where 16 of the next 20 photos have the tag and five right ones
 were suggested. "Wrong after 5" counts wrong suggestions of a tag after five answers.
 
-The photos are training photos of Corel5K; the spreads in `tagloom.workflow.judged_tags` were chosen on other draws of
+The photos are training photos of Corel5K; the spreads in `tagloom.learning.judgements` were chosen on other draws of
 the same photos.
 """
 
@@ -29,11 +29,12 @@ from benchmarks.errors import DataMissingError
 from benchmarks.projects import Collection, Flags, bare_project, made_up, public_set
 from benchmarks.results import seed_of
 from benchmarks.speed.harness import Local, case, compare, missing_case, out_parser, record
-from tagloom.workflow import judged_tags, training
-from tagloom.workflow.learners import make_annotator
-from tagloom.workflow.project import Project
-from tagloom.workflow.project_update import Updater
-from tagloom.workflow.training_labels import TrainingLabels
+from tagloom.learning import judgements as judged_tags
+from tagloom.learning import training
+from tagloom.learning.labels import TrainingLabels
+from tagloom.learning.methods import make_annotator
+from tagloom.learning.update import Updater
+from tagloom.project.project import Project
 
 TITLE = "Answers in the lens"
 #: Draws, photos, labelled ones, tags gone through in each, and answers for each of them.
@@ -224,12 +225,12 @@ def nothing(*_given: Any, **_named: Any) -> None:
     """Change nothing."""
 
 
-#: Ways: what stands in for functions of `tagloom.workflow.judged_tags`, and of who calls them.
+#: Ways: what stands in for functions of `tagloom.learning.judgements`, and of who calls them.
 WAYS: dict[str, dict[str, Callable[..., None]]] = {
     "as on the page": {},
-    "by the latest ten, in the ratio": {"tagloom.workflow.judged_tags.lower_to_looks": to_latest},
-    "a sigmoid of the tag's own alone": {"tagloom.workflow.judged_tags.lower_to_looks": nothing},
-    "the model alone": {"tagloom.workflow.auto_updates.use_looks": nothing},
+    "by the latest ten, in the ratio": {"tagloom.learning.judgements.lower_to_looks": to_latest},
+    "a sigmoid of the tag's own alone": {"tagloom.learning.judgements.lower_to_looks": nothing},
+    "the model alone": {"tagloom.learning.auto_updates.use_looks": nothing},
 }
 
 

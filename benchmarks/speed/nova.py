@@ -27,7 +27,7 @@ from benchmarks.literal.nova import nova, scad, scad_derivative
 from benchmarks.speed.harness import Accuracy, Local, Worker, case, compare, missing_case, out_parser, record
 from tagloom.core.groups import FeatureGroups
 from tagloom.features import extract
-from tagloom.features.learned import learned_descriptor
+from tagloom.features.words.learned import learned_descriptor
 from tagloom.methods.nova import NOVA
 from tagloom.store import FolderCache
 

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.errors import BenchmarkError
 from benchmarks.speed.harness import Local, case, compare, out_parser, record
 from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 TITLE = "A project of many photos"
 SIZES = {"full": (200_000, 500, 100), "quick": (200, 20, 5)}

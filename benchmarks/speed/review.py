@@ -28,10 +28,10 @@ from benchmarks.speed.harness import case, missing_case, out_parser, record, thr
 from benchmarks.speed.update import make_scene
 from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
 from tagloom.datasets import make_scenes
-from tagloom.workflow.project import Project
-from tagloom.workflow.review import ReviewSession
-from tagloom.workflow.review_events import ReviewEvent
-from tagloom.workflow.review_learning import ProjectLearner
+from tagloom.project.project import Project
+from tagloom.review.events import ReviewEvent
+from tagloom.review.learner import ProjectLearner
+from tagloom.review.session import ReviewSession
 
 TITLE = "The review page"
 SIZES = {

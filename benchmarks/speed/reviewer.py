@@ -30,12 +30,12 @@ from benchmarks.clock import Elapsed, measure
 from benchmarks.errors import BenchmarkError
 from benchmarks.speed.harness import case, out_parser, record
 from tagloom.datasets import Scenes, write_scenes
+from tagloom.project.project import Project
+from tagloom.review.events import ReviewEvent
+from tagloom.review.learner import ProjectLearner
+from tagloom.review.ranking import PhotoQuery
+from tagloom.review.session import ReviewSession
 from tagloom.store.decisions import Origin
-from tagloom.workflow.project import Project
-from tagloom.workflow.review import ReviewSession
-from tagloom.workflow.review_events import ReviewEvent
-from tagloom.workflow.review_learning import ProjectLearner
-from tagloom.workflow.review_ranking import PhotoQuery
 
 TITLE = "A scripted reviewer"
 SIZES = {"full": (1_000, None), "quick": (60, "color")}

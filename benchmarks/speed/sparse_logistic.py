@@ -17,7 +17,7 @@ from benchmarks.literal.bayesian_logistic import bayesian_l1_logistic
 from benchmarks.literal.group_logistic import group_lasso_logistic
 from benchmarks.speed.harness import Accuracy, Local, Worker, case, compare, out_parser, record
 from tagloom.methods.baselines.sbmlr import SBMLR
-from tagloom.solvers.group_norms import ColumnGroupL2
+from tagloom.solvers.groups.norms import ColumnGroupL2
 from tagloom.solvers.logistic import GroupLogistic
 
 Floats = NDArray[np.float64]

@@ -22,19 +22,19 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from benchmarks.speed.harness import Local, case, compare, out_parser, record
+from tagloom.catalog.project_features import load_rows
 from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
 from tagloom.features import get_descriptor
 from tagloom.graph import NeighborGraph
+from tagloom.learning import training
+from tagloom.learning.labels import read_labels
+from tagloom.learning.methods import SMOOTHING, get_learner, make_annotator
+from tagloom.learning.update import Updater
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import average_precision, brier_skill, calibration_error
+from tagloom.project.project import Project
 from tagloom.solvers import block_cg
-from tagloom.tuning import _auto_update
-from tagloom.workflow import training
-from tagloom.workflow.learners import SMOOTHING, get_learner, make_annotator
-from tagloom.workflow.project import Project
-from tagloom.workflow.project_features import load_rows
-from tagloom.workflow.project_update import Updater
-from tagloom.workflow.training_labels import read_labels
+from tagloom.tuning.auto.annotator import _auto_update
 
 TITLE = "Learning from twenty more photos"
 DESCRIPTORS = ("color", "rgb", "correlogram", "edges", "gist", "wavelet")

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
         TopicMixture,
         TransductiveSVM,
     )
-    from tagloom.tuning.auto import AutoAnnotator
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
+    from tagloom.tuning.auto.annotator import AutoAnnotator
 
 _HOMES = {
     "FSNM": "tagloom.methods",
@@ -59,7 +59,7 @@ _HOMES = {
     "SFSS": "tagloom.methods",
     "TKML": "tagloom.methods",
     "Annotator": "tagloom.core.annotator",
-    "AutoAnnotator": "tagloom.tuning.auto",
+    "AutoAnnotator": "tagloom.tuning.auto.annotator",
     "BoostedAnnotator": "tagloom.methods",
     "CurdsAndWhey": "tagloom.methods",
     "FeatureGroups": "tagloom.core.groups",
@@ -75,7 +75,7 @@ _HOMES = {
     "MultipleKernelSVM": "tagloom.methods",
     "NeighborTransfer": "tagloom.methods",
     "PLSAWords": "tagloom.methods",
-    "Project": "tagloom.workflow.project",
+    "Project": "tagloom.project.project",
     "RegularizedLeastSquares": "tagloom.methods",
     "TagProp": "tagloom.methods",
     "TagVocabulary": "tagloom.core.vocabulary",

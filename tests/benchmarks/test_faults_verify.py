@@ -13,7 +13,7 @@ from benchmarks.faults import report, tasks
 from benchmarks.faults.scene import make_scene
 from benchmarks.faults.server import Outcome
 from benchmarks.faults.verify import Knowledge, verify
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 pytestmark = pytest.mark.medium
 DONE = Outcome(finished=True)

@@ -8,8 +8,8 @@ import pytest
 from benchmarks.few import cells, page
 from benchmarks.few.cells import TOY, figures, photos_of, run_cell
 from benchmarks.said.situations import Sizes, Work
-from tagloom.workflow import training
-from tagloom.workflow.learners import make_annotator
+from tagloom.learning import training
+from tagloom.learning.methods import make_annotator
 
 N = 40
 

@@ -11,7 +11,7 @@ from benchmarks.summary import Summary, claimed, statuses
 from benchmarks.views import table_of
 from tagloom.core.folds import LabeledKFold
 from tagloom.datasets import make_suns
-from tagloom.features.words import word_histograms
+from tagloom.features.words.words import word_histograms
 from tagloom.kernels.pyramid import pyramid_match_kernel
 from tagloom.methods.baselines.svm import KernelSVM
 

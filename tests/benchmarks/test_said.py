@@ -10,9 +10,9 @@ from benchmarks.said import cells, page, situations
 from benchmarks.said.cells import TOY, figures, run_cell
 from benchmarks.said.situations import SITUATIONS, Work
 from tagloom.core.labels import UNKNOWN
-from tagloom.workflow import training
-from tagloom.workflow.learners import make_annotator
-from tagloom.workflow.training_labels import read_labels
+from tagloom.learning import training
+from tagloom.learning.labels import read_labels
+from tagloom.learning.methods import make_annotator
 
 N = cells.TOY_SIZES
 

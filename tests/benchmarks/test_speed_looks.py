@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.speed import looks
 from benchmarks.speed.looks import Step, figures
-from tests.workflow.made_labels import labels_of
-from tests.workflow.test_judged_tags import Said
+from tests.learning.test_judged_tags import Said
+from tests.made_labels import labels_of
 
 STEP = Step(
     number=1,

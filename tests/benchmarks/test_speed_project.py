@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.speed import project
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 
 def test_the_made_up_photos_are_known_and_nothing_is_read(tmp_path):

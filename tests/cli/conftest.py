@@ -10,7 +10,7 @@ import typer.main
 
 from tagloom.cli import main
 from tagloom.datasets import write_scenes
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 LIGHT = {"TAGLOOM_DESCRIPTORS": "color", "TAGLOOM_METHOD": "ridge", "TAGLOOM_N_WORKERS": "1", "TAGLOOM_N_THREADS": "1"}
 

@@ -9,7 +9,7 @@ import pytest
 from tagloom import __version__
 from tagloom.cli import console, main
 from tagloom.datasets import write_scenes
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 PROGRAM = [sys.executable, "-c", "from tagloom.cli import main; main()"]
 

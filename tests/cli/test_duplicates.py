@@ -3,7 +3,7 @@ import shutil
 import pytest
 from PIL import Image
 
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def test_too_few_labels_are_told_before_any_photo_is_read(tagloom, photos, monke
     tagloom("scan")
     for photo, sign in labels.split():
         assert tagloom("label", f"scene_0000{photo}.jpg", "--add" if sign == "+" else "--remove", "sea").code == 0
-    monkeypatch.setattr("tagloom.workflow.project_evaluate.load_rows", lambda *_, **__: pytest.fail("photos are read"))
+    monkeypatch.setattr("tagloom.learning.evaluate.load_rows", lambda *_, **__: pytest.fail("photos are read"))
     done = tagloom("evaluate")
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert "tagloom review" in done.err

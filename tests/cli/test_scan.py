@@ -1,7 +1,7 @@
 import os
 import shutil
 
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 
 def test_what_is_new_moved_and_gone(tagloom, project):

@@ -3,8 +3,8 @@ import sys
 
 import pytest
 
-from tagloom.workflow import project_suggest
-from tagloom.workflow.project import Project
+from tagloom.learning import suggest as project_suggest
+from tagloom.project.project import Project
 
 FEW = {"calibrated": False, "labels_needed": 10}
 

@@ -1,4 +1,4 @@
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 
 
 def test_a_new_model(tagloom, project):

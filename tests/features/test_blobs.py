@@ -8,10 +8,10 @@ from safetensors.numpy import load, save
 
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreError
 from tagloom.features import Descriptor
-from tagloom.features.blobs import BlobsDescriptor, RegionSampler, RegionVocabulary, learn_blobs
-from tagloom.features.regions import REGION_COLUMNS, region_features
-from tagloom.features.segmentation import segment
-from tagloom.features.vocabulary import LocalDescriptor, VisualVocabulary
+from tagloom.features.words.blobs import BlobsDescriptor, RegionSampler, RegionVocabulary, learn_blobs
+from tagloom.features.words.regions import segment
+from tagloom.features.words.regions_part import REGION_COLUMNS, region_features
+from tagloom.features.words.vocabulary import LocalDescriptor, VisualVocabulary
 from tagloom.images import Rendition
 
 N_COLUMNS = len(REGION_COLUMNS)

@@ -7,7 +7,7 @@ import pytest
 from skimage.color import rgb2lab
 
 from tagloom.features import ColorDescriptor, Descriptor
-from tagloom.features.color import block_moments, lab_histogram, srgb_to_lab
+from tagloom.features.classic.color import block_moments, lab_histogram, srgb_to_lab
 from tagloom.images import Rendition
 
 

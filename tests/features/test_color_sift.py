@@ -9,9 +9,9 @@ from scipy import ndimage
 from skimage.color import rgb2hsv
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.color_sift import SIFT_FORMS, DenseSift, sift_gradients
-from tagloom.features.sift import dense_sift
-from tagloom.features.vocabulary import LocalDescriptor
+from tagloom.features.words.color_sift import SIFT_FORMS, DenseSift, sift_gradients
+from tagloom.features.words.sift import dense_sift
+from tagloom.features.words.vocabulary import LocalDescriptor
 
 
 def picture(shape, seed=0, low=0, high=256):

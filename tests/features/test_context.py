@@ -10,8 +10,8 @@ from PIL import Image
 
 from tagloom.core.photos import PhotoRecord, Verdict
 from tagloom.features import Descriptor, MemoryCache, extract
-from tagloom.features.context import CONTEXT_COLUMNS, ContextDescriptor, context_row
-from tagloom.features.exif import PhotoFacts, read_exif
+from tagloom.features.classic.context import CONTEXT_COLUMNS, ContextDescriptor, context_row
+from tagloom.features.classic.exif import PhotoFacts, read_exif
 from tagloom.images import DecodedPhoto
 
 

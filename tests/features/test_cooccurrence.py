@@ -5,7 +5,7 @@ import pytest
 from skimage.feature import graycomatrix, graycoprops
 
 from tagloom.features import Descriptor
-from tagloom.features.cooccurrence import CooccurrenceDescriptor, cooccurrence_matrices, cooccurrence_texture
+from tagloom.features.classic.cooccurrence import CooccurrenceDescriptor, cooccurrence_matrices, cooccurrence_texture
 from tagloom.images import Rendition
 
 STATISTICS = ("contrast", "homogeneity", "entropy", "correlation")

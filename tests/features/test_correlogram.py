@@ -7,7 +7,7 @@ import pytest
 from skimage.color import rgb2hsv
 
 from tagloom.features import Descriptor
-from tagloom.features.correlogram import CorrelogramDescriptor, autocorrelogram, quantize_hsv
+from tagloom.features.classic.correlogram import CorrelogramDescriptor, autocorrelogram, quantize_hsv
 from tagloom.images import Rendition
 
 HUE_EDGES = (22, 45, 70, 155, 186, 278, 330)

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.features import duplicates
-from tagloom.features.duplicates import near_duplicate_pairs, near_duplicates
-from tagloom.features.phash import perceptual_hash
+from tagloom.features.classic.phash import perceptual_hash
+from tagloom.features.relations import duplicates
+from tagloom.features.relations.duplicates import near_duplicate_pairs, near_duplicates
 
 
 def make_hashes(n, seed=0, n_sources=12):
@@ -88,7 +88,7 @@ def test_links_do_not_depend_on_how_often_they_are_thinned_out(monkeypatch):
     hashes = make_hashes(120, seed=3)
     whole = near_duplicates(hashes)
     monkeypatch.setattr(duplicates, "_TILE", 7)
-    monkeypatch.setattr("tagloom.features._links._PENDING", 5)
+    monkeypatch.setattr("tagloom.features.relations._links._PENDING", 5)
     parts = near_duplicates(hashes)
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(one, other)

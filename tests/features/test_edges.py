@@ -7,8 +7,8 @@ import pytest
 from scipy import ndimage
 
 from tagloom.features import Descriptor, EdgeDescriptor
-from tagloom.features.edges import direction_bins, edge_angles, edge_histogram
-from tagloom.features.luma import scaled_luma
+from tagloom.features.classic.edges import direction_bins, edge_angles, edge_histogram
+from tagloom.features.classic.luma import scaled_luma
 from tagloom.images import Rendition
 
 

@@ -7,7 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tagloom.exceptions import InvalidInputError, ModelError
 from tagloom.features import Descriptor, OnnxEncoder, resolve_descriptors
-from tagloom.features.onnx_runner import OnnxRunner
+from tagloom.features.network.runner import OnnxRunner
 from tagloom.images import Rendition
 
 SIZE = 4

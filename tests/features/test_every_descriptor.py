@@ -7,10 +7,10 @@ import pytest
 
 from tagloom.core.photos import PhotoRecord, Verdict
 from tagloom.features import available_descriptors, get_descriptor
-from tagloom.features.blobs import BlobsDescriptor, RegionSampler, learn_blobs
-from tagloom.features.color_sift import SIFT_FORMS, DenseSift
-from tagloom.features.vocabulary import learn_vocabulary
-from tagloom.features.words import WordsDescriptor
+from tagloom.features.words.blobs import BlobsDescriptor, RegionSampler, learn_blobs
+from tagloom.features.words.color_sift import SIFT_FORMS, DenseSift
+from tagloom.features.words.vocabulary import learn_vocabulary
+from tagloom.features.words.words import WordsDescriptor
 from tagloom.images import DecodedPhoto
 
 SHAPES = [(1, 1), (1, 256), (256, 1), (2, 3), (8, 256), (17, 13), (128, 192), (171, 256)]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from PIL.TiffImagePlugin import IFDRational
 
-from tagloom.features.exif import MAX_ENTRIES, PhotoFacts, read_exif
+from tagloom.features.classic.exif import MAX_ENTRIES, PhotoFacts, read_exif
 
 EXIF, GPS = 0x8769, 0x8825
 ORDERS = [b"II*\0\x08\0\0\0", b"MM\0*\0\0\0\x08"]

@@ -6,8 +6,9 @@ import pytest
 from PIL import Image
 
 from tagloom.exceptions import InvalidInputError, ModelError
-from tagloom.features import Descriptor, faces
-from tagloom.features.faces import FACE_COLUMNS, FacesDescriptor, detector_path, face_row
+from tagloom.features import Descriptor
+from tagloom.features.network import faces
+from tagloom.features.network.faces import FACE_COLUMNS, FacesDescriptor, detector_path, face_row
 from tagloom.images import Rendition
 
 

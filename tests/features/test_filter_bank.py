@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagloom.features.filter_bank import gray_levels, magnitudes, make_band, mirrored_spectrum
+from tagloom.features.classic.filter_bank import gray_levels, magnitudes, make_band, mirrored_spectrum
 
 GENERATOR = np.random.default_rng(0)
 

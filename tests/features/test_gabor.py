@@ -7,9 +7,9 @@ import pytest
 from scipy.signal import convolve2d, fftconvolve
 from skimage.filters import gabor_kernel
 
+from tagloom.features.classic.filter_bank import gray_levels, magnitudes, make_band, mirrored_spectrum
+from tagloom.features.classic.gabor import GaborDescriptor, gabor_texture, gabor_transfer
 from tagloom.features.descriptor import Descriptor
-from tagloom.features.filter_bank import gray_levels, magnitudes, make_band, mirrored_spectrum
-from tagloom.features.gabor import GaborDescriptor, gabor_texture, gabor_transfer
 from tagloom.images import Rendition
 
 FREQUENCIES = (0.4, 0.2, 0.1, 0.05)

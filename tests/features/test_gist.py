@@ -8,8 +8,8 @@ import pytest
 from scipy.ndimage import gaussian_filter
 from skimage.transform import downscale_local_mean
 
+from tagloom.features.classic.gist import GistDescriptor, equalize_contrast, gist, gist_transfer, square_luma
 from tagloom.features.descriptor import Descriptor
-from tagloom.features.gist import GistDescriptor, equalize_contrast, gist, gist_transfer, square_luma
 from tagloom.images import Rendition
 
 FREQUENCIES = [0.3 / 1.85**scale for scale in range(4)]

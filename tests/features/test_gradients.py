@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from skimage.feature import hog
 
+from tagloom.features.classic.filter_bank import gray_levels
+from tagloom.features.classic.gradients import GradientDescriptor, gradient_pyramid
 from tagloom.features.descriptor import Descriptor
-from tagloom.features.filter_bank import gray_levels
-from tagloom.features.gradients import GradientDescriptor, gradient_pyramid
 from tagloom.images import Rendition
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from tagloom.features.luma import LUMA_UNIT, count_bytes, scaled_luma
+from tagloom.features.classic.luma import LUMA_UNIT, count_bytes, scaled_luma
 
 
 def test_luma_is_exact_for_every_byte_and_every_place_of_a_row():

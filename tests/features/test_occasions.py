@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.features import occasions
-from tagloom.features.occasions import bursts, events
+from tagloom.features.relations import occasions
+from tagloom.features.relations.occasions import bursts, events
 
 NAN = float("nan")
 

@@ -3,7 +3,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tagloom.exceptions import ModelError
-from tagloom.features.onnx_runner import OnnxRunner
+from tagloom.features.network.runner import OnnxRunner
 
 
 def doubling_model():

@@ -9,7 +9,7 @@ from scipy.fft import dctn
 from skimage.measure import block_reduce
 
 from tagloom.features import Descriptor
-from tagloom.features.phash import PerceptualHashDescriptor, perceptual_hash
+from tagloom.features.classic.phash import PerceptualHashDescriptor, perceptual_hash
 from tagloom.images import Rendition
 
 

@@ -75,7 +75,9 @@ def test_one_group_from_two_descriptors_is_an_error():
 
 
 def test_entry_points(installed):
-    installed(extra="tagloom.features.edges:EdgeDescriptor", another="tagloom.features.color:ColorDescriptor")
+    installed(
+        extra="tagloom.features.classic.edges:EdgeDescriptor", another="tagloom.features.classic.color:ColorDescriptor"
+    )
     assert available_descriptors()[:3] == ("deep", "color", "edges")
     assert available_descriptors()[-2:] == ("another", "extra")
     assert isinstance(get_descriptor("extra", size=99), EdgeDescriptor)
@@ -85,7 +87,7 @@ def test_entry_points(installed):
 
 
 def test_an_entry_point_does_not_replace_a_built_in_one(installed):
-    installed(edges="tagloom.features.color:ColorDescriptor")
+    installed(edges="tagloom.features.classic.color:ColorDescriptor")
     assert isinstance(get_descriptor("edges"), EdgeDescriptor)
     assert available_descriptors().count("edges") == 1
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tagloom.features import Descriptor
-from tagloom.features.rgb import RgbDescriptor, rgb_histogram
+from tagloom.features.classic.rgb import RgbDescriptor, rgb_histogram
 from tagloom.images import Rendition
 
 

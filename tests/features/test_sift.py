@@ -8,7 +8,7 @@ import pytest
 from scipy import ndimage
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.sift import dense_sift
+from tagloom.features.words.sift import dense_sift
 
 
 def literal_descriptor(plane, top, left, patch=16, min_contrast=1.0):

@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.features import similar
-from tagloom.features.similar import clusters, similar_photos
+from tagloom.features.relations import similar
+from tagloom.features.relations.similar import clusters, similar_photos
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tagloom.exceptions import ModelError
-from tagloom.features.efficientnet import weights_path
-from tagloom.features.torch_weights import read_state_dict
+from tagloom.features.network.efficientnet import weights_path
+from tagloom.features.network.torch_weights import read_state_dict
 
 MAGIC = 0x1950A86A20F9469CFC6C
 

@@ -5,7 +5,7 @@ import pytest
 import pywt
 
 from tagloom.features import Descriptor
-from tagloom.features.wavelet import WaveletDescriptor, wavelet_texture
+from tagloom.features.classic.wavelet import WaveletDescriptor, wavelet_texture
 from tagloom.images import Rendition
 
 N_PYRAMID = 24

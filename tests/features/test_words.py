@@ -6,9 +6,9 @@ from PIL import Image
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.features import Descriptor, extract
-from tagloom.features.color_sift import SIFT_FORMS, DenseSift
-from tagloom.features.vocabulary import VisualVocabulary, learn_vocabulary
-from tagloom.features.words import PYRAMIDS, WordsDescriptor, word_histograms
+from tagloom.features.words.color_sift import SIFT_FORMS, DenseSift
+from tagloom.features.words.vocabulary import VisualVocabulary, learn_vocabulary
+from tagloom.features.words.words import PYRAMIDS, WordsDescriptor, word_histograms
 
 
 def literal_histograms(words, positions, shape, n_words, pyramid):

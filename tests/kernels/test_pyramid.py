@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.words import PYRAMIDS, word_histograms
+from tagloom.features.words.words import PYRAMIDS, word_histograms
 from tagloom.kernels import level_weights, pyramid_match_kernel
 
 LAZEBNIK = PYRAMIDS["two_level"]

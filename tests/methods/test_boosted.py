@@ -6,9 +6,9 @@ import pytest
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods import GLLR, HarmonicPropagation, RegularizedLeastSquares
-from tagloom.methods._out_of_fold import out_of_fold_scores, stable_folds
 from tagloom.methods.boosted import BoostedAnnotator
 from tagloom.methods.curds_and_whey import CurdsAndWhey
+from tagloom.methods.shared.out_of_fold import out_of_fold_scores, stable_folds
 from tagloom.metrics import mean_average_precision
 
 

@@ -6,8 +6,13 @@ from sklearn.cross_decomposition import CCA
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
-from tagloom.methods._canonical import canonical_coordinates, least_squares_fit, shrinkage_matrix, slope_weights
 from tagloom.methods.curds_and_whey import CurdsAndWhey, asymptotic_weights, gcv_weights
+from tagloom.methods.curds_and_whey.problem import (
+    canonical_coordinates,
+    least_squares_fit,
+    shrinkage_matrix,
+    slope_weights,
+)
 
 
 def make_problem(n=200, p=30, c=8, *, n_test=1500, independent=False, seed=0):

@@ -15,13 +15,13 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.graph import NeighborGraph, knn_graph
 from tagloom.methods import RegularizedLeastSquares
-from tagloom.methods._sfss_choice import SHARES
-from tagloom.methods._sfss_features import CentredFeatures
-from tagloom.methods._sfss_model import GramModel, ReducedModel
-from tagloom.methods._sfss_reduced import ReducedProblem
-from tagloom.methods._sfss_scores import ScoreSystem
-from tagloom.methods._sfss_solve import JointProblem
 from tagloom.methods.sfss import SFSS
+from tagloom.methods.sfss._sfss_choice import SHARES
+from tagloom.methods.sfss._sfss_scores import ScoreSystem
+from tagloom.methods.sfss.features import CentredFeatures
+from tagloom.methods.sfss.problem import GramModel, ReducedModel
+from tagloom.methods.sfss.reduced import ReducedProblem
+from tagloom.methods.sfss.solve import JointProblem
 from tagloom.metrics import mean_average_precision
 
 
@@ -387,7 +387,7 @@ def test_a_path_that_the_polynomial_is_too_coarse_for_is_solved_in_rounds(monkey
     X, Y, graph = problem(300, 20, 4, n_labelled=60, seed=4)
     X = X.astype(np.float32)
     fine = SFSS(graph=graph, tol=1e-4).sparsity_path(X, Y, n_points=4, smallest=0.05)
-    monkeypatch.setattr("tagloom.methods._sfss_solve.FINE", 0.1)
+    monkeypatch.setattr("tagloom.methods.sfss.solve.FINE", 0.1)
     coarse = SFSS(graph=graph, tol=1e-4).sparsity_path(X, Y, n_points=4, smallest=0.05)
     assert (coarse.optimalities <= 1e-4).all()
     np.testing.assert_allclose(coarse.coefs, fine.coefs, atol=1e-3)
@@ -419,7 +419,7 @@ def test_sparse_features_give_the_same(dtype):
 def test_many_features_are_taken_as_they_are_needed(monkeypatch):
     X, Y, graph = problem(30, 120, 3, n_labelled=15)
     whole = fitted(X, graph, Y, 0.3)
-    monkeypatch.setattr("tagloom.methods._sfss_model.WHOLE", 10)
+    monkeypatch.setattr("tagloom.methods.sfss.problem.WHOLE", 10)
     parts = SFSS(sparsity=whole.sparsity_, graph=graph, tol=1e-8).fit(X, Y)
     np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-6)
 

@@ -11,11 +11,11 @@ from tagloom.core.seeds import check_generator
 from tagloom.datasets.arms import make_arms
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
-from tagloom.methods._tkml_classifier import _factor
-from tagloom.methods._tkml_dictionary import learn_dictionary
-from tagloom.methods._tkml_map import LabelSpace, diffuse, solve_labels
-from tagloom.methods._tkml_problem import KernelMap, Problem, label_weights
 from tagloom.methods.tkml import TKML
+from tagloom.methods.tkml._tkml_classifier import _factor
+from tagloom.methods.tkml._tkml_dictionary import learn_dictionary
+from tagloom.methods.tkml.map import LabelSpace, diffuse, solve_labels
+from tagloom.methods.tkml.problem import KernelMap, Problem, label_weights
 
 EXACT = {"tol": 0.0, "solver_tol": 1e-13, "random_state": 3}
 
@@ -301,7 +301,7 @@ def test_wrong_parameters_are_named(parameters):
 
 
 def test_a_kernel_of_too_many_photos_is_refused(monkeypatch):
-    monkeypatch.setattr("tagloom.methods._tkml_problem.DENSE_ROWS", 10)
+    monkeypatch.setattr("tagloom.methods.tkml.problem.DENSE_ROWS", 10)
     model = TKML(random_state=0).fit(*make_problem())
     with pytest.raises(InvalidInputError, match="30 photos"):
         model.gram()

@@ -8,10 +8,10 @@ from scipy import sparse
 
 from benchmarks.literal import topics as literal
 from tagloom.graph import NeighborGraph
-from tagloom.methods._topics_em import run_em
-from tagloom.methods._topics_new import averaged_posteriors, exact_posteriors
-from tagloom.methods._topics_smoothing import Averaging, ExactSteps, NoGraph
-from tagloom.methods._topics_words import TopicParameters, WordCounts, random_start
+from tagloom.methods.topics._topics_em import run_em
+from tagloom.methods.topics._topics_new import averaged_posteriors, exact_posteriors
+from tagloom.methods.topics._topics_smoothing import Averaging, ExactSteps, NoGraph
+from tagloom.methods.topics.model import TopicParameters, WordCounts, random_start
 
 PRIOR = 0.3
 

@@ -9,7 +9,9 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers import NotPositiveDefiniteError, _products, block_cg, conjugate
+from tagloom.solvers import NotPositiveDefiniteError, block_cg
+from tagloom.solvers.cg import conjugate
+from tagloom.solvers.cg import products as _products
 
 
 def make_spd(n, seed=0, density=0.05, pull=0.1):

@@ -12,10 +12,12 @@ from sklearn.linear_model import lasso_path
 
 from benchmarks.literal.nova import nova as literal_nova
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers import _group_newton, _group_run, group_columns
-from tagloom.solvers._group_state import GroupState
-from tagloom.solvers.group_columns import GroupColumns
-from tagloom.solvers.radial import MCP, SCAD, Norm
+from tagloom.solvers.groups import _group_run
+from tagloom.solvers.groups import columns as group_columns
+from tagloom.solvers.groups import newton as _group_newton
+from tagloom.solvers.groups.columns import GroupColumns
+from tagloom.solvers.groups.radial import MCP, SCAD, Norm
+from tagloom.solvers.groups.state import GroupState
 
 RADIALS = [Norm(), SCAD(), SCAD(2.2), MCP(), MCP(1.2)]
 

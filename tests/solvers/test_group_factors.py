@@ -2,8 +2,8 @@ import itertools
 
 import numpy as np
 
-from tagloom.solvers._group_axes import Layout
-from tagloom.solvers._group_factors import shared_factors
+from tagloom.solvers.groups._group_factors import shared_factors
+from tagloom.solvers.groups.axes import Layout
 
 
 def layout_of(sizes):

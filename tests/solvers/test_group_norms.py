@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers import QuadraticGram, solve_penalized
-from tagloom.solvers.group_norms import ColumnGroupL2
+from tagloom.solvers.groups.norms import ColumnGroupL2
 
 PENALTY = ColumnGroupL2([0, 0, 1, 2, 2, 2], [1.5, 0.5, 2.0], 0.7)
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers.group_norms import ColumnGroupL2
+from tagloom.solvers.groups.norms import ColumnGroupL2
 from tagloom.solvers.logistic import GroupLogistic
 
 

@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
-from tagloom.solvers.polynomial import PolynomialInverse
+from tagloom.solvers.cg.polynomial import PolynomialInverse
 
 
 def laplacian_plus(n, shift, seed=0):
@@ -62,7 +62,7 @@ def test_the_order_of_work_and_the_threads_do_not_show(monkeypatch):
     B = np.random.default_rng(1).standard_normal((60, 9))
     plain = PolynomialInverse(A, dtype="float64").solve(B, 1e-3)
     np.testing.assert_allclose(PolynomialInverse(A, dtype="float64", n_threads=3).solve(B, 1e-3), plain, atol=1e-12)
-    monkeypatch.setattr("tagloom.solvers.polynomial.LARGE", 10)
+    monkeypatch.setattr("tagloom.solvers.cg.polynomial.LARGE", 10)
     reordered = PolynomialInverse(A, dtype="float64")
     assert reordered.order is not None
     np.testing.assert_allclose(reordered.solve(B, 1e-12), np.linalg.solve(A.toarray(), B), atol=1e-9)
@@ -82,7 +82,7 @@ def test_an_accuracy_outside_of_0_and_1_is_an_error():
 
 @pytest.mark.parametrize("large", [10, 1000])
 def test_the_factors_are_solutions_and_right_hand_sides_with_their_residuals(large, monkeypatch):
-    monkeypatch.setattr("tagloom.solvers.polynomial.LARGE", large)
+    monkeypatch.setattr("tagloom.solvers.cg.polynomial.LARGE", large)
     A = sparse.csr_array(laplacian_plus(50, 0.3))
     B = np.random.default_rng(2).standard_normal((50, 8))
     Y, V = PolynomialInverse(A, dtype="float64").bilinear_factors(B, 1e-3)

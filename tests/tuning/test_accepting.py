@@ -10,10 +10,10 @@ from tagloom.core.labels import UNKNOWN
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.tuning import CalibratedAnnotator
-from tagloom.tuning._accepting import common_threshold
-from tagloom.tuning._calibration_map import BEND_FROM, BEND_MEAN, BEND_SPREAD, LEAST_SLOPE, _fit_bend, fit_map
-from tagloom.tuning._pooled_platt import fit_pooled
-from tagloom.tuning.auto import AutoAnnotator
+from tagloom.tuning.auto.annotator import AutoAnnotator
+from tagloom.tuning.calibration._accepting import common_threshold
+from tagloom.tuning.calibration._pooled_platt import fit_pooled
+from tagloom.tuning.calibration.maps import BEND_FROM, BEND_MEAN, BEND_SPREAD, LEAST_SLOPE, _fit_bend, fit_map
 
 
 def drawn(slope, n=4000, seed=0):

@@ -7,12 +7,12 @@ import pytest
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.metrics import mean_average_precision
-from tagloom.tuning._left_out_scores import prior_shifts, smoothed_priors
-from tagloom.tuning._soft_labels import counted_completeness, forgotten_per_named, soft_priors, soften
-from tagloom.tuning._stack_model import StackModel
-from tagloom.tuning.auto import AutoAnnotator
-from tagloom.tuning.positive_unlabeled import estimate_completeness, weak_negatives
-from tagloom.tuning.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING
+from tagloom.tuning.auto._left_out_scores import prior_shifts, smoothed_priors
+from tagloom.tuning.auto._soft_labels import counted_completeness, forgotten_per_named, soft_priors, soften
+from tagloom.tuning.auto.annotator import AutoAnnotator
+from tagloom.tuning.auto.model import StackModel
+from tagloom.tuning.auto.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING
+from tagloom.tuning.calibration.positive_unlabeled import estimate_completeness, weak_negatives
 
 
 def half_named(n=240, c=5, n_labelled=50, seed=0, noise=1.2):

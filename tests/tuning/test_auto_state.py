@@ -8,12 +8,14 @@ import pytest
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
-from tagloom.tuning import _auto_state, _photo_views, _refinement
-from tagloom.tuning._auto_state import auto_state, restore_auto
-from tagloom.tuning._photo_views import PhotoViews
-from tagloom.tuning._tag_mixing import TagMixing, label_correlations
-from tagloom.tuning.auto import AutoAnnotator
-from tagloom.tuning.explain import ScoreExplainer
+from tagloom.tuning.auto._tag_mixing import TagMixing, label_correlations
+from tagloom.tuning.auto.annotator import AutoAnnotator
+from tagloom.tuning.auto.annotator import refine as _refinement
+from tagloom.tuning.auto.annotator import state as _auto_state
+from tagloom.tuning.auto.annotator import views as _photo_views
+from tagloom.tuning.auto.state import auto_state, restore_auto
+from tagloom.tuning.auto.views import PhotoViews
+from tagloom.tuning.explain.explain import ScoreExplainer
 
 GROUPS = FeatureGroups(["deep", "texture"], [6, 4])
 N, N_LABELLED, N_TAGS = 160, 70, 4

@@ -8,11 +8,11 @@ from sklearn.base import clone
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.methods import HarmonicPropagation, NeighborTransfer, RegularizedLeastSquares
 from tagloom.metrics import average_precision
-from tagloom.tuning._accepting import common_threshold
-from tagloom.tuning._shared_fits import SharedFit, SharedFits
-from tagloom.tuning.auto import AutoAnnotator
-from tagloom.tuning.evaluation import cross_validate, deal_folds, score_held_out
-from tagloom.tuning.label_curve import SHARES
+from tagloom.tuning.auto.annotator import AutoAnnotator
+from tagloom.tuning.calibration._accepting import common_threshold
+from tagloom.tuning.evaluation._shared_fits import SharedFit, SharedFits
+from tagloom.tuning.evaluation.evaluation import cross_validate, deal_folds, score_held_out
+from tagloom.tuning.evaluation.label_curve import SHARES
 
 
 def make_problem(n=150, n_labelled=60, c=3, seed=0, *, open_entries=True, noise=0.5):

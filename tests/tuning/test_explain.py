@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
+from tagloom.learning.methods import LEARNERS
 from tagloom.methods import (
     NOVA,
     SFSS,
@@ -20,8 +21,7 @@ from tagloom.methods import (
     RegularizedLeastSquares,
 )
 from tagloom.tuning import AutoAnnotator
-from tagloom.tuning.explain import ScoreExplainer, explain_score
-from tagloom.workflow.learners import LEARNERS
+from tagloom.tuning.explain.explain import ScoreExplainer, explain_score
 
 GROUPS = FeatureGroups(["shape", "colour", "noise"], [4, 3, 2])
 LINEAR_IN_LABELS = ["smoothed-ridge", "ridge", "harmonic", "consistency", "laprls", "neighbors"]

@@ -9,8 +9,8 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import NothingToScoreError
 from tagloom.methods import NOVA, RegularizedLeastSquares
 from tagloom.metrics import average_precision
-from tagloom.tuning.evaluation import deal_folds, score_held_out
-from tagloom.tuning.group_figures import compare_groups
+from tagloom.tuning.evaluation.evaluation import deal_folds, score_held_out
+from tagloom.tuning.evaluation.group_figures import compare_groups
 
 GROUPS = FeatureGroups(["useful", "noise"], [4, 3])
 

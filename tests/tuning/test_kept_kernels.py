@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tagloom.core.groups import FeatureGroups
-from tagloom.tuning._kept_kernels import KeptKernels
-from tagloom.tuning._left_out_scores import smoothed_priors
-from tagloom.tuning._photo_views import PhotoViews, default_views
-from tagloom.tuning._stack_model import Member, StackModel
-from tagloom.tuning.search import GRAPH, Candidate
+from tagloom.tuning.auto._kept_kernels import KeptKernels
+from tagloom.tuning.auto._left_out_scores import smoothed_priors
+from tagloom.tuning.auto.model import Member, StackModel
+from tagloom.tuning.auto.search import GRAPH, Candidate
+from tagloom.tuning.auto.views import PhotoViews, default_views
 
 
 def _model():

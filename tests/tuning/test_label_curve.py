@@ -6,8 +6,8 @@ import pytest
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import average_precision
-from tagloom.tuning.evaluation import cross_validate
-from tagloom.tuning.label_curve import _curve, learning_curve
+from tagloom.tuning.evaluation.evaluation import cross_validate
+from tagloom.tuning.evaluation.label_curve import _curve, learning_curve
 
 
 def make_problem(n=150, n_labelled=60, c=3, seed=0, *, open_entries=True, noise=0.5):

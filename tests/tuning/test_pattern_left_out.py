@@ -5,12 +5,12 @@ import pytest
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import labeled_rows
-from tagloom.tuning._left_out_scores import smoothed_priors
-from tagloom.tuning._pattern_left_out import members_left_out, pattern_left_out
-from tagloom.tuning._photo_views import PhotoViews, default_views
-from tagloom.tuning._stack_model import Member, StackModel
-from tagloom.tuning.auto import AutoAnnotator
-from tagloom.tuning.search import GRAPH, Search
+from tagloom.tuning.auto._left_out_scores import smoothed_priors
+from tagloom.tuning.auto._pattern_left_out import members_left_out, pattern_left_out
+from tagloom.tuning.auto.annotator import AutoAnnotator
+from tagloom.tuning.auto.model import Member, StackModel
+from tagloom.tuning.auto.search import GRAPH, Search
+from tagloom.tuning.auto.views import PhotoViews, default_views
 
 
 def _problem(Y):

@@ -6,8 +6,8 @@ from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.methods import HarmonicPropagation, RegularizedLeastSquares, check_annotator
 from tagloom.metrics import mean_average_precision
 from tagloom.metrics.calibration import brier_score, calibration_error
-from tagloom.tuning.calibration import CalibratedAnnotator
-from tagloom.tuning.positive_unlabeled import (
+from tagloom.tuning.calibration.calibrated import CalibratedAnnotator
+from tagloom.tuning.calibration.positive_unlabeled import (
     PositiveUnlabeledAnnotator,
     debias_labels,
     estimate_completeness,

@@ -5,7 +5,7 @@ import pytest
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import mean_average_precision
-from tagloom.tuning.stacking import gain_stands_out, rankable_tags, score_spread, stack_scores
+from tagloom.tuning.auto.stacking import gain_stands_out, rankable_tags, score_spread, stack_scores
 
 
 def problem(n=200, c=12, seed=0):

@@ -7,10 +7,10 @@ import warnings
 import pytest
 
 from tagloom.datasets import write_scenes
+from tagloom.project.project import Project
+from tagloom.review.session import ReviewSession
 from tagloom.web.app import make_app
 from tagloom.web.entry import EntryTokens
-from tagloom.workflow.project import Project
-from tagloom.workflow.review import ReviewSession
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # newer Starlettes would rather have another package than httpx, which works

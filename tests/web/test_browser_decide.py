@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tagloom.workflow.project import Project
-from tagloom.workflow.project_suggest import open_suggestions
+from tagloom.learning.suggest import open_suggestions
+from tagloom.project.project import Project
 from tests.web.browsing import CELL, GRID, active, cursor_on, press, serving, shown, until, visiting_page
 from tests.web.conftest import FLAGS
 

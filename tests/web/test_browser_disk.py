@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 from tests.web.browsing import CAN_WRITE, CELL, at, press, ready, serving, until, visiting_page
 from tests.web.conftest import FLAGS
 

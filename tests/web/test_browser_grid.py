@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 from tests.web.browsing import CELL, GRID, cursor_on, press, serving, shown, until, visiting_page
 from tests.web.conftest import FLAGS
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 from tests.web.browsing import (
     CAN_WRITE,
     CELL,

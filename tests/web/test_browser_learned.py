@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tagloom.workflow.project_suggest import open_suggestions
+from tagloom.learning.suggest import open_suggestions
 from tests.web.browsing import CELL, GRID, active, cursor_on, press, shown, until
 from tests.web.test_browser_decide import ranked, reviewing, two_tags
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
-from tagloom.workflow.project_suggest import open_suggestions
+from tagloom.learning.suggest import open_suggestions
 from tests.web.browsing import CELL, active, press, until
 from tests.web.test_browser_decide import LENS, TOAST, reviewing, two_tags
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 from tests.web.browsing import CAN_WRITE, CELL, GRID, active, holds, press, ready, serving, shown, until, visiting_page
 from tests.web.conftest import FLAGS, MARKUP
 

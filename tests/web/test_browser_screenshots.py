@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from tagloom.datasets import write_scenes
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 from tests.conftest import ROOT
 from tests.web.browsing import CAN_WRITE, CELL, GRID, PATIENCE, holds, press, ready, serving, visiting_page
 from tests.web.conftest import FLAGS

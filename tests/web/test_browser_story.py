@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tagloom.datasets import make_scenes
-from tagloom.workflow.project import Project
-from tagloom.workflow.project_suggest import open_suggestions
+from tagloom.learning.suggest import open_suggestions
+from tagloom.project.project import Project
 from tests.web.browsing import (
     CAN_WRITE,
     CELL,

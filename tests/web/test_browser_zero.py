@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tagloom.datasets import write_scenes
-from tagloom.workflow.project import Project
+from tagloom.project.project import Project
 from tests.web.browsing import CELL, at, press, until
 from tests.web.conftest import FLAGS
 from tests.web.test_browser_decide import LENS, reviewing

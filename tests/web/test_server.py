@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from tagloom.catalog.identity import remember_port
 from tagloom.cli.review import serve_project
 from tagloom.exceptions import StoreError, WriteError
+from tagloom.project.project import Project
 from tagloom.web.server import serve
-from tagloom.workflow.project import Project
-from tagloom.workflow.review_place import remember_port
 from tests.web.conftest import opened
 
 pytestmark = pytest.mark.medium

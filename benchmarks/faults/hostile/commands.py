@@ -146,7 +146,7 @@ def serve() -> None:
     import sklearn.linear_model  # noqa: F401
 
     import tagloom.cli
-    import tagloom.workflow.project  # noqa: F401
+    import tagloom.project.project  # noqa: F401
 
     for line in sys.stdin:
         request = json.loads(line)

@@ -15,12 +15,12 @@ from benchmarks.methods import shared
 from tagloom.core.folds import LabeledKFold
 from tagloom.kernels.landmarks import KernelFeatures
 from tagloom.kernels.matrix import Kernel, make_kernel
-from tagloom.methods.baselines.kernel_graph import kernel_graph
 from tagloom.methods.baselines.laprls import LapRLS
 from tagloom.methods.baselines.lapsvm import LapSVM
 from tagloom.methods.baselines.lpp import LPP, LPPSVM
 from tagloom.methods.baselines.svm import KernelSVM
 from tagloom.methods.lpssvm import LPSSVM
+from tagloom.methods.shared.kernel_graph import kernel_graph
 from tagloom.metrics import annotation_accuracy
 
 Floats = NDArray[np.float64]

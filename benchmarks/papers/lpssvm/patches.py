@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import cached_features, data_folder
 from benchmarks.errors import BenchmarkError
-from tagloom.features.color_sift import DenseSift
-from tagloom.features.vocabulary import learn_vocabulary
-from tagloom.features.words import PYRAMIDS
+from tagloom.features.words.color_sift import DenseSift
+from tagloom.features.words.vocabulary import learn_vocabulary
+from tagloom.features.words.words import PYRAMIDS
 
 Floats = NDArray[np.float32]
 
@@ -102,7 +102,7 @@ def category_words(patches: Patches, n_words: int, seed: int) -> Floats:
 
 
 def pyramid_histograms(patches: Patches, words: Floats) -> Floats:
-    """Return pyramid histograms (n, 21 · n_words) of photos, in the order of `tagloom.features.words.PYRAMIDS`."""
+    """Return pyramid histograms (n, 21 · n_words) of photos, in the order of `tagloom.features.words.words.PYRAMIDS`."""
     n_photos, n_words = len(patches.counts), len(words)
     photo = np.repeat(np.arange(n_photos), patches.counts)
     nearest = np.concatenate(list(_nearest(patches.descriptors, words)))

@@ -1,7 +1,7 @@
 """Fig. 2: are the groups that count selected, and no others? Paths of one draw, and shares over many draws.
 
 The target is a real number as in the paper, so the penalties are solved where NOVA solves them
-(`tagloom.solvers.group_columns`), all strengths of a path as columns of one problem. The last rows of the table have
+(`tagloom.solvers.groups.columns`), all strengths of a path as columns of one problem. The last rows of the table have
 the tag "target above 0" instead, which goes through `tagloom.NOVA` as any tag does.
 """
 
@@ -16,8 +16,8 @@ from benchmarks.methods import find
 from benchmarks.papers.nova.methods import NOVA
 from benchmarks.results import seed_of
 from tagloom.datasets.grouped import GroupedRegression, make_grouped_regression
-from tagloom.solvers.group_columns import GroupColumns
-from tagloom.solvers.radial import SCAD, Norm, Radial
+from tagloom.solvers.groups.columns import GroupColumns
+from tagloom.solvers.groups.radial import SCAD, Norm, Radial
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

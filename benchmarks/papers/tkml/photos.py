@@ -15,8 +15,8 @@ from benchmarks.papers.tkml.pairs import keep_pairs
 from benchmarks.results import digest
 from tagloom.core.groups import FeatureGroups
 from tagloom.features.engine import extract
-from tagloom.features.learned import learned_descriptor
 from tagloom.features.registry import resolve_descriptors
+from tagloom.features.words.learned import learned_descriptor
 from tagloom.store import FolderCache
 
 FORMS = ("sift", "rgbsift", "rgsift", "hsvsift", "csift", "opponentsift")

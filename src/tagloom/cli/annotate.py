@@ -63,8 +63,8 @@ def annotate(
     """
     from tagloom.cli.console import RichProgress
     from tagloom.cli.summary import show_result
-    from tagloom.workflow.annotate import annotate as run
-    from tagloom.workflow.settings import PROJECT_FILE_NAME, load_settings
+    from tagloom.jobs.annotate import annotate as run
+    from tagloom.settings import PROJECT_FILE_NAME, load_settings
 
     flags = {
         "method": method,

@@ -66,8 +66,8 @@ def repair(
 
 
 def _print(title: str, findings: "Sequence[Finding]", as_json: bool) -> None:
+    from tagloom.catalog.results import plain
     from tagloom.cli.console import print_json, print_table
-    from tagloom.workflow.project_results import plain
 
     if as_json:
         print_json({"findings": plain(findings)})

@@ -39,8 +39,8 @@ def demo(
         return
     from tagloom.cli.console import RichProgress
     from tagloom.cli.summary import show_result
-    from tagloom.workflow.demo import demo as run
-    from tagloom.workflow.settings import load_settings
+    from tagloom.jobs.demo import demo as run
+    from tagloom.settings import load_settings
 
     settings = load_settings({"method": method}, os.environ)
     with RichProgress(quiet=quiet) as progress:
@@ -54,7 +54,7 @@ def _review(options: dict[str, Any], *, port: int, browser: bool, quiet: bool) -
 
     from tagloom.cli.console import RichProgress
     from tagloom.cli.review import serve_project
-    from tagloom.workflow.demo import demo_project
+    from tagloom.jobs.demo import demo_project
 
     with tempfile.TemporaryDirectory(prefix="tagloom-demo-") as folder:
         with RichProgress(quiet=quiet) as progress:

@@ -7,7 +7,7 @@ import typer
 from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose, WorkersOption
 
 if TYPE_CHECKING:
-    from tagloom.workflow.project_duplicates import DuplicatePhoto, DuplicatesResult
+    from tagloom.project.duplicates import DuplicatePhoto, DuplicatesResult
 
 __all__ = ["duplicates"]
 

@@ -19,7 +19,7 @@ from tagloom.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tagloom.workflow.project_evaluate import Evaluation
+    from tagloom.learning.evaluate import Evaluation
 
 __all__ = ["evaluate"]
 
@@ -57,9 +57,9 @@ def evaluate(
 
     Example: tagloom evaluate --method ridge --quick
     """
+    from tagloom.catalog.output_guard import check_report_target
     from tagloom.cli.console import RichProgress, print_json, print_note
     from tagloom.cli.projects import logged, opened
-    from tagloom.workflow.targets import check_report_target
 
     flags = {
         "method": method,

@@ -16,7 +16,7 @@ from tagloom.cli.options import (
 from tagloom.cli.projects import tag_names
 
 if TYPE_CHECKING:
-    from tagloom.workflow.project_explain import ExplainResult
+    from tagloom.learning.explain import ExplainResult
 
 __all__ = ["explain"]
 

@@ -19,7 +19,7 @@ from tagloom.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tagloom.workflow.project_features import ExtractSummary
+    from tagloom.catalog.project_features import ExtractSummary
 
 __all__ = ["extract"]
 
@@ -61,11 +61,11 @@ def extract(
 
 
 def _extract_folder(photos: Path, out: Path, flags: dict[str, Any], retry: bool, as_json: bool, quiet: bool) -> None:
+    from tagloom.catalog.results import plain
     from tagloom.cli.console import RichProgress, print_json
     from tagloom.cli.summary import print_extraction
-    from tagloom.workflow.extract import extract_folder
-    from tagloom.workflow.project_results import plain
-    from tagloom.workflow.settings import PROJECT_FILE_NAME, load_settings
+    from tagloom.jobs.extract import extract_folder
+    from tagloom.settings import PROJECT_FILE_NAME, load_settings
 
     settings = load_settings(flags, os.environ, out / PROJECT_FILE_NAME)
     with RichProgress(quiet=quiet) as progress:

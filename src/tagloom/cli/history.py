@@ -23,10 +23,10 @@ def history(
     """
     import os
 
+    from tagloom.catalog.lookup import find_photo_ids
+    from tagloom.catalog.results import plain
     from tagloom.cli.console import cut, print_json, print_line, print_table
     from tagloom.cli.projects import moment, opened
-    from tagloom.workflow.project_names import find_photo_ids
-    from tagloom.workflow.project_results import plain
 
     with opened(project, verbose=verbose) as found:
         number = None if photo is None else int(find_photo_ids(found.store, photo, base=os.getcwd())[0])

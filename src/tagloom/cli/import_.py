@@ -8,7 +8,7 @@ import typer
 from tagloom.cli.options import AbsentMeans, Json, ProjectOption, Quiet, Verbose
 
 if TYPE_CHECKING:
-    from tagloom.workflow.project_import import ImportResult
+    from tagloom.project.imports import ImportResult
 
 __all__ = ["import_"]
 

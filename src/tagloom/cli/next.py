@@ -8,7 +8,7 @@ import typer
 from tagloom.cli.options import EncoderOption, GroupsOption, Json, ProjectOption, Quiet, ThreadsOption, Verbose
 
 if TYPE_CHECKING:
-    from tagloom.workflow.project_next import NextPhotos
+    from tagloom.learning.next_photos import NextPhotos
 
 __all__ = ["next_"]
 

@@ -13,12 +13,12 @@ import typer
 from tagloom.cli.console import print_line, print_note, printable
 
 if TYPE_CHECKING:
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
 
 __all__ = ["N_SHOWN", "command_here", "logged", "moment", "noted", "opened", "print_some", "shown", "tag_names", "who"]
 
 N_SHOWN = 5
-VERB_LOG = "tagloom.workflow.verb_log"
+VERB_LOG = "tagloom.catalog.verb_log"
 
 
 class _Notes(logging.Handler):
@@ -47,7 +47,7 @@ def noted(verbose: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def opened(where: Path | None, flags: Mapping[str, Any] | None = None, *, verbose: bool = False) -> "Iterator[Project]":
     """Open a project, and say which files an interrupted write had left open."""
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
 
     with noted(verbose), Project.open(where, flags=flags) as project:
         for line in project.recovered:
@@ -58,8 +58,8 @@ def opened(where: Path | None, flags: Mapping[str, Any] | None = None, *, verbos
 @contextlib.contextmanager
 def logged(project: "Project") -> Iterator[None]:
     """Keep a log of what is done in the project's folder; where that cannot be, say so and go on."""
+    from tagloom.catalog.logs import configure_logging, stop_logging
     from tagloom.exceptions import WriteError
-    from tagloom.workflow.logs import configure_logging, stop_logging
 
     try:
         configure_logging(project.folder / "logs", project.settings.log_level)
@@ -91,8 +91,8 @@ def who() -> str:
 
 def command_here(project: "Project", command: str) -> str:
     """Return a command as it has to be typed in the current folder to mean this project."""
+    from tagloom.catalog.places import FOLDER_NAME, find_project
     from tagloom.exceptions import StoreError
-    from tagloom.workflow.project_places import FOLDER_NAME, find_project
 
     try:
         if os.path.samefile(find_project(os.environ.get("TAGLOOM_PROJECT") or None), project.folder):
@@ -126,7 +126,7 @@ def print_some(lines: Sequence[str], *, verbose: bool, more: str, n: int = N_SHO
 
 def tag_names(context: typer.Context, incomplete: str) -> list[str]:
     """Return tags of the project that begin as typed, for the shell's completion; none if anything is amiss."""
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
 
     with contextlib.suppress(Exception), Project.open(context.params.get("project")) as project:
         return [tag.text for tag in project.tags() if tag.text.startswith(incomplete)]

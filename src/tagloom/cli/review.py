@@ -8,7 +8,7 @@ import typer
 from tagloom.cli.options import Verbose
 
 if TYPE_CHECKING:
-    from tagloom.workflow.project import Project
+    from tagloom.project.project import Project
 
 __all__ = ["review", "serve_project"]
 
@@ -52,8 +52,8 @@ def serve_project(project: "Project", *, port: int | None, browser: bool) -> Non
     from tagloom.cli.console import print_note
     from tagloom.cli.projects import who
     from tagloom.exceptions import StoreError
-    from tagloom.workflow.review import ReviewSession
-    from tagloom.workflow.review_learning import ProjectLearner
+    from tagloom.review.learner import ProjectLearner
+    from tagloom.review.session import ReviewSession
 
     try:
         from tagloom.web.server import serve

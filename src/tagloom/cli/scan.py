@@ -10,7 +10,7 @@ from tagloom.cli.options import Json, ProjectOption, Quiet, RetryOption, Verbose
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tagloom.workflow.project_scan import ScanResult
+    from tagloom.project.scan import ScanResult
 
 __all__ = ["scan"]
 

@@ -11,7 +11,7 @@ from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tagloom.workflow.project_suggest import Suggestion
+    from tagloom.learning.suggest import Suggestion
 
 __all__ = ["suggest"]
 
@@ -51,8 +51,8 @@ def suggest(
 
     from tagloom.cli.console import print_json_list, working
     from tagloom.cli.projects import opened
-    from tagloom.workflow.few_labels import labels_needed
-    from tagloom.workflow.project_suggest import suggest_each, suggestions_kind
+    from tagloom.learning.few_labels import labels_needed
+    from tagloom.learning.suggest import suggest_each, suggestions_kind
 
     with opened(project, verbose=verbose) as found, working("reading suggestions", quiet=quiet) as progress:
         if remember:
@@ -92,8 +92,8 @@ def _read(rows: "Iterable[Suggestion]", verbose: bool) -> tuple[list[tuple[bytes
 
 def _print(kind: str | None, n_needed: int, shown: list[tuple[bytes, str]], n_photos: int, quiet: bool) -> None:
     from tagloom.cli.console import counted, print_line, print_table
+    from tagloom.learning.few_labels import not_calibrated
     from tagloom.metadata.names import name_to_text
-    from tagloom.workflow.few_labels import not_calibrated
 
     if not shown:
         print_line("nothing to suggest: everything is decided, or nothing is above the threshold")

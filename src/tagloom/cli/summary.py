@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
+from tagloom.catalog.results import plain
 from tagloom.cli.console import print_json, print_line, print_table
 from tagloom.cli.projects import print_some
 from tagloom.core.labels import UNKNOWN
 from tagloom.core.tag_names import similar_pairs, split_tag
+from tagloom.jobs.extract import ExtractResult
+from tagloom.jobs.results import AnnotateResult
+from tagloom.learning.evaluate_part import Comparison
+from tagloom.learning.suggest import PROBABILITY
 from tagloom.metadata import name_to_text
-from tagloom.workflow.evaluate import Comparison
-from tagloom.workflow.extract import ExtractResult
-from tagloom.workflow.project_results import plain
-from tagloom.workflow.project_suggest import PROBABILITY
-from tagloom.workflow.results import AnnotateResult
 
 __all__ = ["print_comparison", "print_extraction", "print_summary", "show_result", "summary_as_dict"]
 

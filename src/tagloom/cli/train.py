@@ -16,7 +16,7 @@ from tagloom.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tagloom.workflow.project_train import TrainResult
+    from tagloom.learning.train import TrainResult
 
 __all__ = ["train"]
 
@@ -62,7 +62,7 @@ def train(
 def _print(result: "TrainResult", verbose: bool) -> None:
     from tagloom.cli.console import print_line, print_table
     from tagloom.cli.projects import shown
-    from tagloom.workflow.few_labels import n_missing, not_calibrated
+    from tagloom.learning.few_labels import n_missing, not_calibrated
 
     rows = [
         ("photos with features", f"{result.n_photos}"),

@@ -9,7 +9,7 @@ from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tagloom.workflow.project_undo import UndoResult
+    from tagloom.project.undo import UndoResult
 
 __all__ = ["redo", "undo"]
 

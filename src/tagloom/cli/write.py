@@ -7,7 +7,7 @@ import typer
 from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 
 if TYPE_CHECKING:
-    from tagloom.workflow.project_write import FileWrite, WriteResult
+    from tagloom.project.write import FileWrite, WriteResult
 
 __all__ = ["write"]
 

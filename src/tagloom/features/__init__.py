@@ -8,36 +8,36 @@ from typing import TYPE_CHECKING
 from tagloom.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tagloom.features.blobs import BlobsDescriptor, RegionSampler, RegionVocabulary, learn_blobs
-    from tagloom.features.color import ColorDescriptor
-    from tagloom.features.color_sift import DenseSift
-    from tagloom.features.context import ContextDescriptor
-    from tagloom.features.cooccurrence import CooccurrenceDescriptor
-    from tagloom.features.correlogram import CorrelogramDescriptor
-    from tagloom.features.deep import DeepDescriptor
+    from tagloom.features.classic.color import ColorDescriptor
+    from tagloom.features.classic.context import ContextDescriptor
+    from tagloom.features.classic.cooccurrence import CooccurrenceDescriptor
+    from tagloom.features.classic.correlogram import CorrelogramDescriptor
+    from tagloom.features.classic.edge_blocks import EdgeBlockDescriptor
+    from tagloom.features.classic.edges import EdgeDescriptor
+    from tagloom.features.classic.exif import PhotoFacts, read_exif
+    from tagloom.features.classic.gabor import GaborDescriptor
+    from tagloom.features.classic.gist import GistDescriptor
+    from tagloom.features.classic.gradients import GradientDescriptor
+    from tagloom.features.classic.phash import PerceptualHashDescriptor
+    from tagloom.features.classic.rgb import RgbDescriptor
+    from tagloom.features.classic.wavelet import WaveletDescriptor
     from tagloom.features.descriptor import BaseDescriptor, Descriptor, PictureDescriptor, PixelDescriptor
-    from tagloom.features.duplicates import NearDuplicates, near_duplicate_pairs, near_duplicates
-    from tagloom.features.edge_blocks import EdgeBlockDescriptor
-    from tagloom.features.edges import EdgeDescriptor
-    from tagloom.features.encoder_file import OnnxEncoder
-    from tagloom.features.encoder_settings import EncoderSettings
     from tagloom.features.engine import Extraction, ExtractionCounts, ExtractionEngine, extract
-    from tagloom.features.exif import PhotoFacts, read_exif
-    from tagloom.features.faces import FacesDescriptor
-    from tagloom.features.gabor import GaborDescriptor
-    from tagloom.features.gist import GistDescriptor
-    from tagloom.features.gradients import GradientDescriptor
-    from tagloom.features.learned import learned_descriptor
     from tagloom.features.memory import MemoryCache
-    from tagloom.features.occasions import bursts, events
-    from tagloom.features.phash import PerceptualHashDescriptor
+    from tagloom.features.network.deep import DeepDescriptor
+    from tagloom.features.network.encoder_file import OnnxEncoder
+    from tagloom.features.network.encoder_settings import EncoderSettings
+    from tagloom.features.network.faces import FacesDescriptor
     from tagloom.features.registry import available_descriptors, available_groups, get_descriptor, resolve_descriptors
-    from tagloom.features.rgb import RgbDescriptor
+    from tagloom.features.relations.duplicates import NearDuplicates, near_duplicate_pairs, near_duplicates
+    from tagloom.features.relations.occasions import bursts, events
+    from tagloom.features.relations.similar import clusters, similar_photos
     from tagloom.features.scaling import GroupScaler
-    from tagloom.features.similar import clusters, similar_photos
-    from tagloom.features.vocabulary import VisualVocabulary, collect_samples, learn_vocabulary
-    from tagloom.features.wavelet import WaveletDescriptor
-    from tagloom.features.words import WordsDescriptor
+    from tagloom.features.words.blobs import BlobsDescriptor, RegionSampler, RegionVocabulary, learn_blobs
+    from tagloom.features.words.color_sift import DenseSift
+    from tagloom.features.words.learned import learned_descriptor
+    from tagloom.features.words.vocabulary import VisualVocabulary, collect_samples, learn_vocabulary
+    from tagloom.features.words.words import WordsDescriptor
 
 __all__ = [
     "BaseDescriptor",
@@ -93,54 +93,54 @@ __all__ = [
 
 _HOMES = {
     "BaseDescriptor": "tagloom.features.descriptor",
-    "BlobsDescriptor": "tagloom.features.blobs",
-    "ColorDescriptor": "tagloom.features.color",
-    "ContextDescriptor": "tagloom.features.context",
-    "CooccurrenceDescriptor": "tagloom.features.cooccurrence",
-    "CorrelogramDescriptor": "tagloom.features.correlogram",
-    "DeepDescriptor": "tagloom.features.deep",
-    "DenseSift": "tagloom.features.color_sift",
+    "BlobsDescriptor": "tagloom.features.words.blobs",
+    "ColorDescriptor": "tagloom.features.classic.color",
+    "ContextDescriptor": "tagloom.features.classic.context",
+    "CooccurrenceDescriptor": "tagloom.features.classic.cooccurrence",
+    "CorrelogramDescriptor": "tagloom.features.classic.correlogram",
+    "DeepDescriptor": "tagloom.features.network.deep",
+    "DenseSift": "tagloom.features.words.color_sift",
     "Descriptor": "tagloom.features.descriptor",
-    "EdgeBlockDescriptor": "tagloom.features.edge_blocks",
-    "EdgeDescriptor": "tagloom.features.edges",
-    "EncoderSettings": "tagloom.features.encoder_settings",
+    "EdgeBlockDescriptor": "tagloom.features.classic.edge_blocks",
+    "EdgeDescriptor": "tagloom.features.classic.edges",
+    "EncoderSettings": "tagloom.features.network.encoder_settings",
     "Extraction": "tagloom.features.engine",
     "ExtractionCounts": "tagloom.features.engine",
     "ExtractionEngine": "tagloom.features.engine",
-    "FacesDescriptor": "tagloom.features.faces",
-    "GaborDescriptor": "tagloom.features.gabor",
-    "GistDescriptor": "tagloom.features.gist",
-    "GradientDescriptor": "tagloom.features.gradients",
+    "FacesDescriptor": "tagloom.features.network.faces",
+    "GaborDescriptor": "tagloom.features.classic.gabor",
+    "GistDescriptor": "tagloom.features.classic.gist",
+    "GradientDescriptor": "tagloom.features.classic.gradients",
     "GroupScaler": "tagloom.features.scaling",
     "MemoryCache": "tagloom.features.memory",
-    "NearDuplicates": "tagloom.features.duplicates",
-    "OnnxEncoder": "tagloom.features.encoder_file",
-    "PerceptualHashDescriptor": "tagloom.features.phash",
-    "PhotoFacts": "tagloom.features.exif",
+    "NearDuplicates": "tagloom.features.relations.duplicates",
+    "OnnxEncoder": "tagloom.features.network.encoder_file",
+    "PerceptualHashDescriptor": "tagloom.features.classic.phash",
+    "PhotoFacts": "tagloom.features.classic.exif",
     "PictureDescriptor": "tagloom.features.descriptor",
     "PixelDescriptor": "tagloom.features.descriptor",
-    "RegionSampler": "tagloom.features.blobs",
-    "RegionVocabulary": "tagloom.features.blobs",
-    "RgbDescriptor": "tagloom.features.rgb",
-    "VisualVocabulary": "tagloom.features.vocabulary",
-    "WaveletDescriptor": "tagloom.features.wavelet",
-    "WordsDescriptor": "tagloom.features.words",
+    "RegionSampler": "tagloom.features.words.blobs",
+    "RegionVocabulary": "tagloom.features.words.blobs",
+    "RgbDescriptor": "tagloom.features.classic.rgb",
+    "VisualVocabulary": "tagloom.features.words.vocabulary",
+    "WaveletDescriptor": "tagloom.features.classic.wavelet",
+    "WordsDescriptor": "tagloom.features.words.words",
     "available_descriptors": "tagloom.features.registry",
     "available_groups": "tagloom.features.registry",
-    "bursts": "tagloom.features.occasions",
-    "clusters": "tagloom.features.similar",
-    "collect_samples": "tagloom.features.vocabulary",
-    "events": "tagloom.features.occasions",
+    "bursts": "tagloom.features.relations.occasions",
+    "clusters": "tagloom.features.relations.similar",
+    "collect_samples": "tagloom.features.words.vocabulary",
+    "events": "tagloom.features.relations.occasions",
     "extract": "tagloom.features.engine",
     "get_descriptor": "tagloom.features.registry",
-    "learn_blobs": "tagloom.features.blobs",
-    "learn_vocabulary": "tagloom.features.vocabulary",
-    "learned_descriptor": "tagloom.features.learned",
-    "near_duplicate_pairs": "tagloom.features.duplicates",
-    "near_duplicates": "tagloom.features.duplicates",
-    "read_exif": "tagloom.features.exif",
+    "learn_blobs": "tagloom.features.words.blobs",
+    "learn_vocabulary": "tagloom.features.words.vocabulary",
+    "learned_descriptor": "tagloom.features.words.learned",
+    "near_duplicate_pairs": "tagloom.features.relations.duplicates",
+    "near_duplicates": "tagloom.features.relations.duplicates",
+    "read_exif": "tagloom.features.classic.exif",
     "resolve_descriptors": "tagloom.features.registry",
-    "similar_photos": "tagloom.features.similar",
+    "similar_photos": "tagloom.features.relations.similar",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

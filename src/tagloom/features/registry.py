@@ -21,20 +21,20 @@ __all__ = [
 ENTRY_POINT_GROUP = "tagloom.descriptors"
 DEFAULT_DESCRIPTORS = ("deep", "color", "edges")
 _BUILT_IN = {
-    "deep": "tagloom.features.deep:DeepDescriptor",
-    "color": "tagloom.features.color:ColorDescriptor",
-    "edges": "tagloom.features.edges:EdgeDescriptor",
-    "correlogram": "tagloom.features.correlogram:CorrelogramDescriptor",
-    "rgb": "tagloom.features.rgb:RgbDescriptor",
-    "edge_blocks": "tagloom.features.edge_blocks:EdgeBlockDescriptor",
-    "wavelet": "tagloom.features.wavelet:WaveletDescriptor",
-    "cooccurrence": "tagloom.features.cooccurrence:CooccurrenceDescriptor",
-    "gabor": "tagloom.features.gabor:GaborDescriptor",
-    "gist": "tagloom.features.gist:GistDescriptor",
-    "gradients": "tagloom.features.gradients:GradientDescriptor",
-    "phash": "tagloom.features.phash:PerceptualHashDescriptor",
-    "context": "tagloom.features.context:ContextDescriptor",
-    "faces": "tagloom.features.faces:FacesDescriptor",
+    "deep": "tagloom.features.network.deep:DeepDescriptor",
+    "color": "tagloom.features.classic.color:ColorDescriptor",
+    "edges": "tagloom.features.classic.edges:EdgeDescriptor",
+    "correlogram": "tagloom.features.classic.correlogram:CorrelogramDescriptor",
+    "rgb": "tagloom.features.classic.rgb:RgbDescriptor",
+    "edge_blocks": "tagloom.features.classic.edge_blocks:EdgeBlockDescriptor",
+    "wavelet": "tagloom.features.classic.wavelet:WaveletDescriptor",
+    "cooccurrence": "tagloom.features.classic.cooccurrence:CooccurrenceDescriptor",
+    "gabor": "tagloom.features.classic.gabor:GaborDescriptor",
+    "gist": "tagloom.features.classic.gist:GistDescriptor",
+    "gradients": "tagloom.features.classic.gradients:GradientDescriptor",
+    "phash": "tagloom.features.classic.phash:PerceptualHashDescriptor",
+    "context": "tagloom.features.classic.context:ContextDescriptor",
+    "faces": "tagloom.features.network.faces:FacesDescriptor",
 }
 
 

@@ -26,7 +26,7 @@ def pyramid_match_kernel(
     ----------
     A : array of shape (n, d)
         Pyramid histograms, columns in the order level, cell row, cell column, word (the order of
-        `tagloom.features.words.WordsDescriptor`); d is ``n_words`` times the number of cells.
+        `tagloom.features.words.words.WordsDescriptor`); d is ``n_words`` times the number of cells.
     B : array of shape (m, d), optional
         Other pictures; default: A itself.
     levels : sequence of (rows, columns)

@@ -11,9 +11,9 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods._out_of_fold import known_means, out_of_fold_scores
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.curds_and_whey import CurdsAndWhey
+from tagloom.methods.shared.out_of_fold import known_means, out_of_fold_scores
 
 __all__ = ["BoostedAnnotator"]
 

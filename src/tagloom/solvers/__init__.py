@@ -6,14 +6,14 @@ each with groups and a strength of its own, the penalty a `Radial` function of a
 """
 
 from tagloom.exceptions import NotPositiveDefiniteError
-from tagloom.solvers.conjugate import BlockCGResult, block_cg
-from tagloom.solvers.datafits import Datafit, QuadraticGram
-from tagloom.solvers.group_columns import GroupColumns, GroupColumnsResult
+from tagloom.solvers.cca import SparseCanonicalPairs, sparse_cca
+from tagloom.solvers.cg.conjugate import BlockCGResult, block_cg
+from tagloom.solvers.groups.columns import GroupColumns, GroupColumnsResult
+from tagloom.solvers.groups.datafits import Datafit, QuadraticGram
+from tagloom.solvers.groups.penalties import L21, Penalty
+from tagloom.solvers.groups.radial import MCP, SCAD, Norm, Radial
 from tagloom.solvers.penalized import PenalizedResult, solve_penalized
-from tagloom.solvers.penalties import L21, Penalty
-from tagloom.solvers.radial import MCP, SCAD, Norm, Radial
 from tagloom.solvers.secular import RankOneSpectra, rank_one_spectra
-from tagloom.solvers.sparse_cca import SparseCanonicalPairs, sparse_cca
 
 __all__ = [
     "L21",

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from tagloom.core.typing import Reals
-from tagloom.solvers._blocks import one_thread_each
-from tagloom.solvers.datafits import QuadraticGram
-from tagloom.solvers.penalties import L21
+from tagloom.solvers.cg._blocks import one_thread_each
+from tagloom.solvers.groups.datafits import QuadraticGram
+from tagloom.solvers.groups.penalties import L21
 
 __all__ = ["newton_candidate", "suits_newton"]
 

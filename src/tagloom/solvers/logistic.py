@@ -10,7 +10,7 @@ from scipy.special import expit
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers._model_sets import GroupLayout, ModelSets, choose_sets
-from tagloom.solvers.group_norms import ColumnGroupL2
+from tagloom.solvers.groups.norms import ColumnGroupL2
 
 __all__ = ["GroupLogistic", "GroupLogisticResult"]
 

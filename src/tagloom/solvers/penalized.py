@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers._newton import newton_candidate, suits_newton
-from tagloom.solvers.datafits import Datafit, QuadraticGram
-from tagloom.solvers.penalties import L21, Penalty
+from tagloom.solvers.groups.datafits import Datafit, QuadraticGram
+from tagloom.solvers.groups.penalties import L21, Penalty
 
 __all__ = ["PenalizedResult", "solve_penalized"]
 

@@ -1,4 +1,4 @@
-"""The review page: a thin layer of HTTP over `tagloom.workflow.review`, and static ES modules without a build step."""
+"""The review page: a thin layer of HTTP over `tagloom.review.session`, and static ES modules without a build step."""
 
 from tagloom.core.lazy import lazy_names
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from starlette.responses import Response
 
+from tagloom.catalog.photo_index import UnknownPhotoError
 from tagloom.exceptions import StoreBusyError, StoreError, TagloomError, WriteError
-from tagloom.workflow.review import NothingToUndoError
-from tagloom.workflow.review_photos import UnknownPhotoError
-from tagloom.workflow.review_state import UnknownTagError
+from tagloom.review.session import NothingToUndoError
+from tagloom.review.state import UnknownTagError
 
 __all__ = ["RequestError", "error_answer", "json_answer", "picture_answer", "refused"]
 

@@ -11,12 +11,12 @@ from starlette.routing import Route
 
 from tagloom._version import __version__
 from tagloom.exceptions import TagloomError
+from tagloom.review.session import ReviewSession
 from tagloom.web import routes_events, routes_photos, routes_project
 from tagloom.web.answers import error_answer, refused
 from tagloom.web.entry import EntryTokens
 from tagloom.web.security import Guard
 from tagloom.web.static_files import StaticFile, load_static, shell_page
-from tagloom.workflow.review import ReviewSession
 
 __all__ = ["make_app"]
 

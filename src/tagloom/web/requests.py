@@ -8,10 +8,10 @@ from anyio import CapacityLimiter, to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from tagloom.catalog.identity import project_identity
+from tagloom.review.session import ReviewSession
 from tagloom.web.answers import RequestError
 from tagloom.web.security import LONGEST_BODY
-from tagloom.workflow.review import ReviewSession
-from tagloom.workflow.review_place import project_identity
 
 __all__ = [
     "PROJECT_HEADER",

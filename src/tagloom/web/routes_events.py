@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from tagloom.review.events import EventHub, ReviewEvent
 from tagloom.web.requests import check_project, parameters, session_of
-from tagloom.workflow.review_events import EventHub, ReviewEvent
 
 __all__ = ["ALIVE_SECONDS", "ROUTES"]
 

@@ -9,9 +9,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tagloom.exceptions import PhotosError
+from tagloom.review.ranking import PhotoQuery, Ranking
 from tagloom.web.answers import RequestError, error_answer, json_answer, picture_answer
 from tagloom.web.requests import choice, get, id_list, parameters, session_of, text, whole_number
-from tagloom.workflow.review_ranking import PhotoQuery, Ranking
 
 __all__ = ["ROUTES", "ranking_body"]
 

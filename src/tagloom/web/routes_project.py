@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tagloom.review.jobs import JOB_KINDS
 from tagloom.web.answers import RequestError, json_answer
 from tagloom.web.requests import (
     Body,
@@ -19,7 +20,6 @@ from tagloom.web.requests import (
     text,
     whole_number,
 )
-from tagloom.workflow.review_jobs import JOB_KINDS
 
 __all__ = ["ROUTES"]
 

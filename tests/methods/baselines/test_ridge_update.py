@@ -6,9 +6,9 @@ import pytest
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
 from tagloom.methods import RegularizedLeastSquares
-from tagloom.methods.baselines import ridge_update
-from tagloom.methods.baselines.ridge_update import FixedRidge, GraphSmoother
-from tagloom.methods.baselines.smoothing import smooth_scores
+from tagloom.methods.shared import ridge_update
+from tagloom.methods.shared.ridge_update import FixedRidge, GraphSmoother
+from tagloom.methods.shared.smoothing import smooth_scores
 
 SIZES = {"fewer photos than features": (120, 60, 40), "more": (200, 8, 150), "as many": (90, 30, 30)}
 

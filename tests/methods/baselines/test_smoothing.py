@@ -7,7 +7,7 @@ from scipy import sparse
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph, knn_graph
 from tagloom.methods import RegularizedLeastSquares
-from tagloom.methods.baselines.smoothing import smooth_scores
+from tagloom.methods.shared.smoothing import smooth_scores
 
 
 def make_problem(n=40, c=3, *, seed=0):

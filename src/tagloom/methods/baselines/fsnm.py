@@ -12,10 +12,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.baselines.joint_norms import JointNorms, JointNormsResult
-from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
-from tagloom.methods.baselines.ridge_path import linear_scores
-from tagloom.methods.baselines.selection import (
+from tagloom.methods.baselines._shared.selection import (
     SelectingAnnotator,
     best_first,
     check_count,
@@ -24,6 +21,9 @@ from tagloom.methods.baselines.selection import (
     tag_shares,
     top_features,
 )
+from tagloom.methods.baselines.joint_norms import JointNorms, JointNormsResult
+from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
+from tagloom.methods.shared.ridge_path import linear_scores
 
 __all__ = ["FSNM", "JointNormsPath"]
 

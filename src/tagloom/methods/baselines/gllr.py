@@ -13,10 +13,10 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.baselines.logistic_task import LogisticTask, warn_unless_converged
-from tagloom.methods.baselines.ridge_path import linear_scores
+from tagloom.methods.shared.logistic_task import LogisticTask, warn_unless_converged
+from tagloom.methods.shared.ridge_path import linear_scores
 from tagloom.metrics import mean_average_precision
-from tagloom.solvers.group_norms import ColumnGroupL2
+from tagloom.solvers.groups.norms import ColumnGroupL2
 from tagloom.solvers.logistic import GroupLogisticResult
 
 __all__ = ["GLLR"]

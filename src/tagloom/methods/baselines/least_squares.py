@@ -10,7 +10,7 @@ from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix, known_patterns, labeled_rows
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.baselines.ridge_path import RidgePath, linear_scores
+from tagloom.methods.shared.ridge_path import RidgePath, linear_scores
 from tagloom.metrics import average_precision
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class RegularizedLeastSquares(Annotator):
         self.thresholds_ = fit_thresholds(honest, Y)
         if self.smoothing > 0.0:
             # Imported where it is used: plain ridge needs neither the graph nor its neighbour library.
-            from tagloom.methods.baselines.smoothing import smooth_scores
+            from tagloom.methods.shared.smoothing import smooth_scores
 
             self.transduction_ = smooth_scores(
                 self.transduction_,

@@ -14,9 +14,9 @@ from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.landmarks import KernelFeatures
 from tagloom.kernels.matrix import Gamma, KernelSpec, make_kernel
-from tagloom.methods.baselines.kernel_graph import EdgeWeights, kernel_graph
-from tagloom.methods.baselines.kernel_task import TagTask, check_positive, landmarks_for
 from tagloom.methods.baselines.svm import fit_tags
+from tagloom.methods.shared.kernel_graph import EdgeWeights, kernel_graph
+from tagloom.methods.shared.kernel_task import TagTask, check_positive, landmarks_for
 
 __all__ = ["LPP", "LPPSVM", "locality_directions", "n_directions"]
 

@@ -12,7 +12,7 @@ from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Gamma, KernelSpec
-from tagloom.methods.baselines.kernel_task import KernelAnnotator, TagTask, check_positive
+from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask, check_positive
 
 __all__ = ["M3L", "solve_kronecker_svm"]
 

@@ -14,8 +14,8 @@ from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Gamma, Kernel, KernelSpec, make_kernel
-from tagloom.methods.baselines.kernel_task import TagTask, check_positive
 from tagloom.methods.baselines.svm import fit_tags, hinge_objectives
+from tagloom.methods.shared.kernel_task import TagTask, check_positive
 
 __all__ = ["MultipleKernelSVM"]
 

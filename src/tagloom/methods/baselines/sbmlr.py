@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from tagloom.core.labels import LabelMatrix
 from tagloom.exceptions import InvalidInputError
+from tagloom.methods.baselines._shared.selection import SelectingAnnotator, top_features
 from tagloom.methods.baselines.bayesian_l1 import BayesianL1
-from tagloom.methods.baselines.logistic_task import LogisticTask, warn_unless_converged
-from tagloom.methods.baselines.selection import SelectingAnnotator, top_features
-from tagloom.solvers.group_norms import ColumnGroupL2
+from tagloom.methods.shared.logistic_task import LogisticTask, warn_unless_converged
+from tagloom.solvers.groups.norms import ColumnGroupL2
 
 __all__ = ["SBMLR"]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.kernels.matrix import DENSE_ROWS, Gamma, KernelSpec
-from tagloom.methods.baselines.kernel_task import KernelAnnotator, TagTask, check_positive
+from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask, check_positive
 
 __all__ = ["KernelSVM", "fit_coordinates", "fit_linear_tags", "fit_tags", "hinge_objectives"]
 

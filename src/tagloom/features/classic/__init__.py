@@ -1,0 +1,1 @@
+"""Descriptors of colour, texture, edges and camera facts, each one file."""

@@ -1,0 +1,1 @@
+"""Descriptors by neural networks: the bundled one, ONNX encoders of a user, faces."""

@@ -1,0 +1,1 @@
+"""How photos relate: near-duplicates, bursts and events, similar photos."""

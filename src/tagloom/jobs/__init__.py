@@ -1,0 +1,1 @@
+"""Whole jobs of one command: annotate, extract, demo, doctor."""

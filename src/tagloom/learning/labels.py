@@ -1,0 +1,287 @@
+"""What a model learns from: the decisions of one moment, and which silence counts as a no."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.exceptions import InvalidInputError
+from tagloom.learning.looks import Looks
+from tagloom.store.log import ORIGINS
+from tagloom.store.project import ProjectStore
+
+__all__ = ["TrainingLabels", "check_decided", "fill_silence", "labels_of", "read_labels"]
+
+#: Share of the yeses from which on the noes tell that somebody judges a tag, as in a review, and forgets nothing.
+REFUSED_SHARE = 0.1
+#: A tag of which something was said on a smaller share of the listed photos is named, not judged, unless it has so many
+#: noes at least, and as many as yeses: then silence on photos that were listed since need not tell.
+JUDGED_SHARE, ENOUGH_NOES = 0.5, 20
+#: Tags that somebody who lists those of a photo names at least.
+LISTED_TAGS = 2
+#: Noes of a photo, and share of the tags that is known of it, by which it was listed as a whole: nobody refuses so many
+#: one by one. And share of these tags that is known where another one is: then both come from lists of the same kind.
+LISTED_NOES, WHOLE_SHARE, ALIKE_SHARE = 10, 1 / 3, 0.5
+NOTHING_DECIDED = (
+    "Nothing to learn from: no readable photo is labelled yet. Run: tagloom review (or bring labels in with "
+    "tagloom import FILE)"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingLabels:
+    """What was decided, all of one moment.
+
+    Parameters
+    ----------
+    said : label matrix of shape (n, c)
+        What was decided, and what follows from it.
+    Y : label matrix of shape (n, c)
+        What is learnt from: see `fill_silence`.
+    named : ndarray of bool, shape (c,)
+        Tags whose silence counts as a no in Y.
+    listed : ndarray of bool, shape (n,)
+        Photos on which it does: those whose tags somebody has listed.
+    reviewed : ndarray of bool, shape (c,)
+        Tags of which suggestions were judged.
+    tag_ids : ndarray of int64
+        The columns.
+    tags : list of str
+        Their texts.
+    digest : str
+        Of all decisions in force.
+    n_decisions : int
+        How many were made.
+    column_digests : list of str
+        Of each column of Y: equal where the same is learnt about the same photos.
+    photo_ids : ndarray of int64
+        The rows.
+    looks : Looks
+        What was said photo by photo.
+    """
+
+    said: LabelMatrix
+    Y: LabelMatrix
+    named: NDArray[np.bool_]
+    listed: NDArray[np.bool_]
+    reviewed: NDArray[np.bool_]
+    tag_ids: NDArray[np.int64]
+    tags: list[str]
+    digest: str
+    n_decisions: int
+    column_digests: list[str]
+    photo_ids: NDArray[np.int64]
+    looks: Looks
+
+    def evidence(self, columns: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return which known entries of some columns somebody has looked at: one by one, or in a list of tags."""
+        of_tags = [np.isin(self.photo_ids, self.looks.photos(tag)) for tag in self.tag_ids[columns].tolist()]
+        looked_at = np.stack([self.listed | one for one in of_tags], axis=1) if of_tags else self.listed[:, None]
+        return np.asarray(looked_at & (self.Y[:, columns] != UNKNOWN))
+
+    @property
+    def forgettable(self) -> NDArray[np.bool_]:
+        """Tags whose silence may be forgetting: named, never looked through, and hardly ever refused.
+
+        Where suggestions are refused, too, a person goes through photos from the likeliest down. What is left is not
+        what was forgotten, and raising its probabilities would be far too good to be true.
+        """
+        refused = (self.said == 0).sum(axis=0) > REFUSED_SHARE * (self.said == 1).sum(axis=0)
+        return self.named & ~self.reviewed & ~refused
+
+    @property
+    def n_labeled(self) -> int:
+        """How many photos have a decision."""
+        return int(labeled_rows(self.said).sum())
+
+
+def check_decided(store: ProjectStore) -> None:
+    """Say at once, before any photo is read, that there is nothing to learn from.
+
+    Raises
+    ------
+    InvalidInputError
+        If nothing was decided.
+    """
+    if not len(store.decisions.current().photo_ids):
+        raise InvalidInputError(NOTHING_DECIDED)
+
+
+def read_labels(store: ProjectStore, photo_ids: NDArray[np.int64], looks: Looks | None = None) -> TrainingLabels:
+    """Return what was decided about photos.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    photo_ids : ndarray of int64
+        The rows, each once.
+    looks : Looks, optional
+        As far as they were read before; read on here.
+
+    Raises
+    ------
+    InvalidInputError
+        If nothing was decided about any of them.
+    """
+    with store.transaction():  # decisions of other processes wait, so that matrix, digest and count agree
+        ids, tag_ids, found = store.decisions.labels()
+        standing = store.decisions.current()
+        looks = Looks() if looks is None else looks
+        looks.read(store.decisions)
+        digest, n_decisions = store.decisions.labels_digest(), store.decisions.count()
+        tags = store.tags.texts(tag_ids)
+    order = np.argsort(photo_ids)
+    at = np.minimum(np.searchsorted(photo_ids, ids, sorter=order), max(len(photo_ids) - 1, 0))
+    known = photo_ids[order[at]] == ids if len(photo_ids) else np.zeros(len(ids), dtype=bool)
+    said = np.full((len(photo_ids), len(tag_ids)), UNKNOWN, dtype=np.int8)
+    said[order[at[known]]] = found[known]
+    if not (said != UNKNOWN).any():
+        raise InvalidInputError(NOTHING_DECIDED)
+    kept = (said != UNKNOWN).any(axis=0)  # a tag decided on no readable photo has nothing to learn from
+    tags, tag_ids, said = [tag for tag, has in zip(tags, kept, strict=True) if has], tag_ids[kept], said[:, kept]
+    is_suggested = standing.origins == ORIGINS.index("suggested")
+    listed = np.isin(photo_ids, standing.photo_ids[~is_suggested])
+    reviewed = np.isin(tag_ids, standing.tag_ids[is_suggested])
+    if not listed.any():
+        listed = labeled_rows(said)
+    is_imported = (standing.origins == ORIGINS.index("imported")) & (standing.states == 1)
+    spoken = np.concatenate([standing.photo_ids[is_imported], looks.given()])
+    ids, counts = np.unique(spoken, return_counts=True)
+    n_spoken = np.zeros(len(photo_ids), dtype=np.int64)
+    at = np.searchsorted(photo_ids, ids, sorter=order)
+    has = photo_ids[order[np.minimum(at, len(order) - 1)]] == ids
+    n_spoken[order[at[has]]] = counts[has]
+    n_spoken = np.minimum(n_spoken, (said == 1).sum(axis=1))  # of what was undone nothing stands
+    Y, named = fill_silence(said, listed, n_spoken)
+    digests = _column_digests(photo_ids, Y)
+    return TrainingLabels(
+        said, Y, named, listed, reviewed, tag_ids, tags, digest, n_decisions, digests, photo_ids, looks
+    )
+
+
+def labels_of(said: LabelMatrix, tags: Sequence[str]) -> TrainingLabels:
+    """Return labels that were all listed, such as those of a file: nobody has judged a suggestion.
+
+    Parameters
+    ----------
+    said : label matrix of shape (n, c)
+        What is said of photos.
+    tags : sequence of str
+        The columns.
+    """
+    listed, rows = labeled_rows(said), np.arange(len(said))
+    Y, named = fill_silence(said, listed)
+    return TrainingLabels(
+        said=said,
+        Y=Y,
+        named=named,
+        listed=listed,
+        reviewed=np.zeros(len(tags), dtype=bool),
+        tag_ids=np.arange(len(tags)),
+        tags=list(tags),
+        digest="",
+        n_decisions=0,
+        column_digests=_column_digests(rows, Y),
+        photo_ids=rows,
+        looks=Looks(),
+    )
+
+
+def fill_silence(
+    Y: LabelMatrix, listed: NDArray[np.bool_] | None = None, n_spoken: NDArray[np.int64] | None = None
+) -> tuple[LabelMatrix, NDArray[np.bool_]]:
+    """Let silence count as a no for tags that were named rather than judged.
+
+    Parameters
+    ----------
+    Y : label matrix of shape (n, c)
+        What was said.
+    listed : array of bool, shape (n,), optional
+        Photos whose tags somebody has listed. Default: those with a known entry.
+    n_spoken : array of int, shape (n,), optional
+        How many tags were given to each photo by itself, and not to many at once. Default: all that it has.
+
+    Returns
+    -------
+    Y : label matrix of shape (n, c)
+        For tags that some photo has and that were named rather than judged, 0 where it was -1 on a listed photo; for
+        the other ones, 0 where it was -1 on a photo of which all tags were listed, and nothing refused, or in a list
+        like those that have the tag.
+    named : ndarray of bool, shape (c,)
+        Which tags these are.
+
+    Notes
+    -----
+    Keywords found in photos, and a new tag given to some photos, say where a tag is, and next to nothing of where it
+    is not. From yeses alone nothing can be learnt, and from a few refused suggestions next to nothing: those are the
+    photos most like the tag's own. So a tag was judged if something was said of it on half of the listed photos, a no
+    among it for every ten yeses, or if it has plenty of noes. The latter stay enough when many photos are listed later,
+    such as by one tag that is given to all photos of an event.
+
+    Where a person lists the tags of further photos and refuses none, these have yeses of judged tags and no noes, which
+    would make every such tag far too frequent: of a photo that was given several tags by itself silence tells, of all
+    tags. (One tag is a list where every photo that was judged as a whole has just one.)
+
+    Where a second file lists photos, each file speaks of its own tags alone: a tag that is in one of them is unknown on
+    the photos of the other, and would be as frequent as in the one that has it. If the files share half of their tags,
+    they are of one kind, and a tag that is not given in one is absent there.
+
+    A photo of which only suggestions were judged says nothing of other tags: nobody has looked for those.
+    """
+    listed = labeled_rows(Y) if listed is None else listed
+    known = Y != UNKNOWN
+    n_yes, n_no = (Y[listed] == 1).sum(axis=0), (Y[listed] == 0).sum(axis=0)
+    judged = (n_yes + n_no >= JUDGED_SHARE * listed.sum()) & (n_no >= REFUSED_SHARE * n_yes)
+    judged |= n_no >= np.maximum(ENOUGH_NOES, n_yes)
+    judged |= n_yes + n_no == listed.sum()
+    has_yes = (Y == 1).any(axis=0)
+    named = ~judged & has_yes
+    whole = _all_listed(Y, listed, judged, n_spoken)[:, None] | _listed_alike(Y, listed, has_yes)
+    told = (listed[:, None] & named) | (whole & judged & has_yes)
+    return np.where(told & ~known, 0, Y).astype(np.int8), named
+
+
+def _all_listed(
+    Y: LabelMatrix, listed: NDArray[np.bool_], judged: NDArray[np.bool_], n_spoken: NDArray[np.int64] | None
+) -> NDArray[np.bool_]:
+    """Return the listed photos of which all tags were said and none refused, as far as their number tells."""
+    whole = listed & (Y[:, judged] != UNKNOWN).all(axis=1)
+    yes = (Y == 1).sum(axis=1)
+    if not judged.any() or not whole.any():
+        return np.zeros(len(Y), dtype=bool)
+    least = 1 if (yes[whole] == 1).all() else LISTED_TAGS
+    return np.asarray(listed & ~(Y == 0).any(axis=1) & ((yes if n_spoken is None else n_spoken) >= least))
+
+
+def _listed_alike(Y: LabelMatrix, listed: NDArray[np.bool_], tags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the pairs of a photo that was listed as a whole and a tag that lists of the same kind have.
+
+    Of the tags known of the photo, half are known, on the mean, where the tag is.
+    """
+    found = np.zeros(Y.shape, dtype=bool)
+    known = Y[:, tags] != UNKNOWN
+    whole = listed & ((Y == 0).sum(axis=1) >= LISTED_NOES) & (known.sum(axis=1) >= WHOLE_SHARE * tags.sum())
+    known = known[whole].astype(np.float32)
+    if not known.size or known.all():
+        return found
+    together = known.T @ known
+    shared = known @ (together / np.maximum(together.diagonal(), 1.0)) / known.sum(axis=1, keepdims=True)
+    found[np.ix_(whole, tags)] = shared >= ALIKE_SHARE
+    return found
+
+
+def _column_digests(photo_ids: NDArray[np.int64], Y: LabelMatrix) -> list[str]:
+    """Return a checksum of each column: which photos are known, and how."""
+    rows = np.flatnonzero(labeled_rows(Y))
+    rows = rows[np.argsort(photo_ids[rows])]
+    ids, columns = photo_ids[rows].astype("<i8"), np.ascontiguousarray(Y[rows].T)
+    found = []
+    for column in columns:
+        known = column != UNKNOWN
+        content = ids[known].tobytes() + column[known].tobytes()
+        found.append(hashlib.blake2b(content, digest_size=16).hexdigest())
+    return found

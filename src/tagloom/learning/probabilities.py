@@ -1,0 +1,271 @@
+"""Fitting an annotator so that its numbers are probabilities, where there are labels enough to tell."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tagloom.core.annotator import Annotator
+from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.learning.few_labels import MIN_PHOTOS, MIN_YES
+from tagloom.learning.judgements import lower_to_looks, use_looks
+from tagloom.learning.labels import TrainingLabels
+from tagloom.learning.probability_map import ProbabilityMap, ScoreScale, load_scale, scale_arrays
+from tagloom.learning.suggest import PROBABILITY, SCORE
+from tagloom.tuning import CalibratedAnnotator, estimate_completeness
+from tagloom.tuning.auto.annotator import AutoAnnotator
+from tagloom.tuning.calibration._accepting import cautious_precision, common_threshold
+from tagloom.tuning.calibration.positive_unlabeled import HEAD
+
+__all__ = [
+    "Calibration",
+    "Numbers",
+    "correct_named",
+    "learn",
+    "probability_threshold",
+    "tells_probabilities",
+    "too_few",
+]
+
+#: Named tags that it takes to estimate which share of the true ones is named: the head of the ranking, on which that is
+#: measured, has to be short beside them, or it reaches down to where every model is in doubt. And the share that is
+#: found where all are named and models are in doubt (0.6 to 0.99 with 150 to 400 photos of Corel5K).
+MIN_NAMED, DOUBTED = 3 * HEAD, 0.6
+#: Share of the doubt of being named that is left in any case of having the tag.
+LEAST_DOUBT = 0.05
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """From an annotator's scores to probabilities.
+
+    Parameters
+    ----------
+    trained, new : ProbabilityMap
+        For photos that were there in training, and for photos never seen.
+    scale : ScoreScale
+        Of the scores in training.
+    completeness : float
+        Share of the true tags that are named, for tags that were named rather than judged.
+    """
+
+    trained: ProbabilityMap
+    new: ProbabilityMap
+    scale: ScoreScale
+    completeness: float
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what a model file holds of it."""
+        return self.trained.arrays("map") | self.new.arrays("new_map") | scale_arrays(self.scale)
+
+    @classmethod
+    def load(cls, arrays: dict[str, NDArray[Any]], completeness: float) -> "Calibration":
+        """Return what `arrays` gave."""
+        maps = ProbabilityMap.load(arrays, "map"), ProbabilityMap.load(arrays, "new_map")
+        return cls(*maps, load_scale(arrays), completeness)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """What came out of learning: numbers for every photo and tag, of a kind.
+
+    Parameters
+    ----------
+    annotator : Annotator
+        Fitted with all labels.
+    values : ndarray of float32, shape (n, c)
+        Probabilities or scores. A probability of an entry that was decided is what is said without its photo's labels.
+    kind : {"probability", "score"}
+        Which.
+    thresholds : ndarray of shape (c,)
+        A tag is suggested above its threshold.
+    why_scores : str
+        Why there are no probabilities.
+    calibration : Calibration or None
+        How scores become probabilities; None where the annotator sees to that itself.
+    completeness : float or None
+        Share of the true tags that are named; None where it was not looked at.
+    """
+
+    annotator: Annotator
+    values: NDArray[np.float32]
+    kind: str
+    thresholds: NDArray[np.float64]
+    why_scores: str = ""
+    calibration: Calibration | None = field(default=None)
+    completeness: float | None = None
+
+
+def tells_probabilities(annotator: Annotator) -> bool:
+    """Tell whether an annotator has probabilities of its own."""
+    return hasattr(annotator, "predict_proba")
+
+
+def too_few(labels: TrainingLabels) -> str:
+    """Return why probabilities cannot be told from these labels; empty: they can."""
+    n_yes = int((labels.said == 1).sum())
+    if labels.n_labeled < MIN_PHOTOS:
+        return f"probabilities take {MIN_PHOTOS} labelled photos, there are {labels.n_labeled}"
+    if n_yes < MIN_YES:
+        return f"probabilities take {MIN_YES} tags given to photos, there are {n_yes}"
+    return ""
+
+
+def probability_threshold(values: NDArray[np.float32], labels: TrainingLabels, precision: float) -> float:
+    """Return the probability above which tags are suggested; +inf where no suggestion is sure enough.
+
+    Parameters
+    ----------
+    values : ndarray of float32, shape (n, c)
+        Probabilities.
+    labels : TrainingLabels
+        What was learnt from; the fewer photos are labelled, the surer suggestions have to be.
+    precision : float
+        Wanted share of right ones among the suggestions.
+    """
+    wanted = cautious_precision(precision, labels.n_labeled)
+    return common_threshold(values, labels.said == UNKNOWN, wanted)
+
+
+def learn(
+    annotator: Annotator,
+    X: Any,
+    labels: TrainingLabels,
+    *,
+    precision: float,
+    settle: Callable[[NDArray[np.float32], Annotator], None] | None = None,
+) -> Numbers:
+    """Fit an annotator, and five times more with a fifth of the labelled photos hidden where that is worth it.
+
+    Parameters
+    ----------
+    annotator : Annotator
+        Cloned.
+    X : array of shape (n, d)
+        Features.
+    labels : TrainingLabels
+        What to learn from.
+    precision : float
+        Share of right ones that is wanted among the suggestions above the threshold.
+    settle : callable, optional
+        Gets the probabilities, to be changed in place by what was said photo by photo, and the annotator. Default:
+        they are lowered by what came of the looks.
+
+    Notes
+    -----
+    An annotator that tells probabilities itself is fitted once, and those are taken. `AutoAnnotator` is told which
+    labels are a sample, and its probabilities follow named tags and looks as those of the others do.
+    """
+    why = too_few(labels)
+    if why:
+        annotator.fit(X, labels.Y)
+        scores = np.asarray(annotator.transduction_, dtype=np.float32)
+        return Numbers(annotator, scores, SCORE, np.asarray(annotator.thresholds_, dtype=np.float64), why)
+    if isinstance(annotator, AutoAnnotator):
+        return _learn_auto(annotator, X, labels, precision)
+    if tells_probabilities(annotator):
+        own: Any = annotator.fit(X, labels.Y)
+        values = own.probabilities_.astype(np.float32)
+        lower_to_looks(values, labels, np.arange(values.shape[1]))
+        limit = probability_threshold(values, labels, precision)
+        return Numbers(own, values, PROBABILITY, np.full(values.shape[1], limit))
+    method = calibration_method(labels)
+    wrapper = _SparseCalibrated if sparse.issparse(X) else CalibratedAnnotator
+    fitted = wrapper(annotator, method=method, random_state=0).fit(X, labels.Y, representative(labels))
+    values = fitted.probabilities_.astype(np.float32)
+    completeness = _completeness(labels, fitted.probabilities_)
+    correct_named(values, labels.said, labels.forgettable, labels.listed, completeness)
+    if settle is None:
+        lower_to_looks(values, labels, np.arange(values.shape[1]))
+    else:
+        settle(values, fitted.annotator_)
+    limit = probability_threshold(values, labels, precision)
+    maps = ProbabilityMap.of(fitted.map_), ProbabilityMap.of(fitted.new_map_)
+    calibration = Calibration(*maps, fitted._scale, completeness)
+    limits = np.full(values.shape[1], limit)
+    return Numbers(fitted.annotator_, values, PROBABILITY, limits, calibration=calibration, completeness=completeness)
+
+
+def _learn_auto(annotator: AutoAnnotator, X: Any, labels: TrainingLabels, precision: float) -> Numbers:
+    """Fit an annotator that leaves out and calibrates by itself; what it is told of the labels is as for others."""
+    annotator.set_params(calibration=calibration_method(labels)).fit(X, labels.Y, representative(labels))
+    values = annotator.probabilities_.astype(np.float32)
+    completeness = _completeness(labels, annotator.probabilities_)
+    correct_named(values, labels.said, labels.forgettable, labels.listed, completeness)
+    # Log-odds of decided photos are what is said without their labels: nothing is to be fitted again for that.
+    scores, columns = annotator.transduction_.astype(np.float32), np.arange(values.shape[1])
+    use_looks(
+        values, scores, labels, columns, lambda tags, _: scores[:, tags], is_held_out=True, trusted=~annotator.seen_
+    )
+    limit = probability_threshold(values, labels, precision)
+    return Numbers(annotator, values, PROBABILITY, np.full(values.shape[1], limit), completeness=completeness)
+
+
+def calibration_method(labels: TrainingLabels) -> Literal["platt", "auto"]:
+    """Return which map from scores to probabilities suits the labels."""
+    # Steps would raise just those photos whose tags happen to be named, and completeness with them.
+    return "platt" if labels.named.any() else "auto"
+
+
+def representative(labels: TrainingLabels) -> LabelMatrix | None:
+    """Return labels that tell how right scores are, None for all: what a review has judged is the top of a ranking."""
+    if not labels.reviewed.any():
+        return None
+    return np.where(labels.listed[:, None], labels.Y, UNKNOWN).astype(np.int8)
+
+
+class _SparseCalibrated(CalibratedAnnotator):
+    """For annotators of word counts, which are mostly zero."""
+
+    _accepts_sparse = True
+
+
+def correct_named(
+    values: NDArray[np.float32],
+    said: LabelMatrix,
+    named: NDArray[np.bool_],
+    listed: NDArray[np.bool_],
+    completeness: float,
+) -> None:
+    """Turn probabilities of being named into those of having the tag, in place.
+
+    Parameters
+    ----------
+    values : ndarray of float32, shape (n, c)
+        Probabilities.
+    said : label matrix of shape (n, c)
+        What was decided.
+    named : ndarray of bool, shape (c,)
+        Tags that were named rather than judged; the others stay as they are.
+    listed : ndarray of bool, shape (n,)
+        Photos whose tags somebody has listed.
+    completeness : float
+        Share of the true tags that are named.
+
+    Notes
+    -----
+    See `tagloom.tuning.PositiveUnlabeledAnnotator`: g/c, and on a listed photo that lacks the tag the probability that
+    it was forgotten, (1 - c)/c · g/(1 - g), at most g. Where tags are hard to tell, complete labels look like ones of
+    which 0.6 are named: only what is below that counts, c/0.6 in the place of c, so that numbers rather err low. They
+    are kept below 1 - (1 - g)/20: the order of photos stays, and none is certain.
+    """
+    if completeness >= 1.0 or not named.any():
+        return
+    given = values[:, named]
+    absent = listed[:, None] & (said[:, named] == UNKNOWN)
+    odds = given / np.maximum(1.0 - given, np.finfo(np.float32).tiny)
+    forgotten = (1.0 - completeness) / completeness * odds
+    most = 1.0 - LEAST_DOUBT * (1.0 - given)
+    raised = np.minimum(given / min(1.0, completeness / DOUBTED), most)
+    values[:, named] = np.where(absent, np.minimum(forgotten, given), raised)
+
+
+def _completeness(labels: TrainingLabels, probabilities: NDArray[np.float64]) -> float:
+    named = labels.forgettable
+    if int((labels.said[:, named] == 1).sum()) < MIN_NAMED:
+        return 1.0
+    said = np.where(labels.listed[:, None], labels.said, UNKNOWN)[:, named]
+    return estimate_completeness(said, probabilities[:, named])

@@ -1,0 +1,266 @@
+"""The verb behind ``tagloom suggest``: the tags that the active model would give to photos, best first."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tagloom.catalog.lookup import PhotoName, find_photo_ids
+from tagloom.catalog.results import Result
+from tagloom.core.labels import UNKNOWN
+from tagloom.exceptions import InvalidInputError, StoreError
+from tagloom.store.project import ProjectStore
+
+__all__ = [
+    "PROBABILITY",
+    "SCORE",
+    "THRESHOLD",
+    "OpenSuggestions",
+    "Suggestion",
+    "check_threshold",
+    "open_suggestions",
+    "suggest_each",
+    "suggestions_kind",
+]
+
+SCORE, PROBABILITY = "score", "probability"
+THRESHOLD = "threshold"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion(Result):
+    """One tag suggested for one photo.
+
+    Parameters
+    ----------
+    photo_id : int
+        The photo.
+    photo : bytes
+        Its path below the folder of photos.
+    tag : str
+        The tag's text.
+    value : float
+        The model's number for it.
+    kind : {"score", "probability"}
+        What the number is. Scores of different tags cannot be compared by their size.
+    rank : int
+        1 for the photo's best.
+    is_above : bool
+        Whether the number is above the threshold. A score that is not calibrated is above none but one that was asked
+        for.
+    """
+
+    photo_id: int
+    photo: bytes
+    tag: str
+    value: float
+    kind: str
+    rank: int
+    is_above: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenSuggestions:
+    """The model's numbers for photos and tags, and where nothing has been decided yet.
+
+    Parameters
+    ----------
+    photo_ids, tag_ids : ndarray of int64
+        Rows and columns; tags that were merged since are one.
+    tags : list of str
+        The columns' texts.
+    values : ndarray of float, shape (n, c)
+        The numbers.
+    open : ndarray of bool, shape (n, c)
+        Whether nobody has said anything, and nothing follows from what was said.
+    limits : ndarray of float, shape (c,)
+        A tag is suggested above its limit: scores that are not calibrated above a threshold alone that was set.
+    trained_limits : ndarray of float, shape (c,)
+        Those that training chose; of probabilities the others are the same where no threshold was set.
+    kind : {"score", "probability"}
+        What the numbers are.
+    model : int
+        Where they come from.
+    """
+
+    photo_ids: NDArray[np.int64]
+    tag_ids: NDArray[np.int64]
+    tags: list[str]
+    values: NDArray[Any]
+    open: NDArray[np.bool_]
+    limits: NDArray[np.float64]
+    trained_limits: NDArray[np.float64]
+    kind: str
+    model: int
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the numbers are probabilities."""
+        return self.kind == PROBABILITY
+
+    @property
+    def above(self) -> NDArray[np.bool_]:
+        """Which open entries are above the limits."""
+        return self.open & (self.values > self.limits)
+
+    def values_of(self, photo_ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the numbers of some photos, each named once; NaN where there are none."""
+        found = np.full((len(photo_ids), len(self.tag_ids)), np.nan, dtype=np.float32)
+        _, wanted, there = np.intersect1d(photo_ids, self.photo_ids, assume_unique=True, return_indices=True)
+        found[wanted] = self.values[there]
+        return found
+
+
+def suggest_each(
+    store: ProjectStore,
+    photos: PhotoName | Sequence[PhotoName] | None = None,
+    *,
+    n: int = 5,
+    threshold: float | None = None,
+    above_only: bool = False,
+    base: Any = None,
+) -> Iterator[Suggestion]:
+    """Return suggestions for photos one by one, best first for each; what was decided is not suggested.
+
+    All tags of many photos are too many to hold. Errors are raised at once, not with the first suggestion.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    photos : one or several of int, str, bytes or path, optional
+        Default: all that are present or out of reach.
+    n : int, default=5
+        How many for each photo at most; 0 means all.
+    threshold : float, optional
+        Default: the project's, else those that training chose for each tag.
+    above_only : bool, default=False
+        Whether to leave out what is not above the threshold.
+    base : path, optional
+        A folder that relative paths may start from.
+
+    Raises
+    ------
+    StoreError
+        If nothing was trained yet.
+    """
+    if n < 0:
+        raise InvalidInputError(f"n must be at least 0, got {n}")
+    ids = None if photos is None else find_photo_ids(store, photos, base=base)
+    found = open_suggestions(store, ids, threshold=threshold)
+    if found is None:
+        raise StoreError("there are no suggestions yet; train first: tagloom train")
+    return _ranked(store, found, n, above_only)
+
+
+def check_threshold(value: float, kind: str | None) -> float:
+    """Return a threshold, and raise InvalidInputError for one that no number of a model can be compared with.
+
+    Parameters
+    ----------
+    value : float
+        The threshold.
+    kind : {"score", "probability"} or None
+        What the model's numbers are; None where there is no model.
+    """
+    number = float(value)
+    if not math.isfinite(number):
+        raise InvalidInputError(f"the threshold must be a finite number, got {value}")
+    if kind == PROBABILITY and not 0.0 <= number <= 1.0:
+        raise InvalidInputError(
+            f"the threshold must lie between 0 and 1, as the model's numbers are probabilities, got {value}"
+        )
+    return number
+
+
+def suggestions_kind(store: ProjectStore) -> str | None:
+    """Return what the latest numbers are: "probability", or "score" if they are not calibrated; None: there are none.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    """
+    stored = store.suggestions.load()
+    return None if stored is None else str(stored.info["kind"])
+
+
+def open_suggestions(
+    store: ProjectStore,
+    photo_ids: ArrayLike | None = None,
+    *,
+    threshold: float | None = None,
+    uncalibrated: bool = False,
+) -> OpenSuggestions | None:
+    """Return the latest numbers for photos that are present or out of reach, or None if there are none.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    photo_ids : array-like of int, optional
+        Only these photos.
+    threshold : float, optional
+        See `suggest_each`.
+    uncalibrated : bool, default=False
+        Whether scores that are not calibrated are suggested above the thresholds that training chose, too.
+
+    Raises
+    ------
+    InvalidInputError
+        If the threshold is not finite, or beyond what probabilities can be.
+    """
+    stored = store.suggestions.load()
+    if threshold is not None:
+        check_threshold(threshold, None if stored is None else stored.info["kind"])
+    if stored is None:
+        return None
+    table = store.photos.table(photo_ids)
+    there = table.ids[[state != "missing" for state in table.states]]  # out of reach is not gone
+    rows = np.flatnonzero(np.isin(stored.photo_ids, there))
+    ids, values = stored.photo_ids[rows], stored.scores[rows]
+    limits = np.full(len(stored.tag_ids), np.inf) if stored.thresholds is None else stored.thresholds
+    tag_ids, values, trained = _merge_columns(store, stored.tag_ids, values, limits)
+    chosen = store.settings.get(THRESHOLD) if threshold is None else threshold
+    info = stored.info
+    if chosen is not None:
+        limits = np.full(len(tag_ids), float(chosen))
+    else:
+        limits = trained if uncalibrated or info["kind"] == PROBABILITY else np.full(len(tag_ids), np.inf)
+    Y = store.decisions.labels(ids, tag_ids)[2]
+    return OpenSuggestions(
+        ids, tag_ids, store.tags.texts(tag_ids), values, Y == UNKNOWN, limits, trained, info["kind"], info["model"]
+    )
+
+
+def _merge_columns(
+    store: ProjectStore, tag_ids: NDArray[np.int64], values: NDArray[Any], limits: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float64]]:
+    """Join the columns of tags that have become one since: the larger number counts, and the lower limit."""
+    live = store.tags.find(store.tags.texts(tag_ids))
+    distinct, first, where = np.unique(live, return_index=True, return_inverse=True)
+    if len(distinct) == len(live):
+        return live, values, limits
+    joined, lowest = values[:, first].copy(), limits[first].copy()
+    for column, target in enumerate(where):
+        np.maximum(joined[:, target], values[:, column], out=joined[:, target])
+        lowest[target] = min(lowest[target], limits[column])
+    return distinct, joined, lowest
+
+
+def _ranked(store: ProjectStore, found: OpenSuggestions, n: int, above_only: bool) -> Iterator[Suggestion]:
+    table = store.photos.table(found.photo_ids)
+    names = dict(zip(table.ids.tolist(), table.paths, strict=True))
+    wanted = found.above if above_only else found.open
+    k = len(found.tags) if n == 0 else min(n, len(found.tags))
+    order = np.argsort(np.where(wanted, -found.values, np.inf), axis=1, kind="stable")[:, :k]
+    counts = np.minimum(wanted.sum(axis=1), k)
+    above = found.above
+    for row, photo in enumerate(found.photo_ids.tolist()):
+        for rank, column in enumerate(order[row, : counts[row]].tolist(), start=1):
+            value = float(found.values[row, column])
+            is_above = bool(above[row, column])
+            yield Suggestion(photo, names[photo], found.tags[column], value, found.kind, rank, is_above)

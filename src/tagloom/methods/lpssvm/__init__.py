@@ -1,0 +1,264 @@
+"""Locality preserving semi-supervised SVM: for each tag a feature subspace and an SVM in it, learnt together."""
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
+from tagloom.exceptions import InvalidInputError
+from tagloom.kernels.landmarks import KernelFeatures
+from tagloom.kernels.matrix import Gamma, KernelSpec
+from tagloom.methods.baselines.svm import fit_tags
+from tagloom.methods.lpssvm._lpssvm_alternation import Solution, alternate, fit_in_coordinates
+from tagloom.methods.lpssvm._lpssvm_base import Subspaces, solve_base
+from tagloom.methods.shared.kernel_graph import EdgeWeights, kernel_graph
+from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask, check_positive
+
+__all__ = ["LPSSVM", "Coupling"]
+
+Coupling = Literal["saddle", "paper"]
+
+#: scikit-learn's default of 1e-3 lets scores depend on the order of photos in the third digit.
+_SVM_TOL = 1e-5
+
+
+class LPSSVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelAnnotator):
+    """Locality preserving semi-supervised SVM (Jiang, Chang, Jebara, Loui 2008), all tags at once.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "chi2", "intersection", "pyramid", "precomputed"} or callable, default="rbf"
+        See `tagloom.kernels.make_kernel`; "precomputed": X is the kernel of all pairs, and rows of new photos hold
+        their kernel with all training photos.
+    gamma : float, "scale", "dimension", "mean" or None, default=None
+        θ of the paper, which has "dimension", 1/d; see `tagloom.kernels.default_gamma`.
+    kernel_parameters : dict, optional
+        Further parameters of the kernel, such as ``levels`` and ``n_words`` of "pyramid".
+    coupling : {"saddle", "paper"}, default="saddle"
+        Sign of the SVM's part in the eigenproblem: minus, as the Lagrangian has it, or plus, as printed.
+    svm_weight : float, default=1.0
+        γ, weight of the SVM in the choice of the subspace. 0: LPP, then an SVM.
+    C : float, default=1.0
+        Weight of the SVM's loss.
+    energy : float, default=0.98
+        Share of the kernel's eigenvalues that the principal subspace keeps in which directions are sought.
+    subspace_energy : float, default=0.9
+        Share of ``Σ min(max(1 - λ, 0), 1)`` that the directions of a tag keep.
+    graph : NeighborGraph or symmetric sparse matrix of shape (n, n), optional
+        Graph over the training photos. Default: neighbours by the kernel's distance.
+    n_neighbors : int, default=15
+        Neighbours of a photo in that graph (kn).
+    weights : {"kernel", "binary"}, default="kernel"
+        Weights of its edges: the kernel's value (in the principal subspace, as `LPP` has it), or 1.
+    n_landmarks : int, optional
+        Landmarks (Nyström). Default: the exact kernel, if it takes at most 1 GiB (11,585 photos) or is precomputed;
+        else 1,000 landmarks, with a warning.
+    max_iter : int, default=3
+        Most iterations (T).
+    tol : float, default=1e-3
+        A tag stops when α changes by less than this share of itself.
+    random_state : int, Generator or None, default=0
+        Draws the landmarks.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (p, c)
+        Coefficients of the coordinates in the principal subspace.
+    coef_ : ndarray of shape (d, c)
+        Coefficients of the columns of X; for the linear kernel with at most as many columns as photos only.
+    intercept_ : ndarray of shape (c,)
+        b.
+    support_coef_ : ndarray of shape (n, c)
+        F: α_i y_i of the last SVMs, 0 for photos that say nothing of a tag.
+    n_directions_ : ndarray of int, shape (c,)
+        Dimensions of each tag's subspace.
+    scale_ : ndarray of shape (c,)
+        ``s = √(ΣD / m)``, by which projections are multiplied before the SVM.
+    eigenvalues_ : ndarray of shape (q,)
+        λ of the problem that all tags share, ascending.
+    transduction_ : ndarray of shape (n, c)
+        Scores of the training photos, the same as ``decision_function`` gives.
+    objective_ : list of float
+        Eq. (5), summed over tags, after each iteration. It does not fall in every iteration.
+    n_iter_ : int
+        Iterations of the tag that took most.
+    landmarks_ : ndarray of int or None
+        Which training photos are landmarks.
+
+    Notes
+    -----
+    With T the principal coordinates of the kernel, for each tag ``tr(aᵀTᵀLTa) + γ(½‖w‖² + CΣξ)`` subject to
+    ``aᵀTᵀDTa = I`` and ``y(wᵀaᵀt + b) ≥ 1 - ξ``: an SVM in the subspace, then the smallest eigenvalues of
+    ``(TᵀLT ∓ (γ/2)T_LᵀFFᵀT_L)a = λTᵀDTa``, by turns. The first SVM is on the kernel itself. The problem without F is
+    solved once; in its eigenvectors each tag's is a diagonal plus a matrix of rank one
+    (`tagloom.solvers.secular.rank_one_spectra`). A tag without a known positive or without a known negative gets a
+    constant score and is named in a warning; its subspace is that of LPP.
+
+    Deviations:
+
+    - Sign. Eqs. (8), (9) and (11) have a plus. With Eq. (6) put into the Lagrangian the term is
+      ``½‖w‖² - FᵀX_Lᵀaw = -½‖aᵀX_LF‖²``. ``coupling="paper"`` has the plus.
+    - Scale. Under ``aᵀTᵀDTa = I`` projections are so small that C = 1 regularises everything away; the SVM sees
+      them multiplied by s (the same as s²C for C). The eigenproblem has them as they are, with F from that SVM; in
+      ``objective_`` γ is then γ/s² before the SVM's cost.
+    - Null space. KDK is nearly singular and its smallest generalised eigenvectors are noise: directions are sought in
+      the principal subspace (``energy``).
+    - "Energy ratio" is not defined in the paper; see ``subspace_energy``. The eigenvalues are each tag's own; where the
+      SVM makes one negative, it counts as 0, or else that direction alone could hold the whole share.
+    - The test point's rule has no b in the paper; it has here.
+    - The change of α is measured relative to α, for each tag.
+
+    References
+    ----------
+    W. Jiang, S.-F. Chang, T. Jebara, A. Loui, "Semantic concept classification by joint semi-supervised learning of
+    feature subspaces and support vector machines", ECCV 2008.
+
+    Examples
+    --------
+    >>> from tagloom.datasets import make_moons
+    >>> X, Y = make_moons(200, random_state=0)
+    >>> model = LPSSVM(gamma=5.0).fit(X, Y)
+    >>> model.decision_function(X).shape
+    (200, 3)
+    """
+
+    def __init__(
+        self,
+        kernel: KernelSpec = "rbf",
+        *,
+        gamma: Gamma = None,
+        kernel_parameters: Any = None,
+        coupling: Coupling = "saddle",
+        svm_weight: float = 1.0,
+        C: float = 1.0,
+        energy: float = 0.98,
+        subspace_energy: float = 0.9,
+        graph: Any = None,
+        n_neighbors: int = 15,
+        weights: EdgeWeights = "kernel",
+        n_landmarks: int | None = None,
+        max_iter: int = 3,
+        tol: float = 1e-3,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.kernel_parameters = kernel_parameters
+        self.coupling = coupling
+        self.svm_weight = svm_weight
+        self.C = C
+        self.energy = energy
+        self.subspace_energy = subspace_energy
+        self.graph = graph
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.n_landmarks = n_landmarks
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
+        self._check_parameters()
+        kernel = self._settle(X)
+        task = TagTask(Y, "LPSSVM")
+        T = self._principal_coordinates(X)
+        graph = kernel_graph(self.graph, kernel, X, n_neighbors=self.n_neighbors, weights=self.weights, features=T)
+        weight = (-0.5 if self.coupling == "saddle" else 0.5) * float(self.svm_weight)
+        self._base, projected = solve_base(
+            T, graph.laplacian(), graph.degrees, weight=weight, share=self.subspace_energy
+        )
+        self.eigenvalues_ = self._base.values
+        labelled = projected[task.rows]
+        found = alternate(
+            self._base,
+            labelled,
+            task.signs,
+            self._first_svms(X, T, task),
+            C=self.C,
+            svm_tol=_SVM_TOL,
+            tol=self.tol,
+            max_iter=int(self.max_iter),
+        )
+        self._keep_solution(X, task, projected, found)
+
+    def _check_parameters(self) -> None:
+        check_positive(self, "C", "tol")
+        check_positive(self, "svm_weight", zero=True)
+        if self.coupling not in get_args(Coupling):
+            raise InvalidInputError(f"coupling must be 'saddle' or 'paper', got {self.coupling!r}")
+        is_whole = isinstance(self.max_iter, int | np.integer) and not isinstance(self.max_iter, bool)
+        if not is_whole or self.max_iter < 1:
+            raise InvalidInputError(f"max_iter must be an integer of at least 1, got {self.max_iter!r}")
+        if not 0.0 < self.subspace_energy <= 1.0:
+            raise InvalidInputError(f"subspace_energy must lie in (0, 1], got {self.subspace_energy!r}")
+
+    def _principal_coordinates(self, X: NDArray[Any]) -> Floats:
+        self._choose_landmarks(len(X), min(X.shape) if self.kernel_.name == "linear" else len(X))
+        self._features = self._principal = KernelFeatures(self.kernel_, X, self.landmarks_, energy=self.energy)
+        return self._principal.transform(X)
+
+    def _first_svms(self, X: NDArray[Any], T: Floats, task: TagTask) -> Floats:
+        """Return F of SVMs on the kernel that is not projected; step 4 of Fig. 1."""
+        if not task.tags.size:
+            return np.zeros(task.signs.shape)
+        if not self.kernel_.precomputed and 8 * len(task.rows) ** 2 > self._kernel_bytes:
+            return fit_in_coordinates(T[task.rows], task.signs, C=self.C, tol=_SVM_TOL)[0]
+        return fit_tags(self.kernel_.gram(X, task.rows), task.signs, C=self.C, tol=_SVM_TOL)[0]
+
+    def _keep_solution(self, X: NDArray[Any], task: TagTask, projected: Floats, found: Solution) -> None:
+        self.objective_, self.n_iter_ = found.objective or [0.0], int(found.n_iter.max(initial=1))
+        self._pulls, _ = task.embed(found.pulls, found.intercept)
+        # Tags that were not learnt have no pull.
+        of_lpp = self._base.subspaces(np.zeros((len(self.eigenvalues_), 1)))
+        self.n_directions_, self.scale_ = np.repeat(of_lpp.counts, task.n_tags), np.repeat(of_lpp.scales, task.n_tags)
+        self.n_directions_[task.tags], self.scale_[task.tags] = found.counts, found.scales
+        self.support_coef_ = np.zeros((len(X), task.n_tags))
+        self.support_coef_[np.ix_(task.rows, task.tags)] = found.dual
+        self._keep(task, X, None, self._base.directions @ found.coef, found.intercept, projected @ found.coef)
+        columns = self._principal.linear_map(self.dual_coef_)
+        if columns is not None:
+            self.coef_ = columns
+
+    def _subspaces(self) -> Subspaces:
+        return self._base.subspaces(self._pulls)
+
+    @property
+    def projection_(self) -> Floats:
+        """Directions a of all tags side by side, (p, Σ ``n_directions_``), in the principal coordinates.
+
+        They are computed whenever they are asked for: in memory, a fitted model is one vector for each tag.
+        """
+        check_is_fitted(self)
+        found = [self._base.directions @ v for _, v in self._subspaces().directions()]
+        return np.hstack(found)
+
+    def transform(self, X: Any, *, tags: ArrayLike | None = None) -> Floats:
+        """Return projections of photos, not scaled, those of the tags side by side.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Photos.
+        tags : int array, optional
+            Whose subspaces; default: those of all tags.
+
+        Returns
+        -------
+        ndarray of shape (n, sum of ``n_directions_[tags]``)
+            On the training photos ``PᵀDP = I`` within each tag.
+        """
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        wanted = np.arange(self.n_tags_) if tags is None else np.atleast_1d(np.asarray(tags, dtype=np.intp))
+        if wanted.size and not (wanted.min() >= 0 and wanted.max() < self.n_tags_):
+            raise InvalidInputError(f"tags must be numbers from 0 to {self.n_tags_ - 1}, got {wanted.tolist()}")
+        base = self._principal.transform(X) @ self._base.directions
+        return np.hstack([base @ v for _, v in self._subspaces().directions(wanted)] or [np.zeros((len(base), 0))])
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_directions_.sum())

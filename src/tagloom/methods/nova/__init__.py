@@ -1,0 +1,367 @@
+"""NOVA: each tag keeps a few whole groups of features, by a penalty that does not shrink what it keeps."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from tagloom.core.annotator import Annotator
+from tagloom.core.groups import FeatureGroups
+from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
+from tagloom.core.typing import Floats
+from tagloom.exceptions import InvalidInputError
+from tagloom.methods.curds_and_whey import CurdsAndWhey
+from tagloom.methods.nova._nova_choice import choose_strengths, held_out_scores
+from tagloom.methods.nova._nova_task import NovaTask, Scaling
+from tagloom.methods.shared.logistic_task import name_tags
+from tagloom.methods.shared.out_of_fold import out_of_fold_scores
+from tagloom.methods.shared.ridge_path import linear_scores
+from tagloom.solvers.groups.columns import GroupColumns, GroupColumnsResult
+from tagloom.solvers.groups.radial import MCP, SCAD, Norm, Radial
+
+__all__ = ["NOVA", "NovaPath"]
+
+Found = list[tuple[NDArray[np.intp], GroupColumnsResult]]
+Penalty = Literal["lasso", "group_lasso", "sparse_group_lasso", "scad", "group_scad", "mcp", "group_mcp"]
+
+PENALTIES = ("lasso", "group_lasso", "sparse_group_lasso", "scad", "group_scad", "mcp", "group_mcp")
+#: Points of ``strength="auto"``, and the smallest as a share of the strength at which nothing is used.
+AUTO_POINTS, AUTO_SMALLEST = 20, 0.02
+#: Optimality residual of models that are only compared on held-out photos.
+ROUGH = 1e-3
+
+
+@dataclass(frozen=True)
+class NovaPath:
+    """Solutions for many strengths.
+
+    Attributes
+    ----------
+    strengths : ndarray of shape (k, c)
+        λ of each point and tag, from large to small; NaN for a tag that cannot be learnt.
+    coefs : ndarray of shape (k, d, c)
+        Coefficients.
+    intercepts : ndarray of shape (k, c)
+        Intercepts.
+    objectives : ndarray of shape (k, c)
+        Eq. (1) of each tag, without the constant ``½ mean(ỹ²)``; NaN for a tag that cannot be learnt.
+    optimalities : ndarray of shape (k,)
+        Largest optimality residual over the tags.
+    """
+
+    strengths: Floats
+    coefs: Floats
+    intercepts: Floats
+    objectives: Floats
+    optimalities: Floats
+
+
+class NOVA(Annotator):
+    """Non-convex group sparsity, and its convex and individual relatives, for all tags at once.
+
+    Parameters
+    ----------
+    groups : FeatureGroups or None, default=None
+        Columns that are kept or dropped together. None: every column is a group of its own.
+    penalty : str, default="group_scad"
+        "group_scad", "group_mcp", "group_lasso" and "sparse_group_lasso" penalise groups; "scad", "mcp" and "lasso"
+        every column by itself, whatever the groups.
+    strength : "auto", float or array of shape (c,), default="auto"
+        λ. "auto" takes for each tag, of the points of its own path that use any group, the one with the best area under
+        the ROC curve over `LabeledKFold`; equal ones: the largest.
+    concavity : float, default=3.7
+        a of SCAD (above 2) and γ of MCP (above 1): the smaller, the sooner a long group is let go.
+    group_weights : {"none", "sqrt"}, default="none"
+        λ of a group times 1, as in the paper, or times √(its columns).
+    entry_share : float, default=0.5
+        Of "sparse_group_lasso" only: the share of λ that is put on single entries.
+    solver : {"auto", "descent", "lqa"}, default="auto"
+        "auto": for a concave penalty from the group lasso and from least squares, the better end of each tag.
+        "descent": from the group lasso only. "lqa": the paper's local quadratic approximation. A convex penalty has
+        one minimum, and "auto" and "descent" are the same.
+    boost : {"curds_and_whey", "structured"} or None, default=None
+        Whether scores are shrunk towards what tags have in common: `CurdsAndWhey`, plain or with structured sparse
+        canonical correlations as in the paper. Its weights are measured on photos held out: ``n_splits`` more fits.
+    standardize : {"columns", "groups"} or None, default=None
+        What columns are divided by first: their deviation on the labelled photos, or the root mean square norm of
+        their group there. None: the objective is Eq. (1) in the coordinates of X as given.
+    n_splits : int, default=5
+        Folds of "auto" and of ``boost``.
+    tol : float, default=1e-6
+        Largest optimality residual of a tag that is done.
+    max_iter : int, default=200
+        Most rounds.
+    random_state : int, Generator or None, default=0
+        For dealing the folds of "auto" and of ``boost``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (d, c)
+        β, groups that a tag does not use exactly zero.
+    intercept_ : ndarray of shape (c,)
+        Not penalised.
+    selected_groups_ : ndarray of bool, shape (c, groups)
+        Which groups each tag uses.
+    strengths_ : ndarray of shape (c,)
+        λ of each tag; NaN where a tag cannot be learnt.
+    strength_scores_ : ndarray of shape (k, c) or None
+        Mean area under the ROC curve of each point that "auto" looked at.
+    strength_grid_ : ndarray of shape (k, c) or None
+        These points.
+    objective_ : list of float
+        Eq. (1) summed over tags, without its constant, after each round; it never rises.
+    optimality_ : float
+        Largest distance, over tags and groups, of minus the gradient from the penalty's subdifferential, relative to
+        the smallest λ at which the tag's group lasso uses nothing.
+    n_iter_ : int
+        Rounds.
+    boost_ : CurdsAndWhey or None
+        What scores go through.
+
+    Notes
+    -----
+    For each tag, over the n photos on which it is known and y coded ±1, both sides centred:
+    ``1/(2n) ‖y - Xβ‖² + Σ_g p_{λ w_g}(‖β_g‖)``, Eq. (1). All tags known on the same photos share one Gram matrix.
+    With SCAD a group longer than a λ costs ``(a + 1)λ²/2`` and is not shrunk at all. Unlabelled photos take no part.
+
+    Deviations: the paper solves by local quadratic approximation, whose Eq. (5) lacks a 1/n; here that is
+    ``solver="lqa"``, and the default ends lower or level. Thresholding at ε₁ = 1e-3 belongs to "lqa" alone; elsewhere
+    zeros are exact. A tag without a known positive or negative gets a constant score and is named in a warning.
+
+    References
+    ----------
+    F. Wu, Y. Yuan, Y. Rui, S. Yan, Y. Zhuang, "Annotating web images using NOVA: non-convex group sparsity", ACM
+    Multimedia 2012.
+    J. Fan, R. Li, "Variable selection via nonconcave penalized likelihood and its oracle properties", JASA 96, 2001.
+    """
+
+    def __init__(
+        self,
+        groups: FeatureGroups | None = None,
+        *,
+        penalty: Penalty = "group_scad",
+        strength: float | ArrayLike | Literal["auto"] = "auto",
+        concavity: float = 3.7,
+        group_weights: Literal["none", "sqrt"] = "none",
+        entry_share: float = 0.5,
+        solver: Literal["auto", "descent", "lqa"] = "auto",
+        boost: Literal["curds_and_whey", "structured"] | None = None,
+        standardize: Scaling | None = None,
+        n_splits: int = 5,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        random_state: Any = 0,
+    ) -> None:
+        self.groups = groups
+        self.penalty = penalty
+        self.strength = strength
+        self.concavity = concavity
+        self.group_weights = group_weights
+        self.entry_share = entry_share
+        self.solver = solver
+        self.boost = boost
+        self.standardize = standardize
+        self.n_splits = n_splits
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def largest_strength(self, X: Any, Y: Any) -> Floats:
+        """Return for each tag the smallest strength at which zero is stationary; NaN if the tag cannot be learnt."""
+        return self._checked_task(X, Y)[0].largest
+
+    def path(self, X: Any, Y: Any, strengths: Any = None, *, n_strengths: int = 50, smallest: float = 0.05) -> NovaPath:
+        """Solve for many strengths, each from the ones before.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+        Y : label matrix of shape (n, c)
+            Labels.
+        strengths : array of shape (k,) or (k, c), optional
+            From large to small. Default: ``n_strengths`` of them for each tag.
+        n_strengths, smallest : int, float
+            Of the default: how many, evenly in the logarithm from where the tag uses nothing to ``smallest`` times
+            `largest_strength`.
+        """
+        task, radial = self._checked_task(X, Y)
+        if strengths is None:
+            grid = self._grid(task, n_strengths, smallest)
+        else:
+            given = np.asarray(strengths, dtype=np.float64)
+            grid = np.broadcast_to(given[:, None] if given.ndim == 1 else given, (len(given), task.shape[1])).copy()
+            self._check_strengths(grid[:, ~np.isnan(task.largest)])
+            grid[:, np.isnan(task.largest)] = np.nan
+        points = list(task.path(lambda problem, rows: self._walk(problem, radial, rows, self.tol), grid))
+        objectives = np.full(grid.shape, np.nan)
+        for number, (_, _, found) in enumerate(points):
+            for tags, result in found:
+                objectives[number, tags] = result.values
+        return NovaPath(
+            grid,
+            np.array([coef for coef, _, _ in points]),
+            np.array([intercept for _, intercept, _ in points]),
+            objectives,
+            np.array([max((r.optimality.max() for _, r in found), default=0.0) for _, _, found in points]),
+        )
+
+    def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
+        task, radial = self._task(X, Y)
+        if task.constant_tags.size:
+            warnings.warn(
+                f"NOVA: {name_tags(task.constant_tags)} without a known positive or without a known negative; every "
+                f"photo gets the same score there. Label at least one photo of either kind",
+                stacklevel=3,
+            )
+        self.strength_scores_: Floats | None = None
+        self.strength_grid_: Floats | None = None
+        self.strengths_ = self._choose(X, Y, task) if self._is_auto() else self._given_strengths(task)
+        self.coef_, self.intercept_, found = task.solve(lambda p, s: self._solve(p, radial, s), self.strengths_)
+        self.objective_ = _total([result.objective for _, result in found])
+        self.optimality_ = max((float(result.optimality.max()) for _, result in found), default=0.0)
+        self.n_iter_ = max((result.n_iter for _, result in found), default=0)
+        self.selected_groups_ = self._selected(self.coef_)
+        self.boost_: CurdsAndWhey | None = None
+        scores = linear_scores(X, self.coef_, self.intercept_)
+        if self.boost is not None:
+            self.boost_ = self._fit_boost(X, Y)
+            scores = self.boost_.transform(scores)
+        self.transduction_ = scores
+
+    def _fit_boost(self, X: NDArray[Any], Y: LabelMatrix) -> CurdsAndWhey:
+        """Return the shrinkage, its weights measured on scores of photos held out at the strengths that were chosen."""
+        canonical: Literal["plain", "structured"] = "plain" if self.boost == "curds_and_whey" else "structured"
+        held_out = None
+        if labeled_rows(Y).sum() >= 2:
+            plain = clone(self).set_params(strength=self.strengths_, boost=None)
+            held_out = out_of_fold_scores(plain, X, Y, n_splits=self.n_splits, random_state=self.random_state)
+        booster = CurdsAndWhey(canonical=canonical, n_splits=self.n_splits, random_state=self.random_state)
+        return booster.fit(X, Y, groups=self.groups, scores=held_out)
+
+    def _decision_function(self, X: NDArray[Any]) -> Floats:
+        scores = linear_scores(X, self.coef_, self.intercept_)
+        return scores if self.boost_ is None else self.boost_.transform(scores)
+
+    def _checked_task(self, X: Any, Y: Any) -> tuple[NovaTask, Radial]:
+        X = self._check_X(X, reset=True)
+        return self._task(X, check_labels(Y, n_rows=X.shape[0]))
+
+    def _task(self, X: NDArray[Any], Y: LabelMatrix) -> tuple[NovaTask, Radial]:
+        """Check the parameters; return every tag's problem and the penalty of a length."""
+        radial = self._radial()
+        sizes = self._sizes(X)
+        weights = np.sqrt(sizes) if self.group_weights == "sqrt" else np.ones(sizes.size)
+        share = float(self.entry_share) if self.penalty == "sparse_group_lasso" else 0.0
+        together = None if self.groups is None else np.asarray(self.groups.sizes, dtype=np.intp)
+        task = NovaTask(X, Y, sizes, weights, scaling=self.standardize, scaled_together=together, entry_share=share)
+        return task, radial
+
+    def _radial(self) -> Radial:
+        choices = {
+            "penalty": PENALTIES,
+            "group_weights": ("none", "sqrt"),
+            "solver": ("auto", "descent", "lqa"),
+            "boost": (None, "curds_and_whey", "structured"),
+            "standardize": (None, "columns", "groups"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise InvalidInputError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
+        if self.solver == "lqa" and self.penalty == "sparse_group_lasso":
+            raise InvalidInputError("solver='lqa' is not for 'sparse_group_lasso': take 'auto'")
+        if self.penalty.endswith("scad"):
+            return SCAD(float(self.concavity))
+        return MCP(float(self.concavity)) if self.penalty.endswith("mcp") else Norm()
+
+    def _sizes(self, X: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the columns of each group of the penalty."""
+        if self.groups is not None:
+            self.groups.check(X)
+        if self.groups is None or self.penalty in ("lasso", "scad", "mcp"):
+            return np.ones(X.shape[1], dtype=np.intp)
+        return np.asarray(self.groups.sizes, dtype=np.intp)
+
+    def _selected(self, coef: Floats) -> NDArray[np.bool_]:
+        sizes = np.ones(len(coef), dtype=np.intp) if self.groups is None else np.asarray(self.groups.sizes)
+        used: NDArray[np.bool_] = np.add.reduceat(coef != 0, np.cumsum(sizes) - sizes, axis=0) > 0
+        return used.T
+
+    def _is_auto(self) -> bool:
+        if isinstance(self.strength, str) and self.strength != "auto":
+            raise InvalidInputError(f"strength must be 'auto' or positive numbers, got {self.strength!r}")
+        return isinstance(self.strength, str)
+
+    def _given_strengths(self, task: NovaTask) -> Floats:
+        given = np.asarray(self.strength, dtype=np.float64)
+        if given.shape not in ((), (task.shape[1],)):
+            raise InvalidInputError(f"strength must be one number or {task.shape[1]}, got shape {given.shape}")
+        learnt = ~np.isnan(task.largest)
+        strengths = np.where(learnt, np.broadcast_to(given, learnt.shape), np.nan)
+        self._check_strengths(strengths[learnt])
+        return strengths
+
+    def _check_strengths(self, strengths: Floats) -> None:
+        if not (np.isfinite(strengths).all() and (strengths > 0).all()):
+            raise InvalidInputError("strength must hold positive numbers, got others")
+
+    def _grid(self, task: NovaTask, n_points: int, smallest: float) -> Floats:
+        """Return strengths of shape (k, c), from where a tag uses nothing down."""
+        if n_points < 1 or not 0 < smallest < 1:
+            raise InvalidInputError(
+                f"expected at least one strength and a smallest share between 0 and 1, got {n_points} and {smallest}"
+            )
+        # The most that a group costs, in units of λ²/2.
+        most = {"scad": float(self.concavity) + 1, "mcp": float(self.concavity)}.get(self.penalty.split("_")[-1])
+        top = task.top(most)
+        top = np.where(top > 0, top, 1.0)  # a tag that nothing tells of: any strength will do
+        low = smallest * np.where(task.largest > 0, task.largest, 1.0)
+        steps = np.linspace(0.0, 1.0, n_points)[:, None]
+        grid = np.exp((1 - steps) * np.log(top) + steps * np.log(low))
+        return np.where(np.isnan(task.largest), np.nan, grid)
+
+    def _solve(self, problem: GroupColumns, radial: Radial, strengths: Floats) -> GroupColumnsResult:
+        if self.solver == "lqa":
+            return problem.approximate(radial, strengths, tol=self.tol, max_iter=self.max_iter)
+        dense = self.solver == "auto"
+        return problem.solve(radial, strengths, dense=dense, tol=self.tol, max_iter=self.max_iter)
+
+    def _walk(
+        self, problem: GroupColumns, radial: Radial, strengths: Floats, tol: float
+    ) -> Iterator[GroupColumnsResult]:
+        if self.solver == "lqa":
+            return (problem.approximate(radial, row, tol=tol, max_iter=self.max_iter) for row in strengths)
+        return problem.path(radial, strengths, dense=self.solver == "auto", tol=tol, max_iter=self.max_iter)
+
+    def _choose(self, X: NDArray[Any], Y: LabelMatrix, task: NovaTask) -> Floats:
+        """Return each tag's strength by cross-validation, and keep what was looked at."""
+        grid = self._grid(task, AUTO_POINTS, AUTO_SMALLEST)
+
+        def path(features: NDArray[Any], labels: LabelMatrix, strengths: Floats) -> Iterator[tuple[Floats, Floats]]:
+            part, radial = self._task(features, labels)
+            walk = part.path(lambda p, rows: self._walk(p, radial, rows, max(self.tol, ROUGH)), strengths)
+            return ((coef, intercept) for coef, intercept, _ in walk)
+
+        self.strength_grid_ = grid
+        self.strength_scores_ = held_out_scores(
+            X, Y, grid, path, n_splits=self.n_splits, random_state=self.random_state
+        )
+        if np.isnan(self.strength_scores_).all():
+            warnings.warn(
+                "NOVA: no held-out photos could be scored, so strength='auto' takes the middle of the path. Label more "
+                "photos",
+                stacklevel=4,
+            )
+        # Folds may use a group where all photos together use none, and a model without any ranks nothing.
+        used = np.array([coef.any(axis=0) for coef, _ in path(X, Y, grid)])
+        return choose_strengths(np.where(used, self.strength_scores_, np.minimum(self.strength_scores_, -1.0)), grid)
+
+
+def _total(histories: list[list[float]]) -> list[float]:
+    """Add histories up; one that has ended stays at its end."""
+    length = max((len(history) for history in histories), default=0)
+    return [sum(history[min(k, len(history) - 1)] for history in histories) for k in range(length)] or [0.0]

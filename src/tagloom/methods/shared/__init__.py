@@ -1,0 +1,1 @@
+"""What methods and baselines share; no annotator is defined here."""

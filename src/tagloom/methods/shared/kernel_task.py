@@ -1,0 +1,230 @@
+"""What the kernel methods share: which rows and tags take part, how labels are coded, constant tags, parameters."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.annotator import Annotator
+from tagloom.core.labels import LabelMatrix
+from tagloom.core.typing import Floats
+from tagloom.exceptions import ApproximationWarning, InvalidInputError
+from tagloom.kernels.landmarks import KernelFeatures, choose_landmarks
+from tagloom.kernels.matrix import DENSE_BYTES, Gamma, Kernel, KernelSpec, make_kernel
+from tagloom.methods.shared.logistic_task import name_tags
+
+__all__ = ["LANDMARKS", "KernelAnnotator", "TagTask", "check_positive", "landmarks_for"]
+
+
+#: Landmarks where memory does not hold the exact kernel and the caller names no number.
+LANDMARKS = 1000
+
+
+class TagTask:
+    """The tags that can be learnt, and the rows that say something of them.
+
+    Parameters
+    ----------
+    Y : label matrix of shape (n, c)
+        Labels with -1 for unknown.
+    method : str
+        Named in the warning.
+
+    Attributes
+    ----------
+    tags : ndarray of int, shape (k,)
+        Tags with a known positive and a known negative.
+    rows : ndarray of int, shape (l,)
+        Photos on which one of these is known.
+    signs : ndarray of shape (l, k)
+        1 has the tag, -1 has it not, 0 unknown.
+    constant : ndarray of shape (c,)
+        ``log((positives + ½) / (negatives + ½))``, the score of every photo for tags that cannot be learnt; 0 for the
+        others.
+    """
+
+    def __init__(self, Y: LabelMatrix, method: str) -> None:
+        positive, negative = (Y == 1).sum(axis=0), (Y == 0).sum(axis=0)
+        both = (positive > 0) & (negative > 0)
+        self.n_tags = Y.shape[1]
+        self.tags = np.flatnonzero(both)
+        coded = np.where(Y[:, both] == 1, 1.0, np.where(Y[:, both] == 0, -1.0, 0.0))
+        self.rows = np.flatnonzero(coded.any(axis=1))
+        self.signs: Floats = coded[self.rows]
+        self.constant: Floats = np.where(both, 0.0, np.log((positive + 0.5) / (negative + 0.5)))
+        lost = np.flatnonzero(~both)
+        if lost.size:
+            warnings.warn(
+                f"{method}: {name_tags(lost)} without a known positive or without a known negative; every photo gets "
+                f"the same score there. Label at least one photo of either kind",
+                stacklevel=5,
+            )
+
+    def embed(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
+        """Return coefficients (m, c) and intercepts (c,) of all tags from those of the tags that were learnt."""
+        every = np.zeros((len(coef), self.n_tags))
+        every[:, self.tags] = coef
+        constant = self.constant.copy()
+        constant[self.tags] = intercept
+        return every, constant
+
+
+class KernelAnnotator(Annotator):
+    """Base of annotators whose scores are ``K(X, anchors) @ dual_coef_ + intercept_``, or linear in coordinates.
+
+    A subclass settles the kernel by `_settle`, the coordinates (if any) by `_coordinates`, and hands its solution to
+    `_keep`, which also sets ``transduction_``.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel with its parameters as used.
+    landmarks_ : ndarray of int or None
+        Training photos that are landmarks; None where the kernel is exact.
+    dual_coef_ : ndarray of shape (m, c)
+        Coefficients of the kernel values with the anchors, or of the coordinates.
+    intercept_ : ndarray of shape (c,)
+        Added to every score.
+    """
+
+    kernel: KernelSpec
+    gamma: Gamma
+    kernel_parameters: Any
+    n_landmarks: int | None
+    random_state: Any
+
+    #: Most bytes of a kernel of all pairs that is computed where ``n_landmarks`` is None.
+    _kernel_bytes = DENSE_BYTES
+    #: Landmarks beyond.
+    _most_landmarks = LANDMARKS
+
+    def _settle(self, X: NDArray[Any]) -> Kernel:
+        self.kernel_ = make_kernel(self.kernel, X, gamma=self.gamma, parameters=self.kernel_parameters)
+        self.landmarks_: NDArray[np.intp] | None = None
+        self._features: KernelFeatures | None = None
+        return self.kernel_
+
+    def _coordinates(self, X: NDArray[Any], n_exact: int) -> Floats | None:
+        """Return coordinates of all rows, or None where the exact kernel of ``n_exact`` rows is the better way.
+
+        The linear kernel with few columns is its own coordinates; other kernels get landmarks where they are asked
+        for, or where memory does not hold the kernel of ``n_exact`` rows, which a warning says.
+        """
+        if self.kernel_.name == "linear" and X.shape[1] <= n_exact and self.n_landmarks is None:
+            self._features = KernelFeatures(self.kernel_, X)
+        elif self._choose_landmarks(len(X), n_exact):
+            self._features = KernelFeatures(self.kernel_, X, self.landmarks_)
+        return None if self._features is None else self._features.transform(X)
+
+    def _choose_landmarks(self, n: int, n_exact: int) -> bool:
+        """Set ``landmarks_`` where they are asked for or memory needs them, and tell whether there are any."""
+        self.landmarks_ = landmarks_for(
+            self.kernel_,
+            n,
+            n_exact,
+            n_landmarks=self.n_landmarks,
+            random_state=self.random_state,
+            method=type(self).__name__,
+            most_bytes=self._kernel_bytes,
+            otherwise=self._most_landmarks,
+        )
+        return self.landmarks_ is not None
+
+    def _keep(
+        self,
+        task: TagTask,
+        X: NDArray[Any],
+        rows: NDArray[np.intp] | None,
+        coef: Floats,
+        intercept: Floats,
+        scores: Floats | None = None,
+    ) -> None:
+        """Set the model and the scores of the training photos.
+
+        ``rows``: the photos that ``coef`` belongs to, None where it belongs to coordinates. ``scores``: without the
+        intercept, for tags that were learnt, where they are known already.
+        """
+        self.dual_coef_, self.intercept_ = task.embed(coef, intercept)
+        if rows is not None:
+            used = self.dual_coef_.any(axis=1)
+            self.dual_coef_ = self.dual_coef_[used]
+            self._anchors = self.kernel_.select(X, rows[used])
+        if scores is None:
+            self.transduction_ = self._decision_function(X)
+        else:
+            self.transduction_ = np.tile(self.intercept_, (len(X), 1))
+            self.transduction_[:, task.tags] += scores
+
+    def _keep_constant(self, task: TagTask, X: NDArray[Any]) -> None:
+        """Set a model that gives every tag its constant."""
+        self._features = None
+        self._keep(task, X, np.arange(0), np.zeros((0, 0)), np.zeros(0))
+
+    def _decision_function(self, X: NDArray[Any]) -> Floats:
+        if self._features is not None:
+            return self._features.transform(X) @ self.dual_coef_ + self.intercept_
+        return self.kernel_.product(X, self._anchors, self.dual_coef_) + self.intercept_
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare that rows may be kernel values."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
+
+
+def landmarks_for(
+    kernel: Kernel,
+    n: int,
+    n_exact: int,
+    *,
+    n_landmarks: int | None,
+    random_state: Any,
+    method: str,
+    most_bytes: int = DENSE_BYTES,
+    otherwise: int = LANDMARKS,
+) -> NDArray[np.intp] | None:
+    """Return the landmarks of a method, None where its kernel is exact.
+
+    A precomputed kernel is exact unless the caller asks for landmarks: it is in memory already. Otherwise the kernel of
+    ``n_exact`` rows is, as long as it takes no more than ``most_bytes``; beyond, a warning says what is done.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    n, n_exact : int
+        Training photos, and those whose pairs an exact solution needs.
+    n_landmarks : int or None
+        What the caller asks for.
+    random_state : int, Generator or None
+        Draws them.
+    method : str
+        Named in the warning.
+    most_bytes : int
+        The limit.
+    otherwise : int
+        Landmarks where the caller asked for no number.
+    """
+    if n_landmarks is not None:
+        return choose_landmarks(n, n_landmarks, random_state)
+    if kernel.precomputed or 8 * n_exact**2 <= most_bytes:
+        return None
+    warnings.warn(
+        f"{method} approximates its kernel by {otherwise} landmarks: the kernel of {n_exact} photos would take "
+        f"{8e-9 * n_exact**2:.1f} GB, the limit is {1e-9 * most_bytes:.1f} GB. Set n_landmarks to choose how many, or "
+        f"compute the kernel yourself and pass kernel='precomputed'",
+        ApproximationWarning,
+        stacklevel=6,
+    )
+    return choose_landmarks(n, otherwise, random_state)
+
+
+def check_positive(model: Any, *names: str, zero: bool = False) -> None:
+    """Raise an error that names the first parameter that is not a positive number (or zero, where that is allowed)."""
+    for name in names:
+        value = getattr(model, name)
+        is_real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        if not is_real or not np.isfinite(value) or value < 0 or (value == 0 and not zero):
+            limit = "of at least 0" if zero else "above 0"
+            raise InvalidInputError(f"{name} must be a number {limit}, got {value!r}")

@@ -1,0 +1,1 @@
+"""A project and its verbs, one file a verb."""

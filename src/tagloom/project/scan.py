@@ -1,0 +1,331 @@
+"""The verb behind ``tagloom scan``: which photos are there, which are new, changed, moved or gone.
+
+The files are listed and looked at (size, time, inode), which reads none of them. Only those that are new or look
+changed are read: hashed, and decoded if their content is new. So a scan of an unchanged tree costs a look per file.
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tagloom.catalog.places import own_root
+from tagloom.catalog.results import Result
+from tagloom.core.file_kinds import is_raw
+from tagloom.core.photos import PhotoRecord
+from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.verdicts import Verdict
+from tagloom.images.finder import find_photos
+from tagloom.settings import Settings
+from tagloom.store.photos import Stamp
+from tagloom.store.project import ProjectStore
+
+if TYPE_CHECKING:
+    from tagloom.store.reconcile import Changes
+
+__all__ = ["ScanResult", "decode_limits", "scan"]
+
+N_EXAMPLES = 10
+MEBI = 1 << 20
+RAW_DETAIL = "the RAW file of a photo: the JPEG or HEIC of the same name beside it is read in its place"
+_UNSEARCHED = frozenset({Verdict.NO_PERMISSION, Verdict.UNREADABLE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanResult(Result):
+    """What a scan found.
+
+    Parameters
+    ----------
+    root : bytes
+        The folder of photos.
+    offline : bool
+        Whether it could not be reached; nothing is called missing then.
+    n_listed : int
+        Files that are there, RAW files of photos included.
+    n_same, n_read : int
+        Photos as they were; files that had to be read.
+    new, changed, moved, missing, back : tuple of int
+        Ids of photos seen for the first time, with other content, at another place, no longer there, there again. The
+        RAW file of a photo is a part of it.
+    took_over : tuple of int
+        Ids of photos that took over the tags of a copy that is gone, or of the other file of a RAW+JPEG pair.
+    batch : int or None
+        What `tagloom undo` takes back of that.
+    examples : dict of str to tuple of bytes
+        The first names of each of these.
+    absent : tuple of bytes
+        Names of all photos that are not there, those included that were not there before.
+    unreadable : dict of str to int
+        Files that are no photo that can be read, by verdict.
+    problems : tuple of (bytes, str, str)
+        Name, verdict and detail of folders that were not searched, and of all these files.
+    n_duplicates : int
+        Photos that are copies of another one.
+    n_raw_of_photos, n_raw_photos : int
+        RAW files with a JPEG or HEIC beside them, which is the photo; and RAW files that are photos themselves.
+    raw_gone : tuple of bytes
+        Names of RAW files of photos that are no longer there.
+    skipped : dict of str to dict of str to int
+        How many other files there are, by what they are ("videos", "JXL", "other files") and by extension.
+    sidecars_left : tuple of bytes
+        Paths of sidecars that tagloom wrote and that stayed where photos were before they moved; the next write takes
+        them along.
+    seconds : float
+        Wall time.
+    """
+
+    root: bytes
+    offline: bool
+    n_listed: int = 0
+    n_same: int = 0
+    n_read: int = 0
+    new: tuple[int, ...] = ()
+    changed: tuple[int, ...] = ()
+    moved: tuple[int, ...] = ()
+    missing: tuple[int, ...] = ()
+    back: tuple[int, ...] = ()
+    took_over: tuple[int, ...] = ()
+    batch: int | None = None
+    absent: tuple[bytes, ...] = ()
+    examples: dict[str, tuple[bytes, ...]]
+    unreadable: dict[str, int]
+    problems: tuple[tuple[bytes, str, str], ...] = ()
+    n_duplicates: int = 0
+    n_raw_of_photos: int = 0
+    n_raw_photos: int = 0
+    raw_gone: tuple[bytes, ...] = ()
+    skipped: dict[str, dict[str, int]] = field(default_factory=dict)
+    sidecars_left: tuple[bytes, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """Files that are there: names and stamps, folders that could not be searched, RAW files of photos, other files."""
+
+    names: list[bytes]
+    stamps: list[Stamp | None]
+    problems: list[PhotoRecord]
+    raw_of_photos: frozenset[bytes]
+    skipped: dict[str, dict[str, int]]
+
+
+def scan(
+    store: ProjectStore, settings: Settings, *, retry: bool = False, progress: Progress = NO_PROGRESS
+) -> ScanResult:
+    """Bring a project up to date with its folder of photos.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project; its lock is taken.
+    settings : Settings
+        Limits of decoding.
+    retry : bool, default=False
+        Try files again that crashed or hung the decoder.
+    progress : Progress, optional
+        Told how far the work is. An interruption keeps what was read.
+    """
+    begin = time.perf_counter()
+    root = own_root(store)
+    with store.lock():
+        if not store.roots.refresh().get(root.id, False):
+            return _offline(root.path, begin)
+        progress.start("looking at files", None)
+        listing = _list(root.path)
+        todo = _to_read(store, listing, retry)
+        progress.finish()
+        if todo:
+            _read(store, root.path, todo, listing.raw_of_photos, settings, retry, progress)
+        if not store.roots.refresh().get(root.id, False):  # unplugged meanwhile
+            return _offline(root.path, begin)
+        changes = store.photos.reconcile([*listing.names, *_hidden(store, listing.problems)])
+        _set_times(store)
+    return ScanResult(
+        root=root.path,
+        offline=False,
+        n_listed=len(listing.names),
+        n_read=len(todo),
+        batch=changes.batch,
+        absent=tuple(store.photos.missing()),
+        n_raw_photos=sum(is_raw(name) and name not in listing.raw_of_photos for name in listing.names),
+        skipped=listing.skipped,
+        sidecars_left=_sidecars_left(store, root.path, changes.moved.tolist()),
+        **_found(store, changes, listing),
+        **_problems(store, listing.problems),
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def decode_limits(settings: Settings) -> dict[str, Any]:
+    """Return the limits of decoding as `tagloom.images.DecodePool` takes them."""
+    return {
+        "n_workers": settings.n_workers,
+        "deadline": settings.deadline_seconds,
+        "memory_limit": settings.memory_limit_mb * MEBI,
+        "max_pixels": int(settings.max_megapixels * 1_000_000),
+    }
+
+
+def _offline(root: bytes, begin: float) -> ScanResult:
+    return ScanResult(root=root, offline=True, examples={}, unreadable={}, seconds=time.perf_counter() - begin)
+
+
+def _list(root: bytes) -> _Listing:
+    found = find_photos(root)
+    prefix = os.path.join(root, b"")
+    names: list[bytes] = []
+    stamps: list[Stamp | None] = []
+    for name in [*found.photos, *found.raw_of_photos]:
+        try:
+            status = os.stat(prefix + name)
+        except (OSError, ValueError):
+            if not os.path.lexists(prefix + name):  # gone since it was listed
+                continue
+            stamps.append(None)
+        else:
+            stamps.append((status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns))
+        names.append(name)
+    return _Listing(names, stamps, found.problems, frozenset(found.raw_of_photos), found.skipped)
+
+
+def _to_read(store: ProjectStore, listing: _Listing, retry: bool) -> list[bytes]:
+    """Return the names of files that are new or look changed, and of those whose verdict may have passed."""
+    names = listing.names
+    todo = {names[position] for position in store.photos.changed_files(names, listing.stamps)}
+    unreadable = store.photos.unreadable()
+    if unreadable:
+        from tagloom.features.engine import FAILED_BY_FORCE, RETRIED
+
+        again = RETRIED | (FAILED_BY_FORCE if retry else frozenset())
+        there = set(names)
+        todo.update(path for path, verdict in unreadable if verdict in again and path in there)
+    # A photo came or went beside a RAW file: that is read again, since it is something else now.
+    parts = {path for path, is_present in store.photos.raw_files().values() if is_present}
+    todo.update(name for name in names if (name in parts) != (name in listing.raw_of_photos))
+    return sorted(todo)
+
+
+def _read(
+    store: ProjectStore,
+    root: bytes,
+    todo: Sequence[bytes],
+    raw_of_photos: frozenset[bytes],
+    settings: Settings,
+    retry: bool,
+    progress: Progress,
+) -> None:
+    """Read files into the cache: record, thumbnail, capture time."""
+    from tagloom.catalog.capture_time import CaptureTime
+    from tagloom.catalog.reading import THUMBNAIL_SIZE
+    from tagloom.features.engine import ExtractionEngine
+
+    photos = [name for name in todo if name not in raw_of_photos]
+    raw = [name for name in todo if name in raw_of_photos]
+    with store.cache() as cache:
+        engine = ExtractionEngine(
+            [CaptureTime()],
+            cache,
+            root=root,
+            n_threads=settings.n_threads,
+            thumbnail_size=THUMBNAIL_SIZE,
+            batch_size=settings.batch_size,
+            retry=retry,
+            progress=progress,
+            **decode_limits(settings),
+        )
+        with engine:
+            engine.read(photos)
+        if raw:
+            cache.record(_hash_raw(root, raw, settings, progress))
+
+
+def _hash_raw(root: bytes, names: Sequence[bytes], settings: Settings, progress: Progress) -> Iterable[PhotoRecord]:
+    from tagloom.images.pool import DecodePool
+
+    progress.start("hashing RAW files", len(names))
+    with DecodePool(**decode_limits(settings)) as pool:
+        paths = (os.path.join(root, name) for name in names)
+        for name, record in zip(names, pool.fingerprint(paths), strict=True):
+            progress.advance()
+            mine = replace(record, path=name)
+            yield replace(mine, verdict=Verdict.RAW_OF_PHOTO, detail=RAW_DETAIL) if record.ok else mine
+    progress.finish()
+
+
+def _sidecars_left(store: ProjectStore, root: bytes, moved: Sequence[int]) -> tuple[bytes, ...]:
+    if not moved:
+        return ()
+    from tagloom.project.moved_sidecars import find_left_sidecars
+
+    return tuple(each.file for each in find_left_sidecars(store, root, moved))
+
+
+def _hidden(store: ProjectStore, problems: Iterable[PhotoRecord]) -> list[bytes]:
+    """Return known photos below folders that could not be searched: nobody knows that they are gone."""
+    folders = tuple(
+        b"" if record.path == b"." else os.path.join(record.path, b"")
+        for record in problems
+        if record.verdict in _UNSEARCHED
+    )
+    return [path for path in store.photos.paths() if path.startswith(folders)] if folders else []
+
+
+def _set_times(store: ProjectStore) -> None:
+    """Store when photos were taken, of those of which that is not known yet."""
+    undated = store.photos.undated()
+    if not len(undated):
+        return
+    from tagloom.catalog.capture_time import CaptureTime, seconds_of
+
+    table = store.photos.table(undated)
+    key = CaptureTime().key
+    with store.cache() as cache:
+        has = cache.has(key, table.hashes)
+        rows = cache.get(key, [item for item, there in zip(table.hashes, has, strict=True) if there])
+    seconds = np.full(len(table), np.nan)
+    if has.any():
+        seconds[has] = seconds_of(rows)
+    # A file that is no photo has no time; a photo without a row has one that was not looked for.
+    settled = has | np.array([verdict != "ok" for verdict in table.verdicts], dtype=bool)
+    store.photos.set_taken(table.ids[settled], seconds[settled])
+
+
+def _found(store: ProjectStore, changes: "Changes", listing: _Listing) -> dict[str, Any]:
+    """Return ids, names and counts of photos; RAW files of photos are parts of them, and not counted as photos."""
+    raw = store.photos.raw_files()
+    kinds = {name: getattr(changes, name).tolist() for name in ("new", "changed", "moved", "missing", "back")}
+    there = {number for number, (_, is_present) in raw.items() if is_present}
+    n_same_raw = len(there.difference(*kinds.values()))
+    gone = (raw[number][0] for number in kinds["missing"] if number in raw)
+    kinds = {name: [number for number in ids if number not in raw] for name, ids in kinds.items()}
+    kinds["took_over"] = [number for number in changes.took_over if number not in raw]
+    copies = ([number for number in group.tolist() if number not in raw] for group in store.photos.duplicates())
+    return {name: tuple(ids) for name, ids in kinds.items()} | {
+        "examples": _examples(store, kinds),
+        "n_same": changes.n_same - n_same_raw,
+        "n_duplicates": sum(max(len(group) - 1, 0) for group in copies),
+        "n_raw_of_photos": len(listing.raw_of_photos),
+        "raw_gone": tuple(gone),
+    }
+
+
+def _examples(store: ProjectStore, kinds: dict[str, list[int]]) -> dict[str, tuple[bytes, ...]]:
+    shown = {name: ids[:N_EXAMPLES] for name, ids in kinds.items() if ids}
+    table = store.photos.table(sorted({number for ids in shown.values() for number in ids}))
+    names = dict(zip(table.ids.tolist(), table.paths, strict=True))
+    return {name: tuple(names[number] for number in ids) for name, ids in shown.items()}
+
+
+def _problems(store: ProjectStore, folders: Iterable[PhotoRecord]) -> dict[str, Any]:
+    files = store.photos.problems()
+    unsearched = ((record.path, str(record.verdict), record.detail) for record in folders)
+    return {
+        "unreadable": dict(Counter(verdict for _, verdict, _ in files)),
+        "problems": (*unsearched, *files),
+    }

@@ -1,0 +1,1 @@
+"""The session behind the review page, without HTTP."""

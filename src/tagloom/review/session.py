@@ -1,0 +1,432 @@
+"""Everything that the review page asks for, without HTTP: the page and the command line call the same verbs."""
+
+import itertools
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from tagloom.catalog.photo_index import PhotoIndex
+from tagloom.core.tag_names import similar_tags, split_tag
+from tagloom.exceptions import InvalidInputError, StoreBusyError, StoreError
+from tagloom.graph import NeighborGraph
+from tagloom.learning.choice_features import KeptFeatures, load_choice_features
+from tagloom.learning.photo_choice import Features
+from tagloom.learning.stored_graph import graph_of_model
+from tagloom.project.label import label_pairs
+from tagloom.project.project import Project
+from tagloom.review.jobs import Job
+from tagloom.review.learner import Learner
+from tagloom.review.live import LiveReview
+from tagloom.review.ranking import PhotoQuery, Ranking, moment_text, rank
+from tagloom.review.review_plan import plan_view
+from tagloom.review.review_requests import act_once
+from tagloom.review.review_work import job_work
+from tagloom.review.views import (
+    batch_view,
+    calibration_view,
+    cell_views,
+    photo_view,
+    tag_views,
+    teach_ids,
+    threshold_view,
+)
+from tagloom.store.decisions import Origin
+from tagloom.store.project import ProjectStore
+
+__all__ = ["NothingToUndoError", "ReviewSession"]
+
+N_PAIRS = 100_000
+N_HISTORY = 20
+N_PLANNED = 200
+_LONGEST_PAUSE = 60.0
+_COMPARED = {"default", "deep"}
+_N_PACE = 200
+#: How long a choice waits for work in the background before it does without features.
+_PATIENCE_SECONDS = 2.0
+
+
+class NothingToUndoError(StoreError):
+    """There is nothing to take back, or to bring back."""
+
+
+class ReviewSession(LiveReview):
+    """A review of a project.
+
+    Threads may share it. Decisions go to the store at once; what is held in memory is a copy that can be made again.
+
+    Parameters
+    ----------
+    project : Project
+        The project; it stays the caller's to close.
+    who : str
+        For the history.
+    exports : path, optional
+        The folder that exports go to; default: none can be made.
+    make_learner : callable, optional
+        Makes what learns in the background; default: the model's numbers change with the next training only.
+    with_looks : bool, default=True
+        Whether to work out, in the background, which photos look alike.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with (
+    ...     tempfile.TemporaryDirectory() as photos,
+    ...     Project.init(photos) as project,
+    ...     ReviewSession(project, with_looks=False) as session,
+    ... ):
+    ...     session.overview()["next_job"]
+    'scan'
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        who: str = "",
+        exports: str | os.PathLike[str] | None = None,
+        make_learner: Callable[[], Learner] | None = None,
+        with_looks: bool = True,
+    ) -> None:
+        self._who = who
+        self._exports = None if exports is None else Path(exports)
+        self._undo_lock = threading.Lock()
+        self._made: set[int] = set()
+        self._pace: deque[tuple[float, int]] = deque(maxlen=_N_PACE)
+        self._features = KeptFeatures(self._load_features)
+        super().__init__(project, make_learner=make_learner, with_looks=with_looks)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # what there is ---------------------------------------------------------------------------------------------
+
+    def overview(self) -> dict[str, Any]:
+        """Return the project: tags, folders, progress, and what to do next."""
+        status = self.project.status()
+        state, model = self.state, self.project.store.models.active()
+        tags = self.project.store.tags
+        in_use = {tag.id for tag in tags.in_use()}
+        return {
+            "name": self.project.root.name,
+            "root": os.fsencode(self.project.root).decode("utf-8", errors="replace"),
+            "n_photos": len(state.photos),
+            "version": state.version,
+            "kind": state.kind,
+            **calibration_view(state),
+            "model": None if model is None else {"id": model.id, "method": str(model.settings.get("method", ""))},
+            "tags": tag_views(self._tags, state, in_use),
+            "merged": [{"id": tag, "text": text, "into": into} for tag, (text, into) in tags.merged().items()],
+            "folders": state.photos.folders,
+            "dates": _dates(state.photos),
+            "can_write": status.online,
+            "can_export": self._exports is not None,
+            "can_compare": self.looks.cosines is not None,
+            "next_step": status.next_step,
+            "next_job": self._next_job(status.command.split()[1]),
+            "progress": self.progress(),
+        }
+
+    def ranking(self, query: PhotoQuery) -> Ranking:
+        """Return the photos that a query means, in order."""
+        texts = {tag.id: "\n".join((tag.text, *tag.aliases)).casefold() for tag in self._tags} if query.words else {}
+        return rank(self.state, query, self.looks, texts)
+
+    def cells(self, ids: Sequence[int]) -> dict[str, Any]:
+        """Return what the grid shows of some photos."""
+        state = self.state
+        with state.lock:
+            return {"version": state.version, "cells": cell_views(state, self.looks, ids)}
+
+    def photo(self, photo: int) -> dict[str, Any]:
+        """Return all that is known of one photo."""
+        state = self.state
+        state.photos.row(photo)
+        history = self.project.history(N_HISTORY, photo=photo)
+        return photo_view(self.project.store, state, {tag.id: tag.text for tag in self._tags}, photo, history)
+
+    def why(self, photo: int, tag: int) -> dict[str, Any]:
+        """Return what speaks for a suggestion."""
+        self.photos.row(photo)
+        text = self.tag(tag).text
+        explain = getattr(self.project, "explain", None)
+        if explain is None:
+            raise StoreError("suggestions cannot be explained yet: the project has no verb for it")
+        found: dict[str, Any] = explain(photo, text).as_dict()
+        return found
+
+    def thumbnail(self, photo: int) -> bytes:
+        """Return a photo's thumbnail, WebP."""
+        return self.pictures.thumbnail(self.photos, photo)
+
+    def large(self, photo: int) -> bytes:
+        """Return a large picture of a photo, WebP."""
+        return self.pictures.large(self.photos, photo)
+
+    def teach(self, tag: int | None, n: int) -> dict[str, Any]:
+        """Return photos to label next."""
+        state = self.state
+        ids, reason = teach_ids(
+            state,
+            tag,
+            n,
+            graph=lambda: self._graph(state.photos),
+            features=lambda: self._features.of(state.photos),
+        )
+        return {"ids": ids, "reason": reason}
+
+    def progress(self) -> dict[str, Any]:
+        """Return how far the review is, whether scores are calibrated, and how long the rest takes at this pace."""
+        state = self.state
+        with state.lock:
+            n_reviewed, missing = int(state.reviewed.sum()), state.expected_missing
+        pace = self._seconds_per_photo()
+        left = len(state.photos) - n_reviewed
+        return {
+            "n_photos": len(state.photos),
+            "n_reviewed": n_reviewed,
+            **calibration_view(state),
+            "expected_missing": round(missing, 1),
+            "minutes_left": None if pace is None else round(left * pace / 60, 1),
+            "seconds_per_photo": None if pace is None else round(pace, 2),
+        }
+
+    def thresholds(self) -> dict[str, Any]:
+        """Return what is suggested at the threshold in force, and what would be at others."""
+        return threshold_view(self.state)
+
+    def history(self, limit: int = 50) -> dict[str, Any]:
+        """Return the latest actions, what an undo would take back, and whether there is anything to bring back."""
+        can_undo, can_redo = self.reader.can_turn()
+        batches = [batch_view(batch) for batch in self.project.history(limit)]
+        return {"batches": batches, "can_undo": can_undo, "can_redo": can_redo, "next_undo": self._next_undo()}
+
+    def write_plan(self, n: int = N_PLANNED) -> dict[str, Any]:
+        """Return what writing keywords would do to the files of the first n photos; nothing is written."""
+        photos = self.photos
+        return plan_view(self.project.store, n, dict(zip(photos.paths, photos.ids.tolist(), strict=True)))
+
+    # what is done ----------------------------------------------------------------------------------------------
+
+    def decide(
+        self,
+        photos: Sequence[int],
+        tags: Sequence[int],
+        state: int,
+        *,
+        origin: Origin = "human",
+        paired: bool = False,
+        key: str | None = None,
+    ) -> dict[str, Any]:
+        """Say of photos that they have tags (1), have them not (0), or that nothing is said (-1): one action.
+
+        Parameters
+        ----------
+        photos, tags : sequence of int
+            Ids, of at most 100,000 pairs.
+        state : {1, 0, -1}
+            What is said.
+        origin : {"human", "suggested"}, default="human"
+            "suggested" is a suggestion that was accepted or refused.
+        paired : bool, default=False
+            Whether photos and tags stand side by side; otherwise every tag is about every photo.
+        key : str, optional
+            A name for this request: asked for again under it, nothing is done twice.
+        """
+        n_pairs = max(len(photos), len(tags)) if paired else len(photos) * len(tags)
+        if not 1 <= n_pairs <= N_PAIRS:
+            raise InvalidInputError(f"expected from 1 to {N_PAIRS} pairs of photo and tag at once, got {n_pairs}")
+        if origin not in ("human", "suggested"):
+            raise InvalidInputError(f"origin must be human or suggested, got {origin!r}")
+        if state not in (1, 0, -1):
+            raise InvalidInputError(f"state must be 1, 0 or -1, got {state!r}")
+        store = self.project.store
+
+        def act() -> int | None:
+            return self._say(photos, tags, state, origin, paired)
+
+        batch = self._made_here(act() if key is None else act_once(store, key, act))
+        self._pace.append((time.monotonic(), len(photos)))
+        self.sync()
+        n = 0 if batch is None else store.decisions.batch(batch).n
+        return {"batch": batch, "n": n, "version": self.state.version}
+
+    def set_threshold(self, threshold: float | None) -> dict[str, Any]:
+        """Suggest what lies above one number for all tags, from now on and everywhere; None: as training chose."""
+        self.project.threshold = threshold
+        self.take_in_threshold()
+        return self.thresholds()
+
+    def add_tag(self, text: str, *, new: bool = False) -> dict[str, Any]:
+        """Return the tag of a name, made if there is none.
+
+        Parameters
+        ----------
+        text : str
+            The name. A tag that differs in capitals or Unicode form only is the same one.
+        new : bool, default=False
+            Whether to make a tag without asking whether it is a slip of another one, or a list of several.
+
+        Returns
+        -------
+        dict
+            ``id`` and ``text`` of the tag, and whether it was ``created``. Where it is better asked first, ``id`` is
+            None and there are ``similar``, the tag that was perhaps meant, or ``parts``, the names in a list.
+        """
+        tags = self.project.store.tags
+        (number,) = tags.numbers([text])
+        doubt = None if number or new else self._doubt(text)
+        if doubt is not None:
+            return {"id": None, "text": text, "created": False, **doubt}
+        is_new = not number
+        if is_new:
+            (number,) = tags.numbers([text], make=True)
+        self.load_tags()
+        if is_new:
+            self.tell(None, [], [number])
+        return {"id": number, "text": self.tag(number).text, "created": is_new}
+
+    def _doubt(self, text: str) -> dict[str, Any] | None:
+        """Return what speaks against a new tag of this name."""
+        parts = split_tag(text)
+        if parts:
+            return {"parts": parts}
+        tags = sorted(self.project.store.tags.in_use(), key=lambda tag: -tag.n_yes)
+        names = {name: tag for tag in reversed(tags) for name in (tag.text, *tag.aliases)}
+        found = similar_tags(text, names)
+        return {"similar": {"id": names[found[0]].id, "text": names[found[0]].text}} if found else None
+
+    def change_tag(self, tag: int, what: str, value: str | int) -> dict[str, Any]:
+        """Change a tag.
+
+        Parameters
+        ----------
+        tag : int
+            The tag.
+        what : {"rename", "alias", "merge_into", "parent"}
+            What to do: another text, a further name, make it another tag, say which tag it implies.
+        value : str or int
+            The text, or the other tag.
+        """
+        tags = self.project.store.tags
+        self.tag(tag)
+        if what in ("merge_into", "parent"):
+            self.tag(int(value))
+        verbs: dict[str, Callable[[], int | None]] = {
+            "rename": lambda: tags.rename(tag, str(value), who=self._who),
+            "alias": lambda: tags.alias(str(value), tag, who=self._who),
+            "merge_into": lambda: tags.merge(tag, int(value), who=self._who),
+            "parent": lambda: tags.imply(tag, int(value), who=self._who),
+        }
+        batch = self._made_here(verbs[what]())
+        self.sync()
+        return {"batch": batch, "version": self.state.version}
+
+    def undo(self, batch: int | None = None) -> dict[str, Any]:
+        """Take back an action, by default the latest one."""
+        return self._turn("undo", batch)
+
+    def withdraw(self, key: str) -> dict[str, Any]:
+        """Take back what was asked for under a name, if it was done; what comes under it later does nothing."""
+        batch = act_once(self.project.store, key, lambda: None)
+        if batch is None or self.project.store.decisions.batch(batch).undone:
+            return {"batch": None, "label": "", "version": self.state.version}
+        return self.undo(batch)
+
+    def redo(self) -> dict[str, Any]:
+        """Bring back what was taken back last."""
+        return self._turn("redo")
+
+    def start_job(self, kind: str, options: dict[str, Any] | None = None) -> Job:
+        """Start long work (see `tagloom.review.review_work`), with the settings as they are now."""
+        self.take_in_settings()
+        return self.jobs.start(kind, job_work(self.project, kind, options or {}, exports=self._exports, who=self._who))
+
+    def _say(self, photos: Sequence[int], tags: Sequence[int], state: int, origin: Origin, paired: bool) -> int | None:
+        self.photos.rows(photos)
+        texts = [self.tag(tag).text for tag in dict.fromkeys(tags)]
+        if paired:
+            result = label_pairs(self.project.store, photos, tags, state, who=self._who, origin=origin)
+        else:
+            add, remove, clear = (texts if state == wanted else () for wanted in (1, 0, -1))
+            # The tags are there, if only since a moment ago; `create=False` wants some of which something stands.
+            result = self.project.label(
+                list(photos), add=add, remove=remove, clear=clear, who=self._who, origin=origin, create=True
+            )
+        return None if result.batch is None else result.batch.id
+
+    def _graph(self, photos: PhotoIndex) -> NeighborGraph:
+        found = graph_of_model(self.project.store, photos.ids)
+        if found is None:
+            raise StoreError("the model has no neighbour graph of these photos; train again: tagloom train")
+        return found
+
+    def _load_features(self, photos: PhotoIndex) -> Features:
+        if not self.alone.acquire(timeout=_PATIENCE_SECONDS):
+            raise StoreBusyError("the project is at work in the background; ask again when that has ended")
+        try:
+            with ProjectStore(self.project.folder, make=False) as store:  # a lock of its own, as threads need
+                return load_choice_features(store, self.project.settings, photos.ids)
+        finally:
+            self.alone.release()
+
+    def _made_here(self, batch: int | None) -> int | None:
+        if batch is not None:
+            self._made.add(batch)
+        return batch
+
+    def _next_undo(self) -> dict[str, Any] | None:
+        """Return what an undo would take back: how much it is, and whether it was done in this review."""
+        store = self.project.store
+        found = store.decisions.undoable()
+        if found is None:
+            return None
+        n_files = len(store.writes.entries(batch=found.id, state="done")) if found.kind == "write" else 0
+        return {**batch_view(found), "n_files": n_files, "is_own": found.id in self._made}
+
+    def _turn(self, verb: str, batch: int | None = None) -> dict[str, Any]:
+        turn = self.project.undo if verb == "undo" else self.project.redo
+        with self._undo_lock:  # the project's lock tells processes apart, not threads
+            result = turn(batch, who=self._who)
+        if result.batch is None:
+            raise NothingToUndoError(f"there is nothing to {verb}")
+        self.sync()
+        return {"batch": result.batch.id, "label": result.batch.label, "version": self.state.version}
+
+    def _next_job(self, command: str) -> str | None:
+        """Return the job that the project needs next, if the page can start it."""
+        if command in ("scan", "train"):
+            return command
+        # Worked out, and yet photos cannot be compared: their features are not there.
+        lacks_features = self.looks.stacks is not None and self.looks.cosines is None and len(self.photos) > 0
+        return "extract" if lacks_features and _COMPARED & set(self.project.settings.descriptors) else None
+
+    def _seconds_per_photo(self) -> float | None:
+        """Return the mean time per photo, without the pauses in which nobody was at work."""
+        steps = list(self._pace)
+        worked = [
+            (now - before, n) for (before, _), (now, n) in itertools.pairwise(steps) if now - before <= _LONGEST_PAUSE
+        ]
+        n_photos = sum(n for _, n in worked)
+        return sum(gap for gap, _ in worked) / n_photos if n_photos else None
+
+
+def _dates(photos: PhotoIndex) -> list[str] | None:
+    """Return the first and the last day on which photos were taken."""
+    known = photos.taken[np.isfinite(photos.taken)]
+    if not len(known):
+        return None
+    edges = (moment_text(known.min()), moment_text(known.max()))
+    return [edge[:10] for edge in edges if edge is not None]

@@ -1,0 +1,302 @@
+"""Settings: a flag wins over an environment variable, that over ``tagloom.toml``, that over the default.
+
+Every setting is one field of `Settings`; its kind and range stand beside it, its meaning in the docstring.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, get_origin, get_type_hints
+
+from tagloom.core.keywords import SidecarName
+from tagloom.core.system import cpu_count
+from tagloom.exceptions import SettingsError
+from tagloom.setting_kinds import Choice, Integer, Kind, Names, Number, OptionalPath, Word
+
+__all__ = [
+    "ENVIRONMENT_PREFIX",
+    "PROJECT_FILE_NAME",
+    "Settings",
+    "load_settings",
+    "raises_limits",
+    "read_project_file",
+    "setting_names",
+]
+
+PROJECT_FILE_NAME = "tagloom.toml"
+ENVIRONMENT_PREFIX = "TAGLOOM_"
+DEFAULT_ORIGIN = "default"
+LONGEST_FILE = 1_000_000
+#: What a photo, or all the work, may cost: a project that is not trusted cannot raise these.
+LIMITS = frozenset(
+    {
+        "batch_size",
+        "budget_seconds",
+        "deadline_seconds",
+        "max_megapixels",
+        "memory_limit_mb",
+        "n_threads",
+        "n_workers",
+        "vocabulary_photos",
+        "vocabulary_words",
+    }
+)
+#: Options of commands that set a value.
+_FLAGS = {
+    "method": "--method",
+    "n_keywords": "--keywords",
+    "n_neighbors": "--neighbors",
+    "descriptors": "--groups",
+    "encoder": "--encoder",
+    "absent_means": "--absent-means",
+    "n_workers": "--workers",
+    "n_threads": "--threads",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """All that can be set, validated.
+
+    Made by hand, ``Settings(n_keywords=7)`` validates too. `load_settings` makes one from flags, environment and
+    project file, and records where each value came from.
+
+    Parameters
+    ----------
+    method : str, default="auto"
+        The annotator that learns from the labels; "default" stands for the default one.
+    n_keywords : int, default=5
+        How many tags at most are suggested for a photo; 0 means all.
+    n_neighbors : int, default=15
+        Neighbours of each photo in the graph.
+    descriptors : tuple of str, default=("default",)
+        Feature groups or descriptors to compute; "default" stands for the default set.
+    encoder : Path or None, default=None
+        An ONNX network to use in place of the one that comes with tagloom.
+    vocabulary_words : int, default=500
+        Words of the visual vocabularies behind the groups ``words`` and ``blobs``.
+    vocabulary_photos : int, default=500
+        Photos from which a vocabulary is learned; ``blobs`` takes four times as many.
+    absent_means : {"no", "unknown"}, default="no"
+        What it means that a labelled photo lacks a tag.
+    sidecar_names : {"photo.jpg.xmp", "photo.xmp"}, default="photo.jpg.xmp"
+        How the sidecar of a photo is named that has none yet.
+    budget_seconds : float, default=300
+        Time after which the method ``auto`` tries nothing further.
+    precision : float, default=0.9
+        Share of right ones that is wanted among the suggestions of a project above the threshold.
+    n_workers : int or None, default=None
+        Processes that decode photos; None is one per core.
+    n_threads : int or None, default=None
+        Threads of numerical work; None is one per core.
+    batch_size : int, default=64
+        Photos in memory at a time on their way from decoding to features.
+    deadline_seconds : float, default=30
+        Time after which a photo that is still decoding is given up.
+    memory_limit_mb : int, default=2048
+        Memory that a decoding process may use, in MiB.
+    max_megapixels : int, default=500
+        Size above which a photo is not decoded.
+    report_photos : int, default=2000
+        Photos shown in report.html.
+    n_backups : int, default=5
+        Backups of what was decided that a project keeps by itself; 0 makes none.
+    log_level : {"DEBUG", "INFO", "WARNING", "ERROR"}, default="INFO"
+        How much is written to the log file.
+    origins : mapping, default={}
+        For each setting that is not at its default, where it was set.
+    ignored : tuple of str, default=()
+        Settings of a project that do not count because it is not trusted.
+    """
+
+    method: Annotated[str, Word()] = "auto"
+    n_keywords: Annotated[int, Integer(0, 100000)] = 5
+    n_neighbors: Annotated[int, Integer(1, 1000)] = 15
+    descriptors: Annotated[tuple[str, ...], Names()] = ("default",)
+    encoder: Annotated[Path | None, OptionalPath()] = None
+    vocabulary_words: Annotated[int, Integer(2, 100000)] = 500
+    vocabulary_photos: Annotated[int, Integer(1, 1000000)] = 500
+    absent_means: Annotated[Literal["no", "unknown"], Choice(("no", "unknown"))] = "no"
+    sidecar_names: Annotated[SidecarName, Choice(("photo.jpg.xmp", "photo.xmp"))] = "photo.jpg.xmp"
+    budget_seconds: Annotated[float, Number(0, 86400)] = 300.0
+    precision: Annotated[float, Number(0, 0.999)] = 0.9
+    n_workers: Annotated[int | None, Integer(1, 1024, optional=True)] = None
+    n_threads: Annotated[int | None, Integer(1, 1024, optional=True)] = None
+    batch_size: Annotated[int, Integer(1, 65536)] = 64
+    deadline_seconds: Annotated[float, Number(0, 86400)] = 30.0
+    memory_limit_mb: Annotated[int, Integer(512, 2**20)] = 2048
+    max_megapixels: Annotated[int, Integer(1, 100000)] = 500
+    report_photos: Annotated[int, Integer(0, 100000)] = 2000
+    n_backups: Annotated[int, Integer(0, 1000)] = 5
+    log_level: Annotated[str, Choice(("DEBUG", "INFO", "WARNING", "ERROR"))] = "INFO"
+    origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    ignored: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "origins", MappingProxyType(dict(self.origins)))
+        for name, kind in _KINDS.items():
+            value = getattr(self, name)
+            try:
+                parsed = kind.parse(value)
+            except (ValueError, TypeError, OverflowError) as error:
+                place = f" ({self.origins[name]})" if name in self.origins else ""
+                raise SettingsError(f"{name}{place} must be {kind.expected}, got {value!r}") from error
+            object.__setattr__(self, name, parsed)
+
+    def origin(self, name: str) -> str:
+        """Return where a setting's value came from: "default", or the flag, variable or file in words.
+
+        Parameters
+        ----------
+        name : str
+            The setting.
+        """
+        _check_name(name, "settings")
+        return self.origins.get(name, DEFAULT_ORIGIN)
+
+    def rows(self) -> tuple[tuple[str, str, str], ...]:
+        """Return (name, value as text, origin) of every setting, for a report."""
+        return tuple((name, _value_text(getattr(self, name), kind), self.origin(name)) for name, kind in _KINDS.items())
+
+
+_KINDS: dict[str, Kind] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(Settings, include_extras=True).items()
+    if get_origin(hint) is Annotated
+}
+
+
+def setting_names() -> tuple[str, ...]:
+    """Return the names of all settings."""
+    return tuple(_KINDS)
+
+
+def raises_limits(name: str, value: Any) -> bool:
+    """Tell whether a setting names a file to run, or raises what tagloom may use above the default."""
+    if name not in LIMITS and not isinstance(_KINDS[name], OptionalPath):
+        return False
+    try:
+        found, usual = _KINDS[name].parse(value), getattr(Settings, name)
+    except (ValueError, TypeError, OverflowError):
+        return False  # is an error of its own
+    if name not in LIMITS:
+        return found is not None
+    return found is not None and bool(found > (cpu_count() if usual is None else usual))
+
+
+def load_settings(
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    project_file: str | Path | None = None,
+    *,
+    ignored: Collection[str] = (),
+) -> Settings:
+    """Put settings together: flag > environment > project file > default.
+
+    Parameters
+    ----------
+    flags : mapping, optional
+        ``{setting: value}`` from the command line, typed or as text; None is a flag that was not given.
+    environ : mapping, optional
+        Environment variables, such as ``os.environ``. ``TAGLOOM_N_KEYWORDS`` sets ``n_keywords``; an empty value
+        counts as not set. Other variables are left alone.
+    project_file : path, optional
+        ``tagloom.toml``; that it does not exist is no error. A relative path in it is relative to its folder.
+    ignored : collection of str
+        Settings in the file that do not count.
+
+    Returns
+    -------
+    Settings
+        Validated; ``.origin(name)`` tells where a value came from.
+
+    Raises
+    ------
+    SettingsError
+        If a value does not fit, a name is not known, or the file cannot be read. The message says where it was set.
+    """
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    if project_file is not None:
+        path = Path(project_file)
+        place = f"in {_printable(str(path))}"
+        for name, value in read_project_file(path).items():
+            if name in ignored:
+                continue
+            is_relative_path = isinstance(_KINDS[name], OptionalPath) and isinstance(value, str)
+            values[name] = _below(path.parent, value) if is_relative_path else value
+            origins[name] = place
+    for name in _KINDS:
+        variable = ENVIRONMENT_PREFIX + name.upper()
+        if environ is not None and environ.get(variable, "").strip():
+            values[name], origins[name] = environ[variable], f"environment variable {variable}"
+    for name, value in (flags or {}).items():
+        _check_name(name, "flags")
+        if value is not None:
+            values[name], origins[name] = value, _flag(name)
+    return Settings(**values, origins=origins)
+
+
+def _flag(name: str) -> str:
+    """Return where a value comes from, as a person gave it."""
+    return f"flag {_FLAGS[name]}" if name in _FLAGS else f"flags[{name!r}]"
+
+
+def _below(folder: Path, text: str) -> Path | None:
+    path = OptionalPath().parse(text) if text.strip() else None
+    return None if path is None else folder / path
+
+
+def read_project_file(path: Path) -> dict[str, Any]:
+    """Return what ``tagloom.toml`` says, nothing where there is none.
+
+    Raises
+    ------
+    SettingsError
+        If a name is not known, or the file cannot be read.
+    """
+    place = f"in {_printable(str(path))}"
+    try:
+        if not path.exists():
+            return {}
+        if not path.is_file():
+            raise SettingsError(f"settings {place}: expected a file, got something else; move it away")
+        if path.stat().st_size > LONGEST_FILE:
+            raise SettingsError(f"settings {place}: larger than {LONGEST_FILE} bytes; move it away")
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"settings {place}: expected UTF-8 text, got {error.reason}; save it as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(
+            f"settings {place}: not valid TOML ({error}); write one setting per line, such as n_keywords = 5"
+        ) from error
+    except OSError as error:
+        raise SettingsError(f"settings {place}: cannot be read ({error.strerror or error})") from error
+    except RecursionError as error:
+        raise SettingsError(f"settings {place}: nested too deeply; write one setting per line") from error
+    for name in found:
+        _check_name(name, place)
+    return found
+
+
+def _check_name(name: str, place: str) -> None:
+    if name in _KINDS:
+        return
+    close = difflib.get_close_matches(name.replace("-", "_").lower(), list(_KINDS), n=1)
+    remedy = f"did you mean {close[0]}?" if close else f"known are {', '.join(_KINDS)}"
+    raise SettingsError(f"no setting {name!r} ({place}); {remedy}")
+
+
+def _value_text(value: Any, kind: Kind) -> str:
+    if value is None:
+        return "none" if isinstance(kind, OptionalPath) else "auto"
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return f"{value:g}" if isinstance(value, float) else _printable(str(value))
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", errors="backslashreplace").decode("utf-8")

@@ -1,0 +1,1 @@
+"""Block conjugate gradients: many right-hand sides with one matrix."""

@@ -1,0 +1,1 @@
+"""Problems with group penalties: datafits, penalties and block solvers."""

@@ -1,0 +1,385 @@
+"""Penalised least squares for many tags on one Gram matrix, each tag with groups and a strength of its own."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg
+from sklearn.exceptions import ConvergenceWarning
+
+from tagloom.core.typing import Floats
+from tagloom.exceptions import InvalidInputError
+from tagloom.solvers.groups._group_run import Run, joined
+from tagloom.solvers.groups.axes import Axes, axes_of_rows, own_axes, plain_axes
+from tagloom.solvers.groups.radial import Norm, Radial
+from tagloom.solvers.groups.splitting import Spectrum
+
+__all__ = ["GroupColumns", "GroupColumnsResult"]
+
+
+#: Passes over the groups before a Newton step; before the first one of a cold start, or while less than this share of
+#: the tags takes whole steps, more.
+PASSES, MORE_PASSES, SETTLED = 1, 4, 0.75
+#: Residual of the group lasso from which a concave penalty starts.
+ROUGH = 1e-2
+#: Ridge of the dense start, relative to the mean of the diagonal.
+DENSE_RIDGE = 1e-3
+#: From so many groups on, and above this residual, a convex problem is first solved roughly by splitting.
+MANY_GROUPS, SPLIT_ABOVE = 50, 3e-3
+#: Columns, one for each tag and point of a path, and numbers in a matrix of them, that go down together at most.
+WIDEST, NUMBERS = 512, 1 << 20
+#: Largest entry of A at which its products are made in single precision where they need not be exact.
+LARGEST_SINGLE = 1e30
+
+
+@dataclass(frozen=True)
+class GroupColumnsResult:
+    """What `GroupColumns.solve` found.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (d, c)
+        Groups that a tag does not use are exactly zero.
+    values : ndarray of shape (c,)
+        Objective of each tag, without the constant ½yᵀy.
+    objective : list of float
+        Their sum after every round; it rises by rounding at most. Of `GroupColumns.approximate` the last entry is after
+        short groups were set to zero, which may raise it.
+    optimality : ndarray of shape (c,)
+        Largest distance, over groups, of minus the gradient from the penalty's subdifferential, relative to the
+        smallest strength at which the tag uses nothing.
+    n_iter : int
+        Rounds.
+    converged : bool
+        Whether every tag is within the tolerance.
+    """
+
+    coef: Floats
+    values: Floats
+    objective: list[float] = field(repr=False)
+    optimality: Floats = field(repr=False)
+    n_iter: int
+    converged: bool
+
+
+class GroupColumns:
+    """``½ βᵀAβ - bᵀβ + Σ_g p(‖β_g‖; λ w_g)`` for each column b of B, λ its own.
+
+    Parameters
+    ----------
+    A : array of shape (d, d)
+        Positive semidefinite, XᵀX/n as a rule. Shared by all tags.
+    B : array of shape (d, c)
+        One column for each tag.
+    sizes : array of shape (g,)
+        Columns of each group, in order.
+    weights : array of shape (g,), optional
+        w, positive. Default: ones.
+    entry_share : float, default=0.0
+        Of the strength this share is put on the absolute values of the entries: the sparse group lasso.
+
+    Notes
+    -----
+    Every group is turned to the principal axes of its own block of A, which its norm does not see. There the minimum
+    over one group, the others fixed, is one equation for a length, solved for all tags at once. Passes over the groups
+    find out which are used; Newton steps on these do the rest (`tagloom.solvers.groups.newton`). A tag that is done
+    leaves. With an ``entry_share`` columns stay as they are, and a pass takes proximal steps.
+    """
+
+    def __init__(
+        self,
+        A: ArrayLike,
+        B: ArrayLike,
+        sizes: ArrayLike,
+        *,
+        weights: ArrayLike | None = None,
+        entry_share: float = 0.0,
+    ) -> None:
+        if not 0 <= entry_share < 1:
+            raise InvalidInputError(f"entry_share must be at least 0 and below 1, got {entry_share!r}")
+        lengths = np.asarray(sizes, dtype=np.intp)
+        turn = plain_axes if entry_share > 0 else own_axes
+        axes = turn(np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64), lengths)
+        self._prepare(axes, lengths.size, weights, float(entry_share))
+
+    @classmethod
+    def from_rows(
+        cls, X: ArrayLike, Y: ArrayLike, sizes: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> "GroupColumns":
+        """Return the problem of A = XᵀX/n and B = XᵀY/n without A: for groups with more columns than X has rows.
+
+        Parameters
+        ----------
+        X, Y : arrays of shape (n, d) and (n, c)
+            Centred columns and targets.
+        sizes, weights : arrays of shape (g,)
+            As of the class.
+        """
+        rows, targets = np.asarray(X, dtype=np.float64), np.asarray(Y, dtype=np.float64)
+        lengths = np.asarray(sizes, dtype=np.intp)
+        if rows.ndim != 2 or len(rows) != len(targets) or lengths.sum() != rows.shape[1] or (lengths < 1).any():
+            raise InvalidInputError(
+                f"X must be (n, d), Y (n, c) and the sizes add up to d, got {rows.shape}, {targets.shape} and sizes of "
+                f"sum {lengths.sum()}"
+            )
+        problem = cls.__new__(cls)
+        problem._prepare(axes_of_rows(rows, targets, lengths), lengths.size, weights, 0.0)
+        return problem
+
+    def _prepare(self, axes: Axes, n_groups: int, weights: ArrayLike | None, entry_share: float) -> None:
+        every = np.ones(n_groups) if weights is None else np.asarray(weights, dtype=np.float64)
+        if every.shape != (n_groups,) or not (np.isfinite(every).all() and (every > 0).all()):
+            raise InvalidInputError(f"expected {n_groups} positive weights, one per group, got {weights!r}")
+        self.axes, self.entry_share = axes, entry_share
+        fits = bool(axes.A.diagonal().max(initial=0.0) <= LARGEST_SINGLE)
+        self.single = axes.A.astype(np.float32) if fits else None
+        self.weights = every[axes.groups]
+        self.shape = (axes.n_rows, axes.B.shape[1])
+        blocks = (axes.A[run, run] for run in axes.layout.runs)
+        # On its own axes a group's block is diagonal.
+        largest = [np.linalg.eigvalsh(block)[-1] if entry_share > 0 else block.diagonal().max() for block in blocks]
+        self.steepness = np.array(largest) * (1 + 1e-10)
+        self.largest = self._largest_strengths()
+        self._dense: Floats | None = None
+        self._splits = fits and (entry_share > 0 or self.weights.size > MANY_GROUPS)
+
+    def _largest_strengths(self) -> Floats:
+        """Return for each tag the smallest strength of a convex penalty at which it uses nothing."""
+        layout, share = self.axes.layout, self.entry_share
+        high = layout.norms(self.axes.B) / self.weights[:, None] / (1 - share)
+        if share > 0:
+            low = np.zeros_like(high)
+            for _ in range(60):
+                middle = (low + high) / 2
+                left = np.maximum(np.abs(self.axes.B) - (share * middle)[layout.group_of], 0.0)
+                uses = layout.norms(left) > (1 - share) * middle * self.weights[:, None]
+                low, high = np.where(uses, middle, low), np.where(uses, high, middle)
+        largest: Floats = high.max(axis=0, initial=0.0)
+        return largest
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """The eigendecomposition of A, made when it is first asked for."""
+        return Spectrum(self.axes)
+
+    def solve(
+        self,
+        radial: Radial,
+        strengths: ArrayLike,
+        *,
+        W0: ArrayLike | None = None,
+        dense: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+    ) -> GroupColumnsResult:
+        """Minimise for every tag.
+
+        Parameters
+        ----------
+        radial : Radial
+            The penalty of a length: `Norm`, `SCAD` or `MCP`.
+        strengths : float or array of shape (c,)
+            λ, positive.
+        W0 : array of shape (d, c), optional
+            Start. Default: zero for a convex penalty. For a concave one the group lasso of the same strength and, if
+            there are at most 50 groups, least squares with a little ridge: each tag keeps the better end.
+        dense : bool, default=True
+            Whether a concave penalty has the second start.
+        tol : float, default=1e-6
+            Largest optimality residual of a tag that is done.
+        max_iter : int, default=200
+            Most rounds from one start.
+
+        Returns
+        -------
+        GroupColumnsResult
+            Coefficients, values, certificate.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If a tag is not done after ``max_iter`` rounds.
+        """
+        chosen = self._check_strengths(strengths)
+        if W0 is not None:
+            state = self._descend(Run(self, radial, chosen, self._start(W0)), tol, max_iter, warm=True)
+        elif radial.convex:
+            state = self._descend(self._zero(radial, chosen), tol, max_iter)
+        else:
+            convex = self._descend(self._zero(Norm(), chosen), max(tol, ROUGH), max_iter)
+            state = self._concave(joined([convex], radial), tol, max_iter, dense=dense)
+        result = self._result(state, tol)
+        if not result.converged:
+            warnings.warn(
+                f"{int((result.optimality > tol).sum())} of {chosen.size} tags were left at an optimality residual of "
+                f"up to {result.optimality.max():.2g} after {result.n_iter} rounds, above tol={tol:g}. Raise max_iter "
+                f"or tol, or scale the features",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return result
+
+    def _check_strengths(self, strengths: ArrayLike) -> Floats:
+        chosen = np.asarray(strengths, dtype=np.float64)
+        if chosen.shape not in ((), (self.shape[1],)) or not (np.isfinite(chosen).all() and (chosen > 0).all()):
+            raise InvalidInputError(f"strengths must be positive numbers, one or {self.shape[1]}, got {strengths!r}")
+        return np.broadcast_to(chosen, (self.shape[1],))
+
+    def _start(self, W0: ArrayLike) -> Floats:
+        W = np.asarray(W0, dtype=np.float64)
+        if W.shape != self.shape or not np.isfinite(W).all():
+            raise InvalidInputError(f"W0 must be finite and of shape {self.shape}, got shape {W.shape}")
+        return self.axes.turn(W)
+
+    def _concave(self, run: Run, tol: float, max_iter: int, *, dense: bool) -> Run:
+        """Descend from the group lasso, where the run is, and from least squares; keep the better end of each tag."""
+        self._descend(run, tol, max_iter, warm=True)
+        if dense and self.weights.size <= MANY_GROUPS:
+            other = Run(self, run.radial, run.strengths, self.dense_start()[:, run.tags])
+            run.take_better(self._descend(other, tol, max_iter, warm=True))
+        return run
+
+    def _zero(self, radial: Radial, chosen: Floats) -> Run:
+        return Run(self, radial, chosen, np.zeros_like(self.axes.B), -self.axes.B)
+
+    def dense_start(self, ridge: float | None = None) -> Floats:
+        """Return least squares with a ridge, on the axes; default: a thousandth of the mean of the diagonal."""
+        if ridge is None and self._dense is not None:
+            return self._dense
+        A = self.axes.A.copy()
+        if A.size:
+            A.flat[:: len(A) + 1] += DENSE_RIDGE * A.diagonal().mean() if ridge is None else ridge
+            start: Floats = linalg.solve(A, self.axes.B, assume_a="pos", check_finite=False)
+        else:
+            start = np.zeros_like(self.axes.B)
+        if ridge is None:
+            self._dense = start
+        return start
+
+    def _descend(self, run: Run, tol: float, max_iter: int, *, warm: bool = False) -> Run:
+        """Take rounds of passes and a Newton step until every tag is done."""
+        live = np.flatnonzero(run.optimality > tol)
+        if self._splits and run.radial.convex and (run.optimality > SPLIT_ABOVE).any():
+            live = run.split(np.flatnonzero(run.optimality > SPLIT_ABOVE), tol)
+        passes = np.full(run.n_points, PASSES if warm else MORE_PASSES)
+        while live.size and run.n_iter < max_iter:
+            state, points = run.state(live), run.points[live]
+            for number in range(passes[points].max()):
+                state.sweep(passes[points] > number)
+            left = state.optimality() > tol
+            if left.any():
+                # Where steps are cut short, which groups are used is not settled.
+                whole, steps = (np.bincount(points[some], minlength=passes.size) for some in (state.newton(left), left))
+                passes = np.where(steps == 0, passes, np.where(whole > SETTLED * steps, PASSES, MORE_PASSES))
+            live = run.keep(live, state, tol)
+        return run
+
+    def path(
+        self, radial: Radial, strengths: ArrayLike, *, dense: bool = True, tol: float = 1e-6, max_iter: int = 200
+    ) -> Iterator[GroupColumnsResult]:
+        """Minimise for one set of strengths after another, each from the ones before.
+
+        Parameters
+        ----------
+        radial : Radial
+            The penalty of a length.
+        strengths : array of shape (k, c)
+            One row for each point, from large to small as a rule.
+        dense, tol, max_iter : bool, float, int
+            As in `solve`.
+
+        Yields
+        ------
+        GroupColumnsResult
+            One for each row. For a concave penalty each is what `solve` gives for it, with the group lasso that it
+            starts from taken along the path; several points go down together, and ``n_iter`` is of all of them.
+        """
+        points = np.array([self._check_strengths(row) for row in np.asarray(strengths, dtype=np.float64)])
+        if radial.convex:
+            yield from (self._result(run, tol) for run in self._walk(radial, points, tol, max_iter))
+            return
+        walk = self._walk(Norm(), points, max(tol, ROUGH), max_iter)
+        together = max(1, min(WIDEST, NUMBERS // max(1, len(self.axes.B))) // max(1, self.shape[1]))
+        while runs := list(islice(walk, together if self.shape[1] else 1)):
+            found = self._concave(joined(runs, radial), tol, max_iter, dense=dense)
+            yield from (self._result(found, tol, point) for point in range(len(runs)))
+
+    def _walk(self, radial: Radial, points: Floats, tol: float, max_iter: int) -> Iterator[Run]:
+        """Descend under a convex penalty for one row of strengths after another."""
+        runs: list[Run] = []
+        for row in points:
+            run = self._descend(self._foreseen(radial, row, runs), tol, max_iter, warm=True)
+            runs = [*runs[-1:], run]
+            yield run
+
+    def _foreseen(self, radial: Radial, chosen: Floats, runs: list[Run]) -> Run:
+        """Start from the point before, or where the way to it leads on to, whichever is lower."""
+        if not runs:
+            return self._zero(radial, chosen)
+        last = runs[-1]
+        start = Run(self, radial, chosen, last.W, last.G)
+        if len(runs) > 1:
+            step = last.strengths - runs[0].strengths
+            ratio = np.divide(chosen - last.strengths, step, out=np.zeros_like(step), where=step != 0)
+            # The gradient is linear in W, so the way on costs no product with the matrix.
+            W, G = last.W + ratio * (last.W - runs[0].W), last.G + ratio * (last.G - runs[0].G)
+            start.take_better(Run(self, radial, chosen, W, G))
+            start.history = start.history[-1:]
+        return start
+
+    def approximate(
+        self,
+        radial: Radial,
+        strengths: ArrayLike,
+        *,
+        ridge: float | None = None,
+        threshold: float = 1e-3,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+    ) -> GroupColumnsResult:
+        """Go down by local quadratic approximation, the papers' own algorithm: a group that is gone stays so.
+
+        Parameters
+        ----------
+        radial : Radial
+            The penalty of a length.
+        strengths : float or array of shape (c,)
+            λ, positive.
+        ridge : float, optional
+            Of the least squares at the start. Default: a thousandth of the mean of A's diagonal.
+        threshold : float, default=1e-3
+            Groups shorter than this at the end are set to zero (ε₁).
+        tol : float, default=1e-6
+            Change of a tag's coefficients, relative to their length, at which it is done.
+        max_iter : int, default=100
+            Most systems for one tag.
+
+        Returns
+        -------
+        GroupColumnsResult
+            ``optimality`` is that of the end point, which the method does not look at.
+        """
+        if self.entry_share > 0:
+            raise InvalidInputError("local quadratic approximation is for penalties of groups, without an entry_share")
+        run = Run(self, radial, self._check_strengths(strengths), self.dense_start(ridge))
+        live = np.arange(run.strengths.size)
+        while live.size and run.n_iter < max_iter:
+            state = run.state(live)
+            change = state.approximate()
+            run.keep(live, state, -1.0)
+            length = np.sqrt(np.einsum("kc,kc->c", state.W, state.W))
+            live = live[change > tol * length]
+        short = self.axes.layout.norms(run.W) < threshold
+        last = Run(self, radial, run.strengths, np.where(short[self.axes.layout.group_of], 0.0, run.W))
+        last.n_iter, last.history = run.n_iter, [*run.history, *last.history]
+        return self._result(last, tol)
+
+    def _result(self, run: Run, tol: float, point: int = 0) -> GroupColumnsResult:
+        own = run.points == point
+        optimality, objective = run.optimality[own], [float(values[own].sum()) for values in run.history]
+        coef, converged = self.axes.turn_back(run.W[:, own]), bool((optimality <= tol).all())
+        return GroupColumnsResult(coef, run.values[own], objective, optimality, run.n_iter, converged)

@@ -1,0 +1,1 @@
+"""The annotator that chooses and combines by itself."""

@@ -1,0 +1,396 @@
+"""The annotator that chooses for itself: views of features, kernels, smoothing, their combination, probabilities."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
+
+from tagloom.core.annotator import fit_thresholds
+from tagloom.core.groups import FeatureGroups
+from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_absent_means, check_labels, labeled_rows
+from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.seeds import check_generator
+from tagloom.core.typing import Floats, Indices
+from tagloom.exceptions import InvalidInputError
+from tagloom.tuning.auto._auto_update import tag_counts, update_auto
+from tagloom.tuning.auto._heats import Field
+from tagloom.tuning.auto._pattern_left_out import pattern_left_out
+from tagloom.tuning.auto._soft_labels import counted_completeness, soft_priors, soften
+from tagloom.tuning.auto._tag_choice import choose_per_tag
+from tagloom.tuning.auto.combine import combine
+from tagloom.tuning.auto.extra_methods import GUESTS
+from tagloom.tuning.auto.model import StackModel
+from tagloom.tuning.auto.refine import Refinement, refine
+from tagloom.tuning.auto.search import OVER, Search
+from tagloom.tuning.auto.views import PhotoViews, default_views
+from tagloom.tuning.calibration._accepting import Accepting
+from tagloom.tuning.calibration._held_out import folds_of, scale_of
+from tagloom.tuning.calibration.level_scale import LevelScale, TagRates, heaps, sharpened, telling
+from tagloom.tuning.calibration.maps import CalibrationMap, Method, fit_map, left_out_prior
+from tagloom.tuning.calibration.positive_unlabeled import absent_entries, forgotten_share, weak_negatives
+
+__all__ = ["AutoAnnotator"]
+
+
+#: Strength of the smoothing of features, as measured on Corel5K training photos.
+FEATURE_SMOOTHING = 2.0
+#: Share of the budget after which no further candidate is tried: the fit itself comes afterwards.
+SEARCH_SHARE = 0.6
+#: Share of the budget that is over when the race of other methods has to end.
+RACE_SHARE = 0.9
+#: Rows described at a time.
+DESCRIBED_ROWS = 4096
+
+
+class AutoAnnotator(Accepting):
+    """Chooses, combines and calibrates on the labels themselves; takes features as they were extracted.
+
+    Kernel ridge regressions over several weightings of the feature groups, with features and scores smoothed over the
+    neighbour graph of all photos or not, are compared by the scores they give labelled photos without their own
+    label. The best few are combined, for single tags differently where their photos say so; tags listen to those they
+    go with, and other methods (SFSS, NOVA, TKML ...) are taken in, where left-out scores show a gain that stands out.
+    The same left-out scores make probabilities of the scores.
+
+    Parameters
+    ----------
+    groups : FeatureGroups or None, default=None
+        The column ranges of X; None takes all columns as one group.
+    budget_seconds : float, default=300
+        Past six tenths of it no further candidate is tried; ``left_out_`` names those.
+    absent_means : {"no", "unknown"}, default="no"
+        "unknown": an entry -1 of a photo that has a known one was not named, which is no no. It is learnt from as the
+        share of a yes that its left-out score gives it, and probabilities are corrected by the share of true tags that
+        are named; see `PositiveUnlabeledAnnotator`. "no": every -1 is unknown and nothing is learnt from it.
+    also : sequence of str or None, default=None
+        Other methods that are raced against the combination: of sfss, nova, lpssvm, tkml, topics, laprls, harmonic,
+        consistency, tagprop, gllr, svm. None: all of them; an empty sequence: none.
+    n_neighbors : int, default=15
+        Of the graph.
+    max_search_rows : int, default=1500
+        Labelled photos on which candidates are compared at most.
+    max_rows : int, default=6000
+        Labelled photos that are learnt from at most; drawn at random where there are more.
+    calibration : {"auto", "platt", "isotonic"}, default="auto"
+        ``method`` of `CalibratedAnnotator`.
+    n_threads : int or None, default=None
+        Threads of the graph's search.
+    progress : Progress or None, default=None
+        Told how far the work is.
+    random_state : int, Generator or None, default=None
+        Draws labelled photos where there are too many, and deals folds.
+
+    Attributes
+    ----------
+    probabilities_ : ndarray of shape (n, c)
+        Of the training photos; known entries have what would be said of them without their photo's labels (but for
+        labelled photos beyond ``max_search_rows``).
+    transduction_ : ndarray of shape (n, c)
+        Log-odds; ``decision_function`` returns log-odds too.
+    leaderboard_ : list of LeaderboardRow
+        Candidates, the best first.
+    left_out_ : dict of str to str
+        What was not tried, and why.
+    choice_ : dict
+        The members with their weights, and figures of the combination; plain numbers and words.
+    completeness_ : float
+        Share of true tags that are named, never taken for less than 0.6, and for more the fewer than 100 are named; 1
+        where absence means no.
+    map_ : CalibrationMap
+        From scores to probabilities.
+    seen_ : ndarray of bool, shape (n,)
+        Labelled photos that candidates were not compared on: what is said of them knows their labels.
+
+    Notes
+    -----
+    Every member has scores ``π + A K (K + λI)⁻¹ (Y - π)``: π the tag's frequency with one half added to both counts, K
+    a Gaussian kernel, A the smoothing ``(I + sL)⁻¹`` over the graph or the identity. A tag that no labelled photo has
+    is thereby most likely where a photo is unlike all labelled ones. Scores without a photo's own label follow in
+    closed form, so that the search costs one eigendecomposition per kernel. The combination starts from views known to
+    be good and moves only where the gain stands out of its standard error over the tags: with few labels little is
+    chosen, with many much.
+
+    Interrupted during the search, it goes on with the best found so far, and races no other methods.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 5))
+    >>> Y = (X[:, :2] + 0.3 * rng.normal(size=(300, 2)) > 1).astype(np.int8)
+    >>> Y[100:] = -1
+    >>> AutoAnnotator(random_state=0).fit(X, Y).predict_proba(X[:3]).shape
+    (3, 2)
+    """
+
+    _left_out: Floats
+    #: Made of the same features before; never part of a clone.
+    _shared: PhotoViews | None = None
+
+    def __init__(
+        self,
+        groups: FeatureGroups | None = None,
+        *,
+        budget_seconds: float = 300.0,
+        absent_means: AbsentMeans = "no",
+        also: Sequence[str] | None = None,
+        n_neighbors: int = 15,
+        max_search_rows: int = 1500,
+        max_rows: int = 6000,
+        calibration: Method = "auto",
+        n_threads: int | None = None,
+        progress: Progress | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.groups = groups
+        self.budget_seconds = budget_seconds
+        self.absent_means = absent_means
+        self.also = also
+        self.n_neighbors = n_neighbors
+        self.max_search_rows = max_search_rows
+        self.max_rows = max_rows
+        self.calibration = calibration
+        self.n_threads = n_threads
+        self.progress = progress
+        self.random_state = random_state
+
+    def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
+        began = time.perf_counter()
+        self._check_parameters(X)
+        self.left_out_: dict[str, str] = {}
+        labels = self._labels_to_learn(Y)
+        self._views = self._make_views(X) if self._shared is None else self._shared
+        weightings = default_views(self._views.groups.names)
+        rows, self._search_rows = self._choose_rows(labels)
+        progress = self.progress or NO_PROGRESS
+        search = Search(
+            self._views,
+            weightings,
+            labels,
+            self._search_rows,
+            go_on=lambda: time.perf_counter() - began < SEARCH_SHARE * self.budget_seconds,
+            progress=progress,
+        )
+        found = search.run()
+        progress.start("combining the best")
+        self.left_out_ |= found.left_out
+        compared = labels[self._search_rows]
+        combined = choose_per_tag(found.trials, combine(found.trials, compared, weightings), compared)
+        members, self.leaderboard_, self.choice_ = combined.members, combined.leaderboard, combined.choice
+        self.choice_ |= {"feature_smoothing": FEATURE_SMOOTHING, "n_search_rows": len(self._search_rows)}
+        deviations, n_left = pattern_left_out(
+            search,
+            weightings,
+            members,
+            combined.deviations,
+            go_on=lambda: time.perf_counter() - began < self.budget_seconds,
+        )
+        if n_left:
+            self.left_out_[f"exact left-out scores of {n_left} tags"] = OVER
+        self._model = StackModel(self._views, weightings, members)
+        folds = folds_of(X, labels, self._search_rows)
+        plain = self._learn_plainly(labels, rows, deviations)
+        end = began + RACE_SHARE * self.budget_seconds
+        self._refine(X, labels, deviations, folds, end, found.why_ended)
+        progress.start("working out probabilities")
+        self._settle(Y, labels, rows, deviations, folds, plain)
+        progress.finish()
+
+    def _learn_plainly(self, labels: LabelMatrix, rows: Indices, deviations: Floats) -> Floats:
+        """Solve with the labels and refine nothing; return the scores, known entries without their photo's labels."""
+        self._refinement = Refinement()
+        self._learn(labels, labels, self._search_rows if self.absent_means == "unknown" else rows, deviations)
+        return self._left_out
+
+    def _settle(
+        self, Y: LabelMatrix, labels: LabelMatrix, rows: Indices, deviations: Floats, folds: Indices, plain: Floats
+    ) -> None:
+        """Make the map to probabilities; then learn from absent tags as shares of a yes where absence means unknown."""
+        if not self._refinement.changes_nothing:
+            self._express(labels, deviations)
+        self._calibrate(labels, self._refinement.of_left_out(deviations) + self._priors, folds)
+        if self.absent_means == "unknown":
+            self._forgotten, targets, deviations = soften(self._model, Y, self._search_rows, plain)
+            self._learn(labels, targets, rows, deviations)
+        self._finish(Y, labels)
+
+    def _learn(self, labels: LabelMatrix, targets: NDArray[Any], rows: Indices, deviations: Floats) -> None:
+        """Solve with the targets; deviations are those of photos that were compared on, without their own label."""
+        self._targets, self._priors = targets.copy(), soft_priors(targets)
+        #: Of the combination alone.
+        self._deviations: Floats = self._model.fit(targets, rows, self._priors)
+        self._express(labels, deviations)
+
+    def _express(self, labels: LabelMatrix, deviations: Floats) -> None:
+        """Set the scores of all photos, and those of known entries without their photo's labels."""
+        self._scores: Floats = self._refinement.of_all(self._deviations) + self._priors
+        #: Scores of all photos, those of known entries without their photo's labels.
+        self._left_out = self._scores.copy()
+        # Without its only labelled photo an annotator knows nothing.
+        if len(deviations) >= 2:
+            known = labels[self._search_rows] != UNKNOWN
+            left_out = self._refinement.of_left_out(deviations) + self._priors
+            self._left_out[self._search_rows] = np.where(known, left_out, self._scores[self._search_rows])
+        self._scale = self._scale_of(labels)
+
+    def _refine(
+        self, X: NDArray[Any], labels: LabelMatrix, deviations: Floats, folds: Indices, end: float, why_ended: str
+    ) -> None:
+        """Let tags listen to each other and take other methods in, where that is seen to help.
+
+        Whoever breaks the search off does not wait for a race, and there is no time for one where candidates are left.
+        """
+        entered = tuple(GUESTS) if self.also is None else tuple(self.also)
+        unable = "cannot learn from shares of a yes (absent_means)" if self.absent_means == "unknown" else ""
+        if unable or why_ended:
+            self.left_out_ |= dict.fromkeys(entered, unable or why_ended)
+            entered = ()
+        field = Field(
+            X,
+            self._views,
+            self._model,
+            labels,
+            self._search_rows,
+            folds,
+            left_out=deviations,
+            everywhere=self._deviations,
+        )
+        self._refinement = refine(
+            field, entered, seconds_left=lambda: end - time.perf_counter(), progress=self.progress or NO_PROGRESS
+        )
+        self.left_out_ |= self._refinement.reasons
+        self.leaderboard_ = self._refinement.join_board(self.leaderboard_)
+        self.choice_ |= self._refinement.told
+
+    def update(self, Y: Any, against: Any = None) -> "AutoAnnotator":
+        """Learn from changed labels of the training photos: features, graph and members stay.
+
+        Only tags whose labels changed are solved again. An entry that was unknown before keeps, as what is said without
+        its label, the score it had. From a tenth more or fewer labelled photos on, or twice or half as many of a tag,
+        left-out scores and the map to probabilities are made anew, unless another method was taken in.
+
+        Parameters
+        ----------
+        Y : label matrix of shape (n, c)
+            All labels, the same photos and tags as in ``fit``.
+        against : label matrix of shape (n, c), optional
+            See ``fit``.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        Y = check_labels(Y, n_rows=len(self._labels), n_tags=self.n_tags_)
+        self._against = against
+        try:
+            update_auto(self, Y)
+        finally:
+            del self._against
+        return self
+
+    def _make_views(self, X: NDArray[Any]) -> PhotoViews:
+        return PhotoViews(
+            X, self.groups, n_neighbors=self.n_neighbors, smoothing=FEATURE_SMOOTHING, n_threads=self.n_threads
+        )
+
+    def _check_parameters(self, X: NDArray[Any]) -> None:
+        if self.groups is not None:
+            self.groups.check(X)
+        check_absent_means(self.absent_means)
+        if self.calibration not in get_args(Method):
+            raise InvalidInputError(
+                f"calibration must be one of {', '.join(get_args(Method))}, got {self.calibration!r}"
+            )
+        unknown = [name for name in self.also or () if name not in GUESTS]
+        if unknown or isinstance(self.also, str):
+            raise InvalidInputError(f"also must be a list of some of {', '.join(GUESTS)}, got {self.also!r}")
+        if not self.budget_seconds > 0:
+            raise InvalidInputError(f"budget_seconds must be positive, got {self.budget_seconds!r}")
+        if self.max_search_rows < 2 or self.max_rows < 2:
+            raise InvalidInputError(
+                f"max_search_rows and max_rows must be at least 2, got {self.max_search_rows}, {self.max_rows}"
+            )
+
+    def _labels_to_learn(self, Y: LabelMatrix) -> LabelMatrix:
+        return weak_negatives(Y) if self.absent_means == "unknown" else Y
+
+    def _choose_rows(self, labels: LabelMatrix) -> tuple[Indices, Indices]:
+        """Return the photos to learn from and those to compare candidates on."""
+        rows = np.flatnonzero(labeled_rows(labels))
+        generator = check_generator(self.random_state)
+        if len(rows) > self.max_rows:
+            self.left_out_[f"{len(rows) - self.max_rows} labelled photos"] = f"max_rows is {self.max_rows}"
+            rows = np.sort(generator.choice(rows, self.max_rows, replace=False))
+        if len(rows) <= self.max_search_rows:
+            return rows, rows
+        return rows, np.sort(generator.choice(rows, self.max_search_rows, replace=False))
+
+    def _calibrate(self, labels: LabelMatrix, left_out: Floats, folds: Indices) -> None:
+        """Fit the map from scores to probabilities on left-out scores, on one scale with those of all photos."""
+        rows = self._search_rows if len(self._search_rows) >= 2 else self._search_rows[:0]
+        left_out, folds = left_out[: len(rows)], folds[: len(rows)]
+        self.seen_ = labeled_rows(labels)
+        self._n_calibrated, self._calibrated_counts = int(self.seen_.sum()), tag_counts(labels)
+        self.seen_[rows] = False
+        described = self._scale.describe_left_out(left_out, labels, rows)
+        target = self._calibrated_against(labels)
+        prior = left_out_prior(heaps(self._left_out, self._scale.evidence > 0.0))
+        options: dict[str, Any] = {"method": self.calibration, "prior": prior, "telling": telling(labels, rows)}
+        found = fit_map(described, target[rows], folds, bend=True, **options)
+        self.map_: CalibrationMap = replace(found, coefficients=sharpened(found.coefficients, len(rows)))
+
+    def _scale_of(self, labels: LabelMatrix, rates: TagRates | None = None) -> LevelScale:
+        everywhere = scale_of(self._left_out, np.full_like(labels, UNKNOWN))
+        return LevelScale.of(everywhere, labels, rates)
+
+    def _finish(self, Y: LabelMatrix, labels: LabelMatrix) -> None:
+        """Set what is reported of the training photos."""
+        self._labels = Y.copy()
+        logits = self._logits(self._left_out)
+        named = expit(logits)
+        self.completeness_ = 1.0
+        seen = self.seen_[:, None]
+        if self.absent_means == "unknown":
+            self.completeness_ = counted_completeness(np.where(seen, UNKNOWN, Y).astype(np.int8), named)
+        self.transduction_ = logits - np.log(self.completeness_)
+        unseen = fit_thresholds(self.transduction_, np.where(seen, UNKNOWN, labels))
+        self.thresholds_ = np.where(np.isinf(unseen), fit_thresholds(self.transduction_, labels), unseen)
+        self.probabilities_: Floats = np.minimum(named / self.completeness_, 1.0)
+        if self.absent_means == "unknown":
+            absent = absent_entries(Y)
+            missed = forgotten_share(named, self.completeness_)
+            self.probabilities_ = np.where(absent, missed, self.probabilities_)
+
+    def _logits(self, scores: Floats) -> Floats:
+        return self._mapped(self.map_.logits, scores)
+
+    def _log_odds_deviations(self) -> Floats:
+        return self._mapped(self.map_.deviations, self._left_out)
+
+    def _mapped(self, function: Callable[[Floats], Floats], scores: Floats) -> Floats:
+        found = np.empty(scores.shape)
+        for start in range(0, len(scores), DESCRIBED_ROWS):
+            block = slice(start, start + DESCRIBED_ROWS)
+            found[block] = function(self._scale.describe(scores[block]))
+        return found
+
+    @property
+    def scores_(self) -> Floats:
+        """Scores (n, c) before calibration, shares in kind; those of known entries without their photo's labels."""
+        check_is_fitted(self)
+        return self._left_out
+
+    def _decision_function(self, X: NDArray[Any]) -> Floats:
+        new = self._views.attach(X)
+        scores = self._refinement.of_new(self._model.deviations(new), X, new) + self._priors
+        return self._logits(scores) - np.log(self.completeness_)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return probabilities of shape (n, c) for photos never seen."""
+        named = expit(self.decision_function(X) + np.log(self.completeness_))
+        return np.minimum(named / self.completeness_, 1.0)

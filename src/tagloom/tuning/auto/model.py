@@ -1,0 +1,320 @@
+"""The chosen combination, solved with all labels: coefficients per member, scores of all photos and of new ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from tagloom.core.labels import known_patterns
+from tagloom.core.typing import Floats
+from tagloom.tuning.auto._kept_kernels import KeptKernels
+from tagloom.tuning.auto._left_out_scores import left_out_deviations, targets_of
+from tagloom.tuning.auto.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate, smooth_columns, spread_labels
+from tagloom.tuning.auto.views import NewPhotos, PhotoViews, View
+
+__all__ = ["Member", "StackModel"]
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A candidate, and the factor of its deviations in the combination: a number, or one for each tag (c,)."""
+
+    candidate: Candidate
+    factor: float | Floats
+
+    @property
+    def takes_part(self) -> bool:
+        """Whether it counts for any tag."""
+        return bool(np.any(np.asarray(self.factor) > 0.0))
+
+    def on(self, tags: NDArray[np.intp]) -> float | Floats:
+        """Return the factor for some tags."""
+        return self.factor[tags] if isinstance(self.factor, np.ndarray) else self.factor
+
+
+class StackModel:
+    """Members solved on the labelled photos; every score is linear in the labels.
+
+    Parameters
+    ----------
+    views : PhotoViews
+        Shared work.
+    weightings : sequence of View
+        Those that members name.
+    members : sequence of Member
+        What is combined.
+
+    Notes
+    -----
+    With priors π, ``F = π + Σ_k w_k A_k K_k (K_k + λ_k I)⁻¹ (Y - π)`` over the photos on which a tag is known; A is the
+    graph's smoothing or the identity. Tags known on the same photos share one factorisation.
+    """
+
+    #: Smoothed deviations by strength, of which a new photo takes its neighbours' share.
+    _smoothed: dict[float, Floats]
+    #: Kernels of all photos with the labelled ones, where many updates are to be quick.
+    kept: KeptKernels | None = None
+
+    def __init__(self, views: PhotoViews, weightings: Sequence[View], members: Sequence[Member]) -> None:
+        self.views = views
+        self.members = [member for member in members if member.takes_part]
+        self.weightings = list(weightings)
+        self._weightings = {view.name: view for view in weightings}
+        self._scales = {
+            (one.candidate.view, one.candidate.smoothed): views.mean_distance(
+                self._weightings[one.candidate.view], one.candidate.smoothed
+            )
+            for one in self.members
+            if one.candidate.view != GRAPH
+        }
+
+    def keep_kernels(self) -> None:
+        """Keep the kernels from now on; they take 4 bytes for each photo, labelled photo and member."""
+        self.kept = KeptKernels(self.views.n_photos, len(self.members), self._columns)
+
+    def fit(
+        self, Y: NDArray[Any], rows: NDArray[np.intp], priors: Floats, tags: NDArray[np.intp] | None = None
+    ) -> Floats:
+        """Solve for the coefficients and return the deviations (n, c) of all training photos from the priors.
+
+        Parameters
+        ----------
+        Y : label matrix of shape (n, c)
+            Labels; soft ones may lie between 0 and 1.
+        rows : array of int
+            The labelled photos to learn from.
+        priors : array of shape (c,)
+            What labels are compared with.
+        tags : array of int, optional
+            Which tags of the combination the columns are. Default: all.
+        """
+        self.rows = rows
+        if self.kept is not None:
+            self.kept.hold(rows)
+        columns = np.arange(Y.shape[1]) if tags is None else tags
+        patterns, pattern_of = known_patterns(Y[rows])
+        targets = targets_of(Y[rows], priors)
+        self.coefficients = [
+            _solve(self._among(place, rows), member.candidate.ridge, targets, patterns, pattern_of) * member.on(columns)
+            for place, member in enumerate(self.members)
+        ]
+        return self._deviations_of_all(Y.shape[1])
+
+    def restore(self, rows: NDArray[np.intp], coefficients: list[Floats], smoothed: dict[float, Floats]) -> None:
+        """Take over what `fit` found before, instead of solving for it.
+
+        Parameters
+        ----------
+        rows : array of int, shape (m,)
+            The labelled photos that were learnt from.
+        coefficients : list of array of shape (m, c)
+            Of each member.
+        smoothed : dict of float to array of shape (n, c)
+            Smoothed deviations of all training photos, by strength.
+        """
+        self.rows, self.coefficients, self._smoothed = rows, coefficients, smoothed
+
+    @property
+    def smoothed(self) -> dict[float, Floats]:
+        """Smoothed deviations (n, c) of all training photos, by strength of score smoothing."""
+        return self._smoothed
+
+    def update(self, Y: NDArray[Any], rows: NDArray[np.intp], priors: Floats, tags: NDArray[np.intp]) -> Floats:
+        """Solve some tags anew, leave the others, and return the deviations (n, len(tags)) of all training photos.
+
+        Parameters
+        ----------
+        Y, rows, priors
+            As for `fit`, all tags. Other tags must be unknown on photos that came to ``rows`` or left them.
+        tags : array of int
+            The columns that changed.
+        """
+        old_rows, old_coefficients, old_smoothed = self.rows, self.coefficients, self._smoothed
+        found = self.fit(Y[:, tags], rows, priors[tags], tags)
+        stayed = np.isin(old_rows, rows)
+        places = np.searchsorted(rows, old_rows[stayed])
+        merged = []
+        for before, after in zip(old_coefficients, self.coefficients, strict=True):
+            whole = np.zeros((len(rows), Y.shape[1]))
+            whole[places] = before[stayed]
+            whole[:, tags] = after
+            merged.append(whole)
+        self.coefficients = merged
+        for strength, scores in self._smoothed.items():
+            whole = old_smoothed[strength].copy()
+            whole[:, tags] = scores
+            self._smoothed[strength] = whole
+        return found
+
+    def left_out_operators(self, rows: NDArray[np.intp], n_tags: int) -> list[tuple[NDArray[np.intp], Floats]]:
+        """Return tags and M of shape (m, m): ``M @ targets`` are deviations of photos, each without its own target.
+
+        Parameters
+        ----------
+        rows : array of int
+            The labelled photos, all tags known on all of them.
+        n_tags : int
+            Number of tags; those whose members have the same factors share one operator.
+        """
+        unit = np.eye(len(rows))
+        factors = np.stack([np.broadcast_to(np.asarray(member.factor, float), n_tags) for member in self.members])
+        kinds, kind_of = np.unique(factors, axis=1, return_inverse=True)
+        totals = [np.zeros_like(unit) for _ in range(kinds.shape[1])]
+        reached: dict[float, Floats] = {}
+        for place, (member, of_kinds) in enumerate(zip(self.members, kinds, strict=True)):
+            candidate, strength = member.candidate, member.candidate.score_smoothing
+            among = influence = self._among(place, rows)
+            if strength:
+                if strength not in reached:
+                    reached[strength] = spread_labels(self.views, rows, strength)
+                influence = self._smoothed_influence(candidate, rows, reached[strength])
+            for *_, found in left_out_deviations(among, [influence], unit, [candidate.ridge]):
+                for total, factor in zip(totals, of_kinds, strict=True):
+                    total += factor * found
+        return [(np.flatnonzero(kind_of.ravel() == kind), total) for kind, total in enumerate(totals)]
+
+    def _smoothed_influence(self, candidate: Candidate, rows: NDArray[np.intp], reached: Floats) -> Floats:
+        """Return what coefficients bring to the smoothed scores of the labelled photos."""
+        points = self.views.coordinates(candidate.smoothed)
+        found = np.zeros((len(rows), len(rows)))
+        for block in self.views.blocks(len(points), len(rows)):
+            distances = self.views.distances(points[block], points[rows], [self._weightings[candidate.view]])[0]
+            found += reached[block].T @ self._kernel(candidate, distances)
+        return found
+
+    def _among(self, place: int, rows: NDArray[np.intp]) -> Floats:
+        """Return the kernel of the member at a place among labelled photos."""
+        candidate = self.members[place].candidate
+        if self.kept is not None:
+            return self.kept.among(place, rows)
+        if candidate.view == GRAPH:
+            kernel = GRAPH_SCALE * spread_labels(self.views, rows, GRAPH_SMOOTHING)[rows]
+        else:
+            anchors = self.views.coordinates(candidate.smoothed)[rows]
+            distances = self.views.distances(anchors, anchors, [self._weightings[candidate.view]])[0]
+            np.fill_diagonal(distances, 0.0)
+            kernel = self._kernel(candidate, distances).astype(np.float64)
+        return 0.5 * (kernel + kernel.T)
+
+    def _kernel(self, candidate: Candidate, distances: NDArray[Any]) -> NDArray[Any]:
+        scale = candidate.width / self._scales[candidate.view, candidate.smoothed]
+        return np.exp(distances * distances.dtype.type(-scale))
+
+    def _deviations_of_all(self, n_tags: int) -> Floats:
+        """Return the sum of all members' deviations; keeps those that are smoothed, for new photos."""
+        n = self.views.n_photos
+        plain = np.zeros((n, n_tags))
+        self._smoothed = {}
+        if self.kept is not None:
+            return self._deviations_by_kept(self.kept, n_tags)
+        for smoothed in (True, False):
+            self._add_kernels(self.views.coordinates(smoothed), smoothed, plain, self._smoothed)
+        for strength, scores in self._smoothed.items():
+            self._smoothed[strength] = smooth_columns(self.views, scores, strength)
+        for member, coefficients in zip(self.members, self.coefficients, strict=True):
+            if member.candidate.view == GRAPH:
+                sources = np.zeros((n, n_tags))
+                sources[self.rows] = GRAPH_SCALE * coefficients
+                spread = smooth_columns(self.views, sources, GRAPH_SMOOTHING)
+                self._smoothed[GRAPH_SMOOTHING] = self._smoothed.get(GRAPH_SMOOTHING, 0.0) + spread
+        return plain + sum(self._smoothed.values())
+
+    def _deviations_by_kept(self, kept: KeptKernels, n_tags: int) -> Floats:
+        plain = np.zeros((self.views.n_photos, n_tags))
+        spread: Floats | float = 0.0
+        for place, (member, coefficients) in enumerate(zip(self.members, self.coefficients, strict=True)):
+            scores = kept.times(place, self.rows, coefficients)
+            if member.candidate.view == GRAPH:
+                spread = spread + scores
+                continue
+            strength = member.candidate.score_smoothing
+            target = plain if not strength else self._smoothed.setdefault(strength, np.zeros_like(plain))
+            target += scores
+        for strength, scores in self._smoothed.items():
+            self._smoothed[strength] = smooth_columns(self.views, scores, strength)
+        if isinstance(spread, np.ndarray):
+            self._smoothed[GRAPH_SMOOTHING] = self._smoothed.get(GRAPH_SMOOTHING, 0.0) + spread
+        return plain + sum(self._smoothed.values())
+
+    def _columns(self, rows: NDArray[np.intp]) -> list[NDArray[np.float32]]:
+        """Return the kernel of all photos with some labelled ones, for each member."""
+        found: dict[tuple[str, bool], NDArray[Any]] = {}
+        for smoothed in (True, False):
+            points = self.views.coordinates(smoothed)
+            names = sorted(
+                {
+                    one.candidate.view
+                    for one in self.members
+                    if one.candidate.view != GRAPH and one.candidate.smoothed == smoothed
+                }
+            )
+            distances = self.views.distances(points, points[rows], [self._weightings[name] for name in names])
+            for name, values in zip(names, distances, strict=True):
+                # A photo is at no distance from itself, whatever rounding says.
+                values[rows, np.arange(len(rows))] = 0.0
+                found[name, smoothed] = values
+        return [self._column(member.candidate, found, rows) for member in self.members]
+
+    def _column(
+        self, candidate: Candidate, distances: dict[tuple[str, bool], NDArray[Any]], rows: NDArray[np.intp]
+    ) -> NDArray[np.float32]:
+        if candidate.view == GRAPH:
+            kernel = GRAPH_SCALE * spread_labels(self.views, rows, GRAPH_SMOOTHING)
+        else:
+            kernel = self._kernel(candidate, distances[candidate.view, candidate.smoothed])
+        return kernel.astype(np.float32)
+
+    def _add_kernels(self, points: NDArray[Any], smoothed: bool, plain: Floats, to_smooth: dict[float, Floats]) -> None:
+        """Add kernels times coefficients to ``plain`` or, by strength of score smoothing, to ``to_smooth``."""
+        chosen = [
+            (member.candidate, coefficients)
+            for member, coefficients in zip(self.members, self.coefficients, strict=True)
+            if member.candidate.view != GRAPH and member.candidate.smoothed == smoothed
+        ]
+        if not chosen:
+            return
+        names = sorted({candidate.view for candidate, _ in chosen})
+        anchors = self.views.coordinates(smoothed)[self.rows]
+        for block in self.views.blocks(len(points), len(anchors)):
+            found = self.views.distances(points[block], anchors, [self._weightings[name] for name in names])
+            distances = dict(zip(names, found, strict=True))
+            for candidate, coefficients in chosen:
+                scores = self._kernel(candidate, distances[candidate.view]) @ coefficients
+                strength = candidate.score_smoothing
+                target = plain if not strength else to_smooth.setdefault(strength, np.zeros_like(plain))
+                target[block] += scores
+
+    def deviations(self, new: NewPhotos) -> Floats:
+        """Return the deviations (q, c) of new photos.
+
+        Smoothing a new photo's scores takes one step: ``f = (k + s Σ_j S_j F_j)/(1 + s)`` with its nearest training
+        photos j, whose own scores F stay.
+        """
+        n_tags = self.coefficients[0].shape[1]
+        scores = np.zeros((len(new.plain), n_tags))
+        to_smooth: dict[float, Floats] = {}
+        for smoothed in (True, False):
+            self._add_kernels(new.smooth if smoothed else new.plain, smoothed, scores, to_smooth)
+        for strength, of_training in self._smoothed.items():
+            own = to_smooth.get(strength, 0.0)
+            scores += (own + strength * (new.links @ of_training)) / (1.0 + strength)
+        return scores
+
+
+def _solve(
+    kernel: Floats, ridge: float, targets: Floats, patterns: NDArray[np.bool_], pattern_of: NDArray[np.intp]
+) -> Floats:
+    """Return coefficients (m, c), zero where a tag is unknown."""
+    coefficients = np.zeros_like(targets)
+    for pattern in range(patterns.shape[1]):
+        rows, tags = np.flatnonzero(patterns[:, pattern]), np.flatnonzero(pattern_of == pattern)
+        if not len(rows):
+            continue
+        system = kernel[np.ix_(rows, rows)]
+        system[np.diag_indices(len(rows))] += ridge
+        factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        coefficients[np.ix_(rows, tags)] = linalg.cho_solve(factor, targets[np.ix_(rows, tags)], check_finite=False)
+    return coefficients

@@ -1,0 +1,1 @@
+"""How good suggestions are, cross-validated on the labels there are."""

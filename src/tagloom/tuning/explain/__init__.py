@@ -1,0 +1,1 @@
+"""Why a photo has a score: labelled photos, tags and feature groups behind it."""

@@ -1,0 +1,152 @@
+"""Simple models that stand in for an annotator where its own scores cannot be taken apart."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.labels import UNKNOWN
+from tagloom.core.typing import Floats
+from tagloom.methods.baselines.least_squares import GRID
+from tagloom.methods.shared.ridge_path import RidgePath, linear_scores
+
+__all__ = ["LocalLine", "RidgeStandIn", "SharedRidge", "labels_shown", "local_line"]
+
+
+#: Photos around the one in question that the local line is fitted to.
+NEARBY = 256
+#: Rows compared with the photo at once.
+ROWS_AT_ONCE = 4096
+
+
+class SharedRidge:
+    """Ridge regressions of the tags that are known on the same photos, from one decomposition.
+
+    Parameters
+    ----------
+    X : array of shape (m, d)
+        Features of these photos.
+    labels : array of shape (m, c)
+        Their labels of the tags, 0 and 1.
+    """
+
+    def __init__(self, X: NDArray[Any], labels: NDArray[np.int8]) -> None:
+        self._path = RidgePath(X, labels)
+        spread = float(X.var(axis=0, dtype=np.float64).sum())
+        grid = GRID * (spread if spread > 0.0 else 1.0)
+        errors = np.array([self._errors(float(one)) for one in grid])
+        # As `RegularizedLeastSquares` chooses for a tag alone: the largest penalty among equals.
+        best = len(grid) - 1 - np.argmin(errors[::-1], axis=0)
+        self._strengths: Floats = grid[best]
+
+    def line(self, place: int) -> tuple[Floats, float]:
+        """Return slopes (d,) and intercept of the tag at a place."""
+        coef, intercept = self._path.coefficients(float(self._strengths[place]))
+        return coef[:, place], float(intercept[place])
+
+    def weights(self, place: int, features: Floats) -> Floats:
+        """Return what each label weighs in the score of a photo: ``1/m + U √s/(s + λ) Vᵀ(z - x̄)``."""
+        path, strength = self._path, float(self._strengths[place])
+        shares = np.sqrt(path.eigenvalues) / (path.eigenvalues + strength)
+        return 1.0 / path.n_rows + path._rows @ (shares * ((features - path.x_mean) @ path._columns))
+
+    def _errors(self, strength: float) -> Floats:
+        """Return the mean squared leave-one-out error of each tag; 0 where a single photo leaves nothing to compare."""
+        residuals = self._path.leave_one_out_residuals(strength)
+        found: Floats = np.square(residuals).mean(axis=0) if len(residuals) > 1 else np.zeros(residuals.shape[1])
+        return found
+
+
+class RidgeStandIn:
+    """Ridge regression of one tag, brought to the scale of an annotator's scores.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Features.
+    shared : SharedRidge
+        The regressions of the tags that are known where this one is.
+    place : int
+        The tag's place among those.
+    labels : array of shape (n,)
+        The tag's labels.
+    scores : array of shape (n,)
+        The annotator's scores of the tag.
+    """
+
+    def __init__(
+        self, X: NDArray[Any], shared: SharedRidge, place: int, labels: NDArray[np.int8], scores: Floats
+    ) -> None:
+        self._X, self._shared, self._place = X, shared, place
+        coef, intercept = shared.line(place)
+        fitted = linear_scores(X, coef[:, None], np.array([intercept]))[:, 0]
+        # A score that is just the photo's label says nothing of the annotator's scale.
+        usable = ~labels_shown(scores, labels)
+        compared = usable if usable.sum() >= 2 else np.ones(len(scores), dtype=bool)
+        mine, theirs = fitted[compared], scores[compared]
+        centred = mine - mine.mean()
+        length = float(centred @ centred)
+        # A slope below 0 would turn every reason into its opposite: then nothing is explained.
+        self.slope = max(0.0, float(centred @ (theirs - theirs.mean())) / length) if length > 0 else 0.0
+        self.offset = float(theirs.mean() - self.slope * mine.mean())
+
+    def of(self, row: int) -> tuple[Floats, float]:
+        """Return the weights of the photos on which the tag is known, in their order, and the offset."""
+        return self.slope * self._shared.weights(self._place, self._X[row].astype(np.float64)), self.offset
+
+
+class LocalLine:
+    """A linear function of the features that agrees with an annotator's scores around a photo.
+
+    Parameters
+    ----------
+    coef : array of shape (d,)
+        Its slopes.
+    mean : array of shape (d,)
+        Mean features of the photos around.
+    level : float
+        Mean score of the photos around.
+    """
+
+    def __init__(self, coef: Floats, mean: Floats, level: float) -> None:
+        self.coef, self.mean, self.level = coef, mean, level
+
+
+def local_line(X: NDArray[Any], scores: Floats, row: int, hidden: NDArray[np.bool_]) -> LocalLine:
+    """Fit a line to the scores of the photos nearest to one, its penalty chosen by leave-one-out.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Features.
+    scores : array of shape (n,)
+        The annotator's scores.
+    row : int
+        The photo.
+    hidden : array of bool, shape (n,)
+        Photos that are left out: those whose score is their label and not what features say.
+    """
+    distances = _squared_distances(X, X[row])
+    usable = np.flatnonzero(~hidden)
+    if len(usable) < 2:
+        usable = np.arange(len(X))
+    nearest = usable[np.argsort(distances[usable], kind="stable")[:NEARBY]]
+    path = RidgePath(X[nearest], scores[nearest, None])
+    spread = float(X[nearest].var(axis=0, dtype=np.float64).sum())
+    grid = GRID * (spread if spread > 0 else 1.0)
+    errors = [float(np.square(path.leave_one_out_residuals(float(one))).mean()) for one in grid]
+    best = grid[int(np.nanargmin(errors))] if not np.isnan(errors).all() else grid[-1]
+    coef = path.coefficients(float(best))[0][:, 0]
+    return LocalLine(coef, path.x_mean, float(path.y_mean[0]))
+
+
+def _squared_distances(X: NDArray[Any], point: NDArray[Any]) -> NDArray[Any]:
+    """Return squared distances (n,) of rows to a point, without a copy of all rows."""
+    blocks = (X[start : start + ROWS_AT_ONCE] for start in range(0, len(X), ROWS_AT_ONCE))
+    return np.concatenate([np.square(block - point).sum(axis=1) for block in blocks])
+
+
+def labels_shown(scores: Floats, labels: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """Return which scores are just the photo's own label."""
+    shown: NDArray[np.bool_] = (labels != UNKNOWN) & (scores == labels)
+    return shown

@@ -1,1 +1,0 @@
-"""The verbs: what commands and pages do, joined from the packages below."""

@@ -1,0 +1,188 @@
+"""The default method follows the decisions by itself; the oracle is an annotator in memory that is told the same."""
+
+import numpy as np
+import pytest
+
+from tagloom.catalog.project_features import load_rows
+from tagloom.learning import auto_updates, training
+from tagloom.learning.labels import read_labels
+from tagloom.learning.methods import get_learner, make_annotator
+from tagloom.learning.stored_auto import is_whole
+from tagloom.learning.update import Updater
+from tagloom.tuning.auto._auto_tags import set_tags
+
+
+@pytest.fixture(autouse=True)
+def no_race(monkeypatch):
+    """Let no other method be taken in, which would not be stored."""
+    made = training.make_annotator
+    monkeypatch.setattr(training, "make_annotator", lambda *given: made(*given).set_params(also=()))
+
+
+@pytest.fixture
+def trained(made_up):
+    """Return a trained project of 200 photos, 50 of them labelled, and an annotator fitted on the same."""
+    made = made_up(200, 4)
+    made.say(range(50))
+    made.project.train()
+    with made.project.store.lock(), made.project.store.cache() as cache:
+        rows = load_rows(made.project.store, cache, made.project.settings)
+    annotator = make_annotator(get_learner("auto"), made.project.settings, rows.groups).set_params(also=())
+    labels = read_labels(made.project.store, rows.ids)
+    assert annotator.fit(rows.X, labels.Y).choice_["members"]
+    return made, annotator
+
+
+def labels_of(made):
+    return read_labels(made.project.store, made.ids)
+
+
+def open_updater(made):
+    return Updater(made.project.store, made.project.settings)
+
+
+def test_a_few_decisions_change_their_tags_alone(trained):
+    made, annotator = trained
+    with open_updater(made) as updater:
+        before = updater.values
+        assert updater.update().tag_ids == ()
+        made.say(range(50, 54), [1])
+        assert updater.update().tag_ids == (made.tags[1],)
+        annotator.update(labels_of(made).Y)
+        np.testing.assert_array_equal(updater.values[:, [0, 2, 3]], before[:, [0, 2, 3]])
+        np.testing.assert_allclose(updater.values, annotator.probabilities_, atol=2e-4)
+        assert np.abs(updater.values[60:, 1] - before[60:, 1]).max() > 1e-3
+
+
+def test_many_decisions_bring_all_probabilities_up_to_date(trained):
+    made, annotator = trained
+    with open_updater(made) as updater:
+        made.say(range(50, 110))
+        assert set(updater.update().tag_ids) == set(made.tags.tolist())
+        annotator.update(labels_of(made).Y)
+        np.testing.assert_allclose(updater.values, annotator.probabilities_, atol=2e-4)
+
+
+def test_it_is_stored_whole_and_goes_on_from_there(trained):
+    made, annotator = trained
+    store = made.project.store
+    first = store.models.active()
+    with open_updater(made) as updater:
+        made.say(range(50, 70), [1])
+        updater.update()
+        model = updater.save()
+    assert model == store.models.active().id != first.id
+    assert is_whole(store.models.load()[1])
+    assert store.models.active().settings["method"] == "auto"
+    annotator.update(labels_of(made).Y)
+    with open_updater(made) as updater:
+        assert updater.update().tag_ids == ()
+        made.say(range(70, 73), [2])
+        assert updater.update().tag_ids == (made.tags[2],)
+        annotator.update(labels_of(made).Y)
+        np.testing.assert_allclose(updater.values, annotator.probabilities_, atol=5e-4)
+        updater.save()
+    found = made.project.explain(int(made.ids[150]), "tag 1")
+    # By the model itself, not by a stand-in: what it adds up to is its own score.
+    total = found.photos_base + sum(one.amount for one in found.photos) + found.photos_other + found.photos_rest
+    assert total == pytest.approx(found.score, abs=1e-6)
+    assert found.score == pytest.approx(annotator._scores[150, 1], abs=1e-3)
+
+
+def test_a_new_tag_and_a_tag_taken_back(trained):
+    made, annotator = trained
+    before = made.project.store.suggestions.load().scores
+    (extra,) = made.project.store.tags.add(["something new"])
+    with open_updater(made) as updater:
+        made.project.store.decisions.decide(made.ids[:20], extra, np.arange(20) % 2)
+        # Scores without the labels of a new tag would know nothing: all are made anew.
+        assert set(updater.update().tag_ids) == {*made.tags.tolist(), extra}
+        assert updater.tag_ids.tolist() == [*made.tags.tolist(), extra]
+        assert np.ptp(updater.values[:20, 4]) > 0.01
+        set_tags(annotator, [0, 1, 2, 3, -1])
+        annotator.update(labels_of(made).Y)
+        np.testing.assert_allclose(updater.values, annotator.probabilities_, atol=2e-4)
+        made.project.undo()
+        updater.update()
+        assert updater.tag_ids.tolist() in (made.tags.tolist(), [*made.tags.tolist(), extra])
+        np.testing.assert_allclose(updater.values[:, :4], before, atol=2e-3)
+
+
+def test_a_large_action_that_is_undone_leaves_nothing_behind(trained):
+    made, _ = trained
+    with open_updater(made) as updater:
+        before, limit = updater.values, updater.thresholds
+        made.say(range(50, 180))
+        updater.update()
+        assert np.abs(updater.values - before).max() > 0.05
+        made.project.undo()
+        updater.update()
+        np.testing.assert_allclose(updater.values, before, atol=2e-3)
+        np.testing.assert_allclose(updater.thresholds, limit, atol=2e-2)
+
+
+def test_what_is_suggested_is_the_same_after_it_was_saved(trained):
+    made, _ = trained
+    with open_updater(made) as updater:
+        made.say(range(50, 54), [1])
+        updater.update()
+        suggested = updater.values > updater.thresholds
+        updater.save()
+        np.testing.assert_array_equal(updater.values > updater.thresholds, suggested)
+    with open_updater(made) as updater:
+        np.testing.assert_array_equal(updater.values > updater.thresholds, suggested)
+
+
+@pytest.mark.parametrize("limit", ["MOST_WORK", "MOST_BYTES"])
+def test_a_ridge_stands_in_where_it_would_take_too_long(trained, limit, monkeypatch):
+    made, annotator = trained
+    monkeypatch.setattr(auto_updates, limit, 1)
+    model = made.project.store.models.active().id
+    with open_updater(made) as updater:
+        before = updater.values
+        made.say(range(50, 70), [1])
+        assert updater.update().tag_ids == (made.tags[1],)
+        assert np.array_equal(updater.values[:, [0, 2, 3]], before[:, [0, 2, 3]])
+        assert not np.allclose(
+            updater.values[:, 1], annotator.update(labels_of(made).Y).probabilities_[:, 1], atol=1e-3
+        )
+        assert updater.save() == model
+
+
+def test_a_model_that_is_too_large_is_not_even_restored(trained, monkeypatch):
+    made, _ = trained
+    asked = []
+    real = auto_updates.is_quick
+    monkeypatch.setattr(auto_updates, "is_quick", lambda *given: asked.append(given) or real(*given))
+    monkeypatch.setattr(auto_updates, "restore", lambda *given, **named: pytest.fail("restored"))
+    monkeypatch.setattr(auto_updates, "MOST_WORK", 1)
+    with open_updater(made) as updater:
+        assert updater.update().tag_ids == ()
+    ((shape, known, n_labeled, n_members),) = asked
+    members = made.project.store.models.load()[1]["choice"]["members"]
+    assert (shape, known.tolist(), n_labeled) == ((200, 4), [50], 50)
+    assert n_members == sum(member["weight"] > 0 for member in members)
+
+
+def test_photos_that_came_since_leave_it_to_the_ridge(trained):
+    made, _ = trained
+    made.add_photos(np.random.default_rng(1).gamma(2.0, size=(5, 289)).astype(np.float32))
+    with open_updater(made) as updater:
+        made.say(range(50, 70), [1])
+        updater.update()
+        assert len(updater.photo_ids) == 205
+        assert np.isfinite(updater.values).all()
+
+
+def test_what_was_said_of_suggestions_is_followed_as_in_a_training(trained):
+    made, _ = trained
+    with open_updater(made) as updater:
+        # None of those that were looked at had the tag, against all expectation.
+        decisions = made.project.store.decisions
+        decisions.decide(made.ids[60:90], made.tags[1], np.zeros(30, dtype=int), origin="suggested")
+        updater.update()
+        updated = updater.values[100:, 1]
+        made.project.train()
+    after = made.project.store.suggestions.load().scores
+    assert np.corrcoef(updated, after[100:, 1])[0, 1] > 0.9
+    assert abs(float(updated.mean() - after[100:, 1].mean())) < 0.05

@@ -1,0 +1,330 @@
+"""A project that keeps the default method's model whole; the oracle is an annotator fitted in memory."""
+
+import numpy as np
+import pytest
+
+from tagloom.catalog.project_features import load_rows
+from tagloom.learning import auto_updates, explained_scores, stored_auto, training
+from tagloom.learning.labels import read_labels
+from tagloom.learning.methods import get_learner, make_annotator
+from tagloom.learning.stored_auto import is_whole, numbers_of_new, restore, solved_since
+from tagloom.learning.update import Updater
+from tagloom.tuning.auto._tag_mixing import TagMixing, label_correlations
+from tagloom.tuning.auto.annotator import refine as _refinement
+from tagloom.tuning.explain.explain import ScoreExplainer
+
+
+@pytest.fixture(autouse=True)
+def no_race(monkeypatch):
+    """Let no other method be taken in, which would not be stored."""
+    made = training.make_annotator
+    monkeypatch.setattr(training, "make_annotator", lambda *given: made(*given).set_params(also=()))
+
+
+def new_features(n=12, random_state=1):
+    return np.random.default_rng(random_state).gamma(2.0, size=(n, 289)).astype(np.float32)
+
+
+def rows_of(project, photo_ids=None):
+    with project.store.lock(), project.store.cache() as cache:
+        return load_rows(project.store, cache, project.settings, photo_ids=photo_ids)
+
+
+def in_memory(project):
+    """Return an annotator fitted on what the project would train on now."""
+    rows = rows_of(project)
+    labels = read_labels(project.store, rows.ids)
+    annotator = make_annotator(get_learner("auto"), project.settings, rows.groups).set_params(also=())
+    return annotator.fit(rows.X, labels.Y), rows, labels
+
+
+def added(made, n=12):
+    """Add photos, and return them and those of their columns that are learnt from."""
+    ids = made.add_photos(new_features(n))
+    return ids, rows_of(made.project, ids).X
+
+
+def values_of(project, ids):
+    stored = project.store.suggestions.load()
+    return stored.scores[np.searchsorted(stored.photo_ids, ids)]
+
+
+@pytest.mark.parametrize(("n_said", "kind"), [(10, "score"), pytest.param(50, "probability", marks=pytest.mark.medium)])
+def test_new_photos_get_the_numbers_of_the_model_itself(made_up, n_said, kind):
+    made = made_up(140, 3)
+    made.say(range(n_said))
+    assert made.project.train().kind == kind
+    before = made.project.store.suggestions.load()
+    fitted, *_ = in_memory(made.project)
+    ids, X = added(made)
+    found = made.project.score_new()
+    assert (found.n_scored, found.why_not) == (12, "")
+    expected = fitted.predict_proba(X) if kind == "probability" else fitted.decision_function(X)
+    np.testing.assert_allclose(values_of(made.project, ids), expected, atol=1e-6)
+    stored = made.project.store.suggestions.load()
+    np.testing.assert_array_equal(stored.scores[:140], before.scores)
+    assert stored.info == before.info
+    assert made.project.score_new().n_scored == 0
+    # An update leaves them as they are: nothing was decided since.
+    assert made.project.update().tag_ids == ()
+    np.testing.assert_allclose(values_of(made.project, ids), expected, atol=1e-6)
+
+
+def test_the_stored_annotator_is_the_fitted_one(made_up):
+    made = made_up(120, 3)
+    made.say(range(40))
+    made.project.train()
+    fitted, rows, labels = in_memory(made.project)
+    made.add_photos(new_features())  # further photos beside those of the training do not matter
+    arrays, info = made.project.store.models.load()
+    found = restore(arrays, info, rows_of(made.project), n_threads=1)
+    np.testing.assert_allclose(found.probabilities_, fitted.probabilities_, atol=1e-9)
+    np.testing.assert_array_equal(found._labels, labels.Y)
+    more = labels.Y.copy()
+    more[40:60] = made.truth[40:60]
+    np.testing.assert_allclose(found.update(more).probabilities_, fitted.update(more).probabilities_, atol=1e-9)
+    assert restore(arrays, info, rows_of(made.project, rows.ids), n_threads=1).n_tags_ == 3
+    assert restore(arrays, info, rows_of(made.project, rows.ids[1:]), n_threads=1) is None
+
+
+def test_tags_that_were_named_are_corrected_as_in_training(made_up):
+    made = made_up(120, 3)
+    made.say(range(40))
+    made.project.train()
+    fitted, *_ = in_memory(made.project)
+    arrays, info = made.project.store.models.load()
+    _, X = added(made)
+    changed = info | {"completeness": 0.42, "forgettable": info["tag_ids"][1:2]}
+    found = numbers_of_new(fitted, X, arrays, changed)
+    expected = fitted.predict_proba(X)
+    np.testing.assert_allclose(found[:, [0, 2]], expected[:, [0, 2]], atol=1e-6)
+    most = 1.0 - 0.05 * (1.0 - expected[:, 1])
+    np.testing.assert_allclose(found[:, 1], np.minimum(expected[:, 1] / (0.42 / 0.6), most), atol=1e-6)
+
+
+def test_tags_that_were_gone_through_follow_what_was_said_of_them(made_up):
+    made = made_up(200, 3)
+    made.say(range(40))
+    decisions = made.project.store.decisions
+    # None of those that were looked at had the tag, against all expectation.
+    for start in range(60, 90, 10):  # more at once would be no looks
+        decisions.decide(made.ids[start : start + 10], made.tags[1], np.zeros(10, dtype=int), origin="suggested")
+    made.project.train()
+    arrays, info = made.project.store.models.load()
+    assert info["reviewed"] == [int(made.tags[1])]
+    annotator = restore(arrays, info, rows_of(made.project), n_threads=1)
+    own, is_open = arrays["own_values"], annotator._labels[:, 1] == -1
+    assert not np.allclose(own[is_open, 1], annotator.probabilities_[is_open, 1], atol=1e-2)
+    ids, X = added(made, 40)
+    made.project.score_new()
+    found, told = values_of(made.project, ids), annotator.predict_proba(X)
+    np.testing.assert_allclose(found[:, [0, 2]], told[:, [0, 2]], atol=1e-6)
+    # Every new photo lies between the two photos of the training that are next to it in the ranking.
+    order = np.argsort(annotator.probabilities_[is_open, 1])
+    before, after = annotator.probabilities_[is_open, 1][order], own[is_open, 1][order]
+    place = np.searchsorted(before, told[:, 1])
+    low, high = after[np.maximum(place - 1, 0)], after[np.minimum(place, len(after) - 1)]
+    assert ((found[:, 1] >= low - 1e-6) & (found[:, 1] <= high + 1e-6)).all()
+    # Exactly, where what the training did is known.
+    changed = dict(arrays) | {"own_values": (0.25 * annotator.probabilities_).astype(np.float32)}
+    np.testing.assert_allclose(numbers_of_new(annotator, X, changed, info)[:, 1], 0.25 * told[:, 1], rtol=2e-2)
+
+
+def test_tags_solved_since_training_have_what_the_update_says(made_up, monkeypatch):
+    monkeypatch.setattr(auto_updates, "MOST_WORK", 0)  # a ridge stands in
+    made = made_up(140, 3)
+    made.say(range(40))
+    made.project.train()
+    fitted, *_ = in_memory(made.project)
+    made.say(range(50, 60), [1])
+    (extra,) = made.project.store.tags.add(["something new"])
+    made.project.store.decisions.decide(made.ids[:8], extra, np.arange(8) % 2)
+    made.project.update()
+    assert is_whole(made.project.store.models.load()[1])
+    ids, X = added(made)
+    with Updater(made.project.store, made.project.settings) as updater:
+        updater.update()
+        expected = updater.numbers.values[np.searchsorted(updater.photo_ids, ids)]
+    assert made.project.score_new().n_scored == 12
+    found = values_of(made.project, ids)
+    assert made.project.store.suggestions.load().tag_ids.tolist() == [*made.tags.tolist(), extra]
+    np.testing.assert_allclose(found[:, [0, 2]], fitted.predict_proba(X)[:, [0, 2]], atol=1e-6)
+    np.testing.assert_allclose(found[:, [1, 3]], expected[:, [1, 3]], atol=1e-6)
+
+
+def test_an_update_that_mixes_all_tags_is_noticed(made_up):
+    made = made_up(120, 3)
+    made.say(range(40))
+    made.project.train()
+    arrays, info = made.project.store.models.load()
+    assert solved_since(arrays, info, made.project.store.suggestions.load()) == set()
+    made.add_photos(new_features(4))
+    made.project.update()  # photos without numbers: every tag is solved, on the labels of before
+    assert solved_since(arrays, info, made.project.store.suggestions.load()) == set(made.tags.tolist())
+    found = made.project.explain(int(made.ids[100]), "tag 1")
+    assert found.score == pytest.approx(np.log(found.value / (1 - found.value)), rel=1e-4)
+
+
+def test_labels_since_training_that_no_update_has_seen_do_not_matter(made_up):
+    made = made_up(140, 3)
+    made.say(range(40))
+    made.project.train()
+    fitted, *_ = in_memory(made.project)
+    made.say(range(50, 60), [1])
+    ids, X = added(made)
+    made.project.score_new()
+    np.testing.assert_allclose(values_of(made.project, ids), fitted.predict_proba(X), atol=1e-6)
+
+
+def check_ridge(made):
+    """Look whether new photos have what a ridge beside the model says, and return their features and numbers."""
+    ids, X = added(made)
+    with Updater(made.project.store, made.project.settings) as updater:
+        updater.update()
+        expected = updater.numbers.values[np.searchsorted(updater.photo_ids, ids)]
+    assert made.project.score_new().n_scored == len(X)
+    np.testing.assert_allclose(values_of(made.project, ids), expected, atol=1e-6)
+    return X, expected
+
+
+def test_a_model_that_was_stored_without_it_has_a_ridge_beside_it(made_up, monkeypatch):
+    made = made_up(120, 3)
+    made.say(range(40))
+    monkeypatch.setattr(training, "whole_parts", lambda annotator: ({}, {}))
+    made.project.train()
+    arrays, info = made.project.store.models.load()
+    assert not is_whole(info)
+    assert not any(name.startswith("auto/") for name in arrays)
+    fitted, *_ = in_memory(made.project)
+    X, found = check_ridge(made)
+    assert np.abs(found - fitted.predict_proba(X)).max() > 1e-3
+
+
+@pytest.mark.medium
+def test_photos_of_the_training_that_are_gone_leave_a_ridge(made_up):
+    made = made_up(120, 3)
+    made.say(range(40))
+    made.project.train()
+    (made.project.root / "00100.jpg").unlink()
+    check_ridge(made)
+
+
+def test_a_state_that_is_not_understood_leaves_a_ridge(made_up, monkeypatch, caplog):
+    made = made_up(120, 3)
+    made.say(range(40))
+    monkeypatch.setattr("tagloom.tuning.auto.state.FORMAT", 99)
+    made.project.train()
+    monkeypatch.undo()
+    check_ridge(made)
+    assert "cannot be used whole" in caplog.text
+
+
+def test_nothing_is_kept_of_other_methods(made_up):
+    made = made_up(60, 2)
+    made.say(range(30))
+    made.project.train("harmonic")
+    assert not is_whole(made.project.store.models.load()[1])
+    assert stored_auto.whole_parts(get_learner("harmonic").make(5, None)) == ({}, {})
+
+
+def explained_in_memory(project, row, column, *, own_label=False):
+    """Return what an annotator fitted in memory says for its score, by default without what was said of the photo."""
+    fitted, rows, labels = in_memory(project)
+    explainer = ScoreExplainer(fitted, rows.X, labels.Y, groups=rows.groups)
+    return (explainer if own_label else explainer.without(row)).explain(row, column), labels
+
+
+def check_explanation(found, expected, ids):
+    assert found.score == pytest.approx(expected.score, abs=1e-9)
+    near = expected.neighbors
+    names = [int(ids[near.names[place]]) for place in near.order]
+    assert [one.photo_id for one in found.photos] == names
+    assert [one.has_tag for one in found.photos] == [bool(near.labels[place]) for place in near.order]
+    np.testing.assert_allclose([one.amount for one in found.photos], near.amounts[near.order], atol=1e-9)
+    np.testing.assert_allclose([one.weight for one in found.photos], near.weights[near.order], atol=1e-9)
+    assert found.photos_base == pytest.approx(near.base, abs=1e-9)
+    assert (found.photos_exact, found.groups_exact) == (near.is_exact, expected.groups.is_exact)
+    by_group = {one.name: one.amount for one in found.groups}
+    assert by_group == pytest.approx(dict(zip(expected.groups.names, expected.groups.amounts, strict=True)), abs=1e-9)
+    assert found.groups_rest == pytest.approx(expected.groups.rest, abs=1e-9)
+
+
+@pytest.mark.parametrize(("n_said", "kind"), [(10, "score"), pytest.param(40, "probability", marks=pytest.mark.medium)])
+def test_explanations_are_those_of_the_model_itself(made_up, n_said, kind):
+    made = made_up(120, 3)
+    made.say(range(n_said))
+    made.project.train()
+    for row, column in ((100, 1), (3, 2)):
+        expected, labels = explained_in_memory(made.project, row, column, own_label=kind == "score")
+        found = made.project.explain(int(made.ids[row]), f"tag {column}", n=0)
+        check_explanation(found, expected, labels.photo_ids)
+        assert found.photos_exact
+        assert found.kind == kind
+        assert found.tags == ()
+        assert found.notes == ("By feature groups: not exact; the rest is not explained.",)
+
+
+def test_tags_that_listen_to_each_other_are_explained_by_tags(made_up, monkeypatch):
+    def find(deviations, labels, spreads, folds):
+        return TagMixing(0.3, np.eye(len(spreads)) + 0.3 * label_correlations(labels), 0.0)
+
+    monkeypatch.setattr(_refinement, "find_mixing", find)
+    made = made_up(120, 4)
+    made.say(range(40))
+    made.project.train()
+    for row in (100, 3):  # one of which nothing was said, and one that is labelled
+        expected, labels = explained_in_memory(made.project, row, 1)
+        found = made.project.explain(int(made.ids[row]), "tag 1", n=0)
+        check_explanation(found, expected, labels.photo_ids)
+        assert found.photos_exact
+        amounts = {f"tag {place}": amount for place, amount in enumerate(expected.tags.amounts)}
+        assert {one.name: one.amount for one in found.tags} == pytest.approx(amounts, abs=1e-9)
+
+
+def test_tags_that_listen_and_are_known_on_photos_of_their_own_are_explained_by_stand_ins(made_up, monkeypatch):
+    def find(deviations, labels, spreads, folds):
+        return TagMixing(0.3, np.eye(len(spreads)) + 0.3 * label_correlations(labels), 0.0)
+
+    monkeypatch.setattr(_refinement, "find_mixing", find)
+    monkeypatch.setattr(explained_scores, "MOST_PATTERNS", 3)
+    made = made_up(120, 4)
+    for tag in range(4):
+        made.say(range(10 * tag, 10 * tag + 30), [tag])
+    made.project.train()
+    found = made.project.explain(int(made.ids[110]), "tag 1")
+    assert not found.photos_exact
+    assert not found.tags
+    assert any("log-odds" in note for note in found.notes)
+
+
+def test_explanations_stay_those_of_the_training(made_up):
+    made = made_up(120, 3)
+    made.say(range(40))
+    made.project.train()
+    expected, labels = explained_in_memory(made.project, 100, 1)
+    made.project.explain(int(made.ids[100]), "tag 1")
+    first = made.project._explainer
+    # Labels and photos that the model has not seen.
+    made.say(range(50, 60), [1])
+    ids = made.add_photos(new_features())
+    made.project.score_new()
+    found = made.project.explain(int(made.ids[100]), "tag 1", n=0)
+    assert made.project._explainer is not first
+    assert made.project._explainer._whole is first._whole
+    check_explanation(found, expected, labels.photo_ids)
+    assert found.notes[0].startswith("Labels or photos have changed")
+    assert made.project.explain(int(made.ids[52]), "tag 1").decided == bool(made.truth[52, 1])
+    # A photo that came later has its number explained, by a stand-in.
+    later = made.project.explain(int(ids[0]), "tag 1")
+    assert later.score == pytest.approx(np.log(later.value / (1 - later.value)), rel=1e-4)
+    assert not later.photos_exact
+    # So has a tag that was solved since; the others stay.
+    made.project.update()
+    solved = made.project.explain(int(made.ids[100]), "tag 1")
+    assert solved.score == pytest.approx(np.log(solved.value / (1 - solved.value)), rel=1e-4)
+    assert any("log-odds" in note for note in solved.notes)
+    assert made.project.explain(int(made.ids[100]), "tag 2").photos_exact
+    # Another model has another explanation.
+    made.project.train()
+    expected, labels = explained_in_memory(made.project, 100, 1)
+    check_explanation(made.project.explain(int(made.ids[100]), "tag 1", n=0), expected, labels.photo_ids)

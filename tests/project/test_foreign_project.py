@@ -1,0 +1,285 @@
+"""A project that another user or another machine made: it writes nothing outside of its photos, and raises no limit."""
+
+import os
+import shutil
+
+import pytest
+from PIL import Image
+
+from tagloom.catalog.trust import config_folder
+from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreError, WriteError
+from tagloom.project.project import Project
+from tagloom.store.writes import content_digest
+
+FLAGS = {"descriptors": "color", "n_workers": 1, "n_threads": 1}
+NAMES = ("a.jpg", "b.jpg", "sub/c.jpg")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Return photos with a project in which keywords were written to sidecars."""
+    photos = tmp_path_factory.mktemp("foreign") / "photos"
+    for number, name in enumerate(NAMES):
+        (photos / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (32, 24), (number * 60, 90, 200)).save(photos / name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAGLOOM_CONFIG", str(photos.parent / "config of another user"))
+        with Project.init(photos, flags=FLAGS) as project:
+            project.scan()
+            project.label(list(NAMES), add="dog", base=photos)
+            project.write()
+            assert project.is_trusted
+    return photos
+
+
+@pytest.fixture
+def photos(written, tmp_path):
+    """Return a copy of the photos and their project, as a stranger would hand it over."""
+    return shutil.copytree(written, tmp_path / "photos", symlinks=True)
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """Return a file of the user's that must stay as it is."""
+    path = tmp_path / "home" / "notes.xmp"
+    path.parent.mkdir()
+    path.write_bytes(b"precious")
+    yield path
+    assert path.read_bytes() == b"precious"
+    assert os.listdir(path.parent) == [path.name]
+
+
+def _yes(_):
+    return True
+
+
+def _point(project, path, photo=None, state="done"):
+    """Let the journal say that a file outside was written, and what it was before."""
+    with project.store._database.write() as connection:
+        connection.execute("INSERT OR IGNORE INTO contents(digest, data) VALUES (?, ?)", (content_digest(b"x"), b"x"))
+        connection.execute(
+            "UPDATE written SET path = ?, photo = ?, after = ?, before = ?, state = ? WHERE id = 1",
+            (os.fsencode(path), photo, content_digest(b"precious"), content_digest(b"x"), state),
+        )
+
+
+def test_a_project_is_trusted_where_it_was_made_and_by_whom(written, photos, monkeypatch):
+    with Project.open(written) as project:
+        assert not project.is_trusted  # this is another user
+    monkeypatch.setenv("TAGLOOM_CONFIG", str(written.parent / "config of another user"))
+    with Project.open(written) as project:
+        assert project.is_trusted
+    with Project.open(photos) as project:
+        assert project.is_trusted  # a copy of the user's own
+    monkeypatch.setenv("TAGLOOM_CONFIG", str(photos.parent / "config"))
+    with Project.open(photos) as project:
+        assert not project.is_trusted
+        project.trust()
+        assert project.is_trusted
+        project.remove()
+    assert os.listdir(config_folder() / "trusted") == []
+
+
+def test_undo_of_a_foreign_project_asks_and_names_the_files(photos):
+    with Project.open(photos) as project:
+        with pytest.raises(StoreError, match=r"another user or on another machine.*3 files"):
+            project.undo()
+        asked = []
+        with pytest.raises(StoreError, match="nothing was changed"):
+            project.undo(confirm=lambda files: asked.extend(files) or False)
+        assert sorted(asked) == [os.fsencode(photos / f"{name}.xmp") for name in NAMES]
+        assert project.undo(confirm=_yes).n_files == 3
+    assert not list(photos.rglob("*.xmp"))
+
+
+def test_undo_of_a_trusted_project_does_not_ask(photos):
+    with Project.open(photos) as project:
+        project.trust()
+        assert project.undo().n_files == 3
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+@pytest.mark.parametrize("photo", [None, 1])
+def test_undo_writes_no_file_outside(photos, victim, is_trusted, photo):
+    with Project.open(photos) as project:
+        if is_trusted:
+            project.trust()
+        _point(project, victim, photo)
+        with pytest.raises(InvalidInputError, match=r"notes\.xmp"):
+            project.undo(confirm=_yes)
+        done = project.undo(confirm=_yes, leave_changed=True)
+        assert (done.n_files, len(done.left_alone)) == (2, 1)
+
+
+def test_a_written_path_that_is_none_is_left_alone(photos):
+    with Project.open(photos) as project:
+        _point(project, b"/x\0y")
+        with pytest.raises(InvalidInputError, match="files were changed or moved"):
+            project.undo(confirm=_yes)
+
+
+def test_undo_writes_no_other_file_below_the_root(photos):
+    other = photos / "thesis.txt"
+    other.write_bytes(b"precious")
+    with Project.open(photos) as project:
+        _point(project, other)
+        with pytest.raises(InvalidInputError, match=r"thesis\.txt"):
+            project.undo(confirm=_yes)
+    assert other.read_bytes() == b"precious"
+
+
+def test_an_interrupted_write_of_a_file_outside_is_left_alone(photos, victim):
+    leftover = victim.with_name(f"{victim.name}.tagloom-tmp-1-1")
+    leftover.write_bytes(b"another program's")
+    with Project.open(photos) as project:
+        _point(project, victim, state="intended")
+    with Project.open(photos) as project:
+        assert project.recovered == ()
+    leftover.unlink()
+
+
+@pytest.mark.parametrize("state", ["intended", "done"])
+def test_a_pipe_in_place_of_a_sidecar_hangs_nothing(photos, state):
+    with Project.open(photos) as project:
+        _point(project, photos / "a.jpg.xmp", 1, state)
+    (photos / "a.jpg.xmp").unlink()
+    os.mkfifo(photos / "a.jpg.xmp")
+    with Project.open(photos) as project, pytest.raises(InvalidInputError):
+        project.undo(confirm=_yes)
+
+
+def _label_again(project):
+    project.label(list(NAMES), add="cat", base=project.root)
+    return project.write()
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_a_sidecar_that_is_a_link_out_of_the_folder_is_not_written(photos, victim, is_trusted):
+    (photos / "a.jpg.xmp").unlink()
+    (photos / "a.jpg.xmp").symlink_to(victim)
+    with Project.open(photos) as project:
+        if is_trusted:
+            project.trust()
+        result = _label_again(project)
+    assert result.counts["failed"] == 1
+
+
+def test_a_folder_that_is_a_link_is_written_only_where_the_project_is_trusted(photos, tmp_path):
+    shutil.move(photos / "sub", tmp_path / "elsewhere")
+    (photos / "sub").symlink_to(tmp_path / "elsewhere")
+    before = (tmp_path / "elsewhere" / "c.jpg.xmp").read_bytes()
+    with Project.open(photos) as project:
+        result = _label_again(project)
+        (failed,) = [item for item in result.files if item.status == "failed"]
+        assert "tagloom trust" in failed.problem
+        assert (tmp_path / "elsewhere" / "c.jpg.xmp").read_bytes() == before
+        project.trust()
+        assert project.write().counts["written"] == 1
+    assert (tmp_path / "elsewhere" / "c.jpg.xmp").read_bytes() != before
+
+
+def test_photos_elsewhere_are_read_and_written_only_where_the_project_is_trusted(photos, tmp_path):
+    shutil.copytree(photos, tmp_path / "mine", ignore=shutil.ignore_patterns(".tagloom"))
+    with Project.open(photos) as project:
+        project.move_root(tmp_path / "mine")
+        for verb in (project.scan, project.write, project.import_from_photos, lambda: project.undo(confirm=_yes)):
+            with pytest.raises(StoreError, match=r"outside of the folder around it.*tagloom trust"):
+                verb()
+        project.trust()
+        assert project.scan().offline is False
+        assert _label_again(project).counts == {"written": 3}
+
+
+@pytest.mark.parametrize("path", [b"../home/notes.jpg", b"/etc/passwd", b"sub/../../x.jpg", b"..", b"a/..", b"a\0.jpg"])
+@pytest.mark.parametrize("table", ["photos", "files"])
+def test_a_photo_outside_of_the_folder_is_refused(photos, path, table):
+    with Project.open(photos) as project, project.store._database.write() as connection:
+        connection.execute(f"UPDATE {table} SET path = ? WHERE path = ?", (path, b"a.jpg"))
+    with pytest.raises(DamagedStoreError, match="outside of its folder"):
+        Project.open(photos)
+
+
+@pytest.mark.parametrize("path", [b"..a.jpg", b"a../b.jpg", b"...", b"a..b/c.jpg"])
+def test_names_with_dots_are_names(photos, path):
+    with Project.open(photos) as project, project.store._database.write() as connection:
+        connection.execute("UPDATE photos SET path = ? WHERE path = ?", (path, b"a.jpg"))
+    Project.open(photos).close()
+
+
+RAISED = (
+    'memory_limit_mb = 999999\ndeadline_seconds = 80000\nencoder = "net.onnx"\nn_keywords = 7\nmax_megapixels = 100\n'
+)
+
+
+def test_settings_of_a_foreign_project_raise_no_limit_until_it_is_trusted(photos):
+    (photos / ".tagloom" / "tagloom.toml").write_text(RAISED)
+    with Project.open(photos) as project:
+        found = project.settings
+        assert (found.memory_limit_mb, found.deadline_seconds, found.encoder) == (2048, 30.0, None)
+        assert (found.n_keywords, found.max_megapixels) == (7, 100)  # lower is no harm
+        assert found.ignored == ("deadline_seconds", "encoder", "memory_limit_mb")
+        project.trust()
+        assert (project.settings.memory_limit_mb, project.settings.ignored) == (999999, ())
+    with Project.open(photos) as project:
+        assert project.settings.memory_limit_mb == 999999
+        (photos / ".tagloom" / "tagloom.toml").write_text(RAISED + "n_workers = 1000\n")
+        project.reload_settings()
+        assert len(project.settings.ignored) == 4  # what was trusted is another file
+
+
+def test_settings_kept_in_the_store_of_a_foreign_project_raise_no_limit_either(photos):
+    with Project.open(photos) as project:
+        project.store.settings.set("memory_limit_mb", 999999)
+        project.store.settings.set("encoder", "/tmp/net.onnx")
+        project.store.settings.set("n_keywords", 8)
+        assert (project.settings.memory_limit_mb, project.settings.encoder, project.settings.n_keywords) == (
+            2048,
+            None,
+            8,
+        )
+        project.trust()
+        assert project.settings.memory_limit_mb == 999999
+
+
+def test_settings_of_the_users_own_project_count(tmp_path):
+    (tmp_path / "photos").mkdir()
+    with Project.init(tmp_path / "photos") as project:
+        (project.folder / "tagloom.toml").write_text(RAISED)
+        assert project.settings.memory_limit_mb == 999999
+    with Project.init(tmp_path / "photos") as project:
+        assert project.settings.ignored == ()
+
+
+def test_settings_of_an_own_project_that_came_from_elsewhere_need_trust(written, photos, monkeypatch):
+    monkeypatch.setenv("TAGLOOM_CONFIG", str(written.parent / "config of another user"))
+    (photos / ".tagloom" / "tagloom.toml").write_text(RAISED)
+    with Project.open(photos) as project:
+        assert project.is_trusted
+        assert len(project.settings.ignored) == 3
+
+
+def test_who_made_a_project_cannot_be_forged(written, photos, tmp_path, monkeypatch):
+    with Project.open(photos) as project:
+        project.store.settings.set("made_by", "0" * 64)
+        assert not project.is_trusted
+    monkeypatch.setenv("TAGLOOM_CONFIG", str(tmp_path / "file" / "config"))
+    (tmp_path / "file").touch()
+    (tmp_path / "new").mkdir()
+    with Project.init(tmp_path / "new") as project:
+        assert project.is_trusted  # as long as this process lives: it cannot be noted
+        with pytest.raises(WriteError, match="TAGLOOM_CONFIG"):
+            project.trust()
+
+
+@pytest.mark.parametrize(
+    ("environment", "platform", "expected"),
+    [
+        ({"TAGLOOM_CONFIG": "/x"}, "linux", "/x"),
+        ({"XDG_CONFIG_HOME": "/c"}, "linux", "/c/tagloom"),
+        ({"XDG_CONFIG_HOME": "c"}, "linux", "~/.config/tagloom"),
+        ({}, "darwin", "~/Library/Application Support/tagloom"),
+        ({"APPDATA": "/a"}, "win32", "/a/tagloom"),
+    ],
+)
+def test_where_trust_is_noted(environment, platform, expected):
+    assert str(config_folder(environment, platform=platform)) == os.path.expanduser(expected)
