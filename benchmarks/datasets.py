@@ -241,8 +241,8 @@ def _corel5k(groups: tuple[str, ...]) -> tuple[dict[str, NDArray[Any]], NDArray[
 
 @register_dataset("corel5k_regions")
 def corel5k_regions(words: int = 260) -> Dataset:
-    """Load Corel-5K with counts of region words found in the photos here, through ``tagloom.learning.visual_words``."""
-    from tagloom.learning.visual_words import visual_words
+    """Load Corel-5K with counts of region words found in the photos here, through ``tagloom.learning.methods``."""
+    from tagloom.learning.methods import visual_words
 
     found = corel5k(words, ("blobs",))
     assert found.groups is not None

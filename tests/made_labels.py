@@ -3,8 +3,7 @@
 import numpy as np
 
 from tagloom.core.labels import labeled_rows
-from tagloom.learning.labels import TrainingLabels, fill_silence
-from tagloom.learning.looks import Looks
+from tagloom.learning.labels import Looks, TrainingLabels, fill_silence
 
 
 def labels_of(said, *, listed=None, reviewed=None, looks=None):

@@ -17,7 +17,7 @@ from benchmarks.results import CellResult, CellStore, digest, seed_of
 from benchmarks.said.situations import Sizes, Work, tag_name
 from tagloom.features import get_descriptor
 from tagloom.learning.suggest import OpenSuggestions
-from tagloom.tuning.calibration._accepting import common_threshold
+from tagloom.tuning.calibration.calibrated import common_threshold
 
 HERE = Path(__file__).resolve().parent
 #: Raised when what a cell computes changes.

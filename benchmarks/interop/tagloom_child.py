@@ -11,8 +11,8 @@ import sys
 from typing import Any
 
 from tagloom.core.keywords import Keyword
+from tagloom.project.export import photo_keywords
 from tagloom.project.project import Project
-from tagloom.project.project_keywords import photo_keywords
 
 LIGHT = {"descriptors": "color", "n_workers": 1, "n_threads": 1}
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.projects import Collection, Flags, Ids, bare_project, photo_name
 from tagloom.core.labels import AbsentMeans
-from tagloom.learning import auto_updates
+from tagloom.learning import update as auto_updates
 from tagloom.learning.suggest import OpenSuggestions, open_suggestions
 from tagloom.learning.update import Updater
 

@@ -18,9 +18,9 @@ from tagloom.learning.methods import SMOOTHING
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import mean_average_precision
 from tagloom.tuning import CalibratedAnnotator, cross_validate
-from tagloom.tuning.auto._left_out_scores import left_out_deviations
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.extra_methods import GUESTS
+from tagloom.tuning.auto.views import left_out_deviations
 
 TITLE = "Choosing by itself"
 FRACTIONS = (0.05, 0.25)

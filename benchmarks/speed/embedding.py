@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.speed.harness import Local, case, compare, out_parser, record, wall_ratio
 from tagloom.core.photos import PhotoRecord, Verdict
 from tagloom.features import get_descriptor
-from tagloom.features.compute import RowComputer
+from tagloom.features.engine import RowComputer
 from tagloom.images import DecodedPhoto
 
 PHOTOS = {"full": 64, "quick": 8}

@@ -19,10 +19,10 @@ import numpy as np
 
 from benchmarks.speed.harness import Local, case, compare, out_parser, record
 from benchmarks.speed.update import AUTO, _without_race, make_scene
-from tagloom.catalog.project_features import load_rows
-from tagloom.learning import training
+from tagloom.catalog.extraction import load_rows
+from tagloom.learning import train as training
 from tagloom.learning.explain import ExplainResult, ProjectExplainer
-from tagloom.learning.stored_auto import restore
+from tagloom.learning.stored_model import restore
 
 TITLE = "Why this tag"
 SIZES = {"full": [(5_000, 1_000, 260), (20_000, 1_000, 100)], "quick": [(400, 150, 5)]}

@@ -32,8 +32,8 @@ from tagloom.features.classic.gradients import gradient_pyramid
 from tagloom.features.classic.rgb import rgb_histogram
 from tagloom.features.classic.wavelet import wavelet_texture
 from tagloom.features.words.blobs import BlobsDescriptor, RegionSampler, learn_blobs
-from tagloom.features.words.color_sift import SIFT_FORMS, DenseSift
 from tagloom.features.words.regions import segment
+from tagloom.features.words.sift import SIFT_FORMS, DenseSift
 from tagloom.features.words.vocabulary import learn_vocabulary
 from tagloom.features.words.words import WordsDescriptor
 from tagloom.images import DecodedPhoto, Rendition

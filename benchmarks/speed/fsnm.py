@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.literal.fsnm import joint_l21, objective, reweighted_group_lasso
 from benchmarks.speed.harness import Local, Worker, case, compare, out_parser, record
-from tagloom.methods.baselines.joint_norms import JointNorms
+from tagloom.methods.baselines.fsnm import JointNorms
 
 Floats = NDArray[np.float64]
 

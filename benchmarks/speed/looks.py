@@ -30,7 +30,7 @@ from benchmarks.projects import Collection, Flags, bare_project, made_up, public
 from benchmarks.results import seed_of
 from benchmarks.speed.harness import Local, case, compare, missing_case, out_parser, record
 from tagloom.learning import judgements as judged_tags
-from tagloom.learning import training
+from tagloom.learning import train as training
 from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.methods import make_annotator
 from tagloom.learning.update import Updater
@@ -230,7 +230,7 @@ WAYS: dict[str, dict[str, Callable[..., None]]] = {
     "as on the page": {},
     "by the latest ten, in the ratio": {"tagloom.learning.judgements.lower_to_looks": to_latest},
     "a sigmoid of the tag's own alone": {"tagloom.learning.judgements.lower_to_looks": nothing},
-    "the model alone": {"tagloom.learning.auto_updates.use_looks": nothing},
+    "the model alone": {"tagloom.learning.update.use_looks": nothing},
 }
 
 

@@ -16,9 +16,16 @@ from benchmarks.errors import DataMissingError
 from benchmarks.literal.topics import maximise, neighbors_of, posteriors, smooth
 from benchmarks.speed.harness import Local, case, compare, missing_case, out_parser, record
 from tagloom.graph.shared_words import SharedWordsGraph, shared_words_graph
-from tagloom.methods.topics._topics_em import run_em
-from tagloom.methods.topics._topics_smoothing import Averaging, ExactSteps, NoGraph, Posterior
-from tagloom.methods.topics.model import TopicParameters, WordCounts, random_start
+from tagloom.methods.topics.model import (
+    Averaging,
+    ExactSteps,
+    NoGraph,
+    Posterior,
+    TopicParameters,
+    WordCounts,
+    random_start,
+    run_em,
+)
 
 SIZES = {"full": (13_766, 100), "quick": (600, 20)}
 LABELLED = 0.25

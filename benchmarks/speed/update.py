@@ -22,11 +22,11 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from benchmarks.speed.harness import Local, case, compare, out_parser, record
-from tagloom.catalog.project_features import load_rows
+from tagloom.catalog.extraction import load_rows
 from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
 from tagloom.features import get_descriptor
 from tagloom.graph import NeighborGraph
-from tagloom.learning import training
+from tagloom.learning import train as training
 from tagloom.learning.labels import read_labels
 from tagloom.learning.methods import SMOOTHING, get_learner, make_annotator
 from tagloom.learning.update import Updater

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.few import cells, page
 from benchmarks.few.cells import TOY, figures, photos_of, run_cell
 from benchmarks.said.situations import Sizes, Work
-from tagloom.learning import training
+from tagloom.learning import train as training
 from tagloom.learning.methods import make_annotator
 
 N = 40

@@ -14,7 +14,7 @@ from benchmarks.summary import Summary, claimed, statuses
 from benchmarks.views import table_of
 from tagloom.datasets.grouped import make_grouped_regression
 from tagloom.metrics import precision
-from tagloom.solvers.groups.radial import SCAD, Norm
+from tagloom.solvers.groups.penalties import SCAD, Norm
 
 
 class FakeNOVA:

@@ -10,7 +10,7 @@ from benchmarks.said import cells, page, situations
 from benchmarks.said.cells import TOY, figures, run_cell
 from benchmarks.said.situations import SITUATIONS, Work
 from tagloom.core.labels import UNKNOWN
-from tagloom.learning import training
+from tagloom.learning import train as training
 from tagloom.learning.labels import read_labels
 from tagloom.learning.methods import make_annotator
 

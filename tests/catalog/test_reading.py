@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagloom.catalog.reading import open_engine
+from tagloom.catalog.extraction import open_engine
 from tagloom.project.project import Project
 from tagloom.settings import load_settings
 from tagloom.store import FolderCache

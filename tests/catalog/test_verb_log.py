@@ -75,7 +75,7 @@ def test_without_a_log_nothing_is_printed(project, capfd, monkeypatch):
 
 
 def test_very_many_failures_are_cut(project, tmp_path, monkeypatch):
-    monkeypatch.setattr("tagloom.catalog.verb_log.MOST_FILES", 1)
+    monkeypatch.setattr("tagloom.catalog.logs.MOST_FILES", 1)
     log = configure_logging(tmp_path / "logs")
     project.scan()
     assert lines(log)[-1] == "scan: and 1 more files"

@@ -20,7 +20,7 @@ LATER = """
 import json, sys
 from threadpoolctl import threadpool_info
 from tagloom.core.threads import limit_libraries
-from tagloom.features.compute import RowComputer
+from tagloom.features.engine import RowComputer
 from tagloom.graph.runtime import single_threaded_libraries
 
 def look():

@@ -9,8 +9,7 @@ from safetensors.numpy import load, save
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreError
 from tagloom.features import Descriptor
 from tagloom.features.words.blobs import BlobsDescriptor, RegionSampler, RegionVocabulary, learn_blobs
-from tagloom.features.words.regions import segment
-from tagloom.features.words.regions_part import REGION_COLUMNS, region_features
+from tagloom.features.words.regions import REGION_COLUMNS, region_features, segment
 from tagloom.features.words.vocabulary import LocalDescriptor, VisualVocabulary
 from tagloom.images import Rendition
 

@@ -9,8 +9,7 @@ from scipy import ndimage
 from skimage.color import rgb2hsv
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.words.color_sift import SIFT_FORMS, DenseSift, sift_gradients
-from tagloom.features.words.sift import dense_sift
+from tagloom.features.words.sift import SIFT_FORMS, DenseSift, dense_sift, sift_gradients
 from tagloom.features.words.vocabulary import LocalDescriptor
 
 

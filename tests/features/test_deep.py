@@ -11,9 +11,9 @@ from PIL import Image, ImageOps
 from tagloom.exceptions import InvalidInputError, ModelError
 from tagloom.features import DeepDescriptor, Descriptor
 from tagloom.features.network import deep as deep_module
-from tagloom.features.network import model_cache
+from tagloom.features.network import runner as model_cache
 from tagloom.features.network.efficientnet import weights_path
-from tagloom.features.network.model_cache import file_digest
+from tagloom.features.network.runner import file_digest
 from tagloom.features.registry import get_descriptor
 from tagloom.images import Rendition
 

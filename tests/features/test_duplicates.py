@@ -88,7 +88,7 @@ def test_links_do_not_depend_on_how_often_they_are_thinned_out(monkeypatch):
     hashes = make_hashes(120, seed=3)
     whole = near_duplicates(hashes)
     monkeypatch.setattr(duplicates, "_TILE", 7)
-    monkeypatch.setattr("tagloom.features.relations._links._PENDING", 5)
+    monkeypatch.setattr("tagloom.features.relations.duplicates._PENDING", 5)
     parts = near_duplicates(hashes)
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(one, other)

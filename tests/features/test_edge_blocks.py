@@ -7,7 +7,7 @@ import pytest
 from scipy import ndimage
 
 from tagloom.features import Descriptor
-from tagloom.features.classic.edge_blocks import EdgeBlockDescriptor, edge_block_histogram
+from tagloom.features.classic.edges import EdgeBlockDescriptor, edge_block_histogram
 from tagloom.images import Rendition
 
 REGIONS = [({0, 1}, {0, 1}), ({0, 1}, {2, 3}), ({2, 3}, {0, 1}), ({2, 3}, {2, 3}), ({1, 2}, {1, 2})]

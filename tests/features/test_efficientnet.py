@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from tagloom.exceptions import ModelError
-from tagloom.features.network.efficientnet import EfficientNetLite0, weights_path
-from tagloom.features.network.onnx_graph import build_onnx
+from tagloom.features.network.efficientnet import EfficientNetLite0, build_onnx, read_state_dict, weights_path
 from tagloom.features.network.runner import OnnxRunner
-from tagloom.features.network.torch_weights import read_state_dict
 
 STRIDE_TWO_BLOCKS = (1, 3, 5, 11)
 

@@ -8,7 +8,7 @@ import pytest
 from tagloom.core.photos import PhotoRecord, Verdict
 from tagloom.features import available_descriptors, get_descriptor
 from tagloom.features.words.blobs import BlobsDescriptor, RegionSampler, learn_blobs
-from tagloom.features.words.color_sift import SIFT_FORMS, DenseSift
+from tagloom.features.words.sift import SIFT_FORMS, DenseSift
 from tagloom.features.words.vocabulary import learn_vocabulary
 from tagloom.features.words.words import WordsDescriptor
 from tagloom.images import DecodedPhoto

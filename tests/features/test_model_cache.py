@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tagloom.features.network import model_cache
-from tagloom.features.network.model_cache import cache_folder, cached_model, file_digest, kept_digest
+from tagloom.features.network import runner as model_cache
+from tagloom.features.network.runner import cache_folder, cached_model, file_digest, kept_digest
 
 HOME = Path(os.path.expanduser("~"))
 

@@ -9,8 +9,7 @@ from skimage import color, measure
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.classic.color import srgb_to_lab
-from tagloom.features.words.regions import segment
-from tagloom.features.words.regions_part import REGION_COLUMNS, region_features
+from tagloom.features.words.regions import REGION_COLUMNS, region_features, segment
 
 DIRECTIONS = (0, 30, 60, 90, 120, 150)
 

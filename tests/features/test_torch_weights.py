@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from tagloom.exceptions import ModelError
-from tagloom.features.network.efficientnet import weights_path
-from tagloom.features.network.torch_weights import read_state_dict
+from tagloom.features.network.efficientnet import read_state_dict, weights_path
 
 MAGIC = 0x1950A86A20F9469CFC6C
 

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError, PhotosError, StoreError
-from tagloom.features.words.color_sift import DenseSift
+from tagloom.features.words.sift import DenseSift
 from tagloom.features.words.vocabulary import VisualVocabulary, collect_samples, learn_vocabulary
 from tagloom.features.words.words import vocabulary as module
 

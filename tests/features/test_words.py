@@ -6,7 +6,7 @@ from PIL import Image
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.features import Descriptor, extract
-from tagloom.features.words.color_sift import SIFT_FORMS, DenseSift
+from tagloom.features.words.sift import SIFT_FORMS, DenseSift
 from tagloom.features.words.vocabulary import VisualVocabulary, learn_vocabulary
 from tagloom.features.words.words import PYRAMIDS, WordsDescriptor, word_histograms
 

@@ -19,7 +19,7 @@ from tagloom.exceptions import InvalidInputError, LabelsFileError, PhotosError, 
 from tagloom.images import pool
 from tagloom.jobs.annotate import annotate
 from tagloom.learning.methods import get_learner
-from tagloom.learning.top_suggestions import top_suggestions
+from tagloom.learning.suggest import top_suggestions
 from tagloom.settings import Settings
 from tagloom.store import FolderCache
 from tagloom.tuning import CalibratedAnnotator

@@ -17,8 +17,7 @@ from tagloom.exceptions import InvalidInputError, PhotosError
 from tagloom.features import engine as engine_module
 from tagloom.features import extract
 from tagloom.jobs import extract as extract_module
-from tagloom.jobs.extract import extract_folder
-from tagloom.jobs.feature_table import load_features
+from tagloom.jobs.extract import extract_folder, load_features
 from tagloom.settings import Settings
 
 LIGHT = Settings(descriptors=("edges", "moments"), n_workers=1)

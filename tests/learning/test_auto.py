@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tagloom.core.groups import FeatureGroups
-from tagloom.learning import stored_graph, training
+from tagloom.learning import stored_model as stored_graph
+from tagloom.learning import train as training
 from tagloom.learning.methods import get_learner, make_annotator
 from tagloom.settings import Settings
 

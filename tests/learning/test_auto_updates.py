@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from tagloom.catalog.project_features import load_rows
-from tagloom.learning import auto_updates, training
+from tagloom.catalog.extraction import load_rows
+from tagloom.learning import train as training
+from tagloom.learning import update as auto_updates
 from tagloom.learning.labels import read_labels
 from tagloom.learning.methods import get_learner, make_annotator
-from tagloom.learning.stored_auto import is_whole
+from tagloom.learning.stored_model import is_whole
 from tagloom.learning.update import Updater
-from tagloom.tuning.auto._auto_tags import set_tags
+from tagloom.tuning.auto.annotator import set_tags
 
 
 @pytest.fixture(autouse=True)

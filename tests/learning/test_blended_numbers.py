@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from tagloom.learning.blended_numbers import OwnNumbers, log_odds
+from tagloom.learning.probability_map import OwnNumbers, UpdatedNumbers, log_odds
 from tagloom.learning.suggest import PROBABILITY, SCORE
-from tagloom.learning.updated_numbers import UpdatedNumbers
 from tests.made_labels import labels_of
 
 

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tagloom.catalog.project_features import load_rows
+from tagloom.catalog.extraction import load_rows
 from tagloom.exceptions import PhotosError, StoreError
 from tagloom.features.scaling import GroupScaler
-from tagloom.learning import choice_features
-from tagloom.learning.choice_features import N_COLUMNS, KeptFeatures, few_columns, load_choice_features
+from tagloom.learning import next_photos as choice_features
+from tagloom.learning.next_photos import N_COLUMNS, KeptFeatures, few_columns, load_choice_features
 
 
 def directions(X):

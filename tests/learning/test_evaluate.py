@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from tagloom.catalog.project_features import load_rows
+from tagloom.catalog.extraction import load_rows
 from tagloom.datasets import write_scenes
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.scaling import GroupScaler

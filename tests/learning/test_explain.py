@@ -8,8 +8,8 @@ import pytest
 
 from tagloom.datasets import write_scenes
 from tagloom.exceptions import InvalidInputError, StoreError
-from tagloom.learning import auto_updates
-from tagloom.learning.restored_ridge import common_strength
+from tagloom.learning import update as auto_updates
+from tagloom.learning.stored_model import common_strength
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.project.project import Project
 

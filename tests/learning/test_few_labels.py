@@ -4,7 +4,7 @@ import pytest
 from tagloom.learning.few_labels import labels_needed, not_calibrated
 from tagloom.metadata.formats import available_exporters
 from tagloom.review.session import ReviewSession
-from tagloom.tuning.calibration._accepting import cautious_precision
+from tagloom.tuning.calibration.calibrated import cautious_precision
 
 
 @pytest.fixture

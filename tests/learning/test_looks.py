@@ -1,6 +1,6 @@
 """What was said photo by photo."""
 
-from tagloom.learning.looks import MOST_AT_ONCE, Looks
+from tagloom.learning.labels import MOST_AT_ONCE, Looks
 
 
 def test_the_latest_look_comes_last(made_up):

@@ -5,13 +5,13 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from tagloom.catalog.project_features import load_rows
+from tagloom.catalog.extraction import load_rows
 from tagloom.exceptions import InvalidInputError, PhotosError, StoreError
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph, knn_graph
-from tagloom.learning import photo_choice
-from tagloom.learning.choice_features import N_COLUMNS
-from tagloom.learning.stored_graph import graph_of_model, graph_of_photos
+from tagloom.learning import next_photos as photo_choice
+from tagloom.learning.next_photos import N_COLUMNS
+from tagloom.learning.stored_model import graph_of_model, graph_of_photos
 from tagloom.review import session as review
 from tagloom.review.session import ReviewSession
 from tagloom.store.cache import FolderCache

@@ -7,8 +7,8 @@ import pytest
 
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.graph import knn_graph
-from tagloom.learning import photo_choice
-from tagloom.learning.photo_choice import choose_photos, default_strategy
+from tagloom.learning import next_photos as photo_choice
+from tagloom.learning.next_photos import choose_photos, default_strategy
 from tagloom.tuning.queries import QueryStrategy, rank_photos
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ from tagloom.core.folds import label_budget
 from tagloom.learning.probability_map import ProbabilityMap, load_scale, refresh_scale, scale_arrays
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.tuning import CalibratedAnnotator
-from tagloom.tuning.calibration._held_out import scale_of
+from tagloom.tuning.calibration.calibrated import scale_of
 
 
 @pytest.fixture(scope="module")

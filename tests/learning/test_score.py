@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
-from tagloom.catalog.project_features import load_rows
+from tagloom.catalog.extraction import load_rows
 from tagloom.datasets import write_scenes
 from tagloom.exceptions import StoreError
 from tagloom.features.scaling import GroupScaler

@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
-from tagloom.catalog.project_features import load_rows
-from tagloom.learning import auto_updates, explained_scores, stored_auto, training
+from tagloom.catalog.extraction import load_rows
+from tagloom.learning import explain as explained_scores
+from tagloom.learning import stored_model as stored_auto
+from tagloom.learning import train as training
+from tagloom.learning import update as auto_updates
 from tagloom.learning.labels import read_labels
 from tagloom.learning.methods import get_learner, make_annotator
-from tagloom.learning.stored_auto import is_whole, numbers_of_new, restore, solved_since
+from tagloom.learning.stored_model import is_whole, numbers_of_new, restore, solved_since
 from tagloom.learning.update import Updater
-from tagloom.tuning.auto._tag_mixing import TagMixing, label_correlations
 from tagloom.tuning.auto.annotator import refine as _refinement
+from tagloom.tuning.auto.refine import TagMixing, label_correlations
 from tagloom.tuning.explain.explain import ScoreExplainer
 
 

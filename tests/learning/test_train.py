@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagloom.catalog.project_features import load_rows
+from tagloom.catalog.extraction import load_rows
 from tagloom.features.scaling import GroupScaler
 from tagloom.learning.labels import read_labels
 from tagloom.methods import RegularizedLeastSquares

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
-from tagloom.catalog.project_features import load_rows
+from tagloom.catalog.extraction import load_rows
 from tagloom.exceptions import InvalidInputError, PhotosError
 from tagloom.features.scaling import GroupScaler
 from tagloom.learning import update as project_update

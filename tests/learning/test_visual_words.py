@@ -3,7 +3,7 @@ import pytest
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import SettingsError
-from tagloom.learning.visual_words import visual_words
+from tagloom.learning.methods import visual_words
 
 GROUPS = FeatureGroups(["color", "blobs", "words-rgsift", "semantic"], [2, 3, 2, 3])
 

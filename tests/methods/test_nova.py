@@ -10,10 +10,9 @@ from sklearn.metrics import roc_auc_score
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.curds_and_whey import CurdsAndWhey
-from tagloom.methods.nova import NOVA, PENALTIES
-from tagloom.methods.nova._nova_choice import choose_strengths, held_out_scores
+from tagloom.methods.nova import NOVA, PENALTIES, choose_strengths, held_out_scores
 from tagloom.methods.shared.out_of_fold import out_of_fold_scores, stable_folds
-from tagloom.solvers.groups.radial import MCP, SCAD, Norm
+from tagloom.solvers.groups.penalties import MCP, SCAD, Norm
 
 GROUPS = FeatureGroups(["color", "edges", "words"], [3, 2, 4])
 SIZES = (3, 2, 4)

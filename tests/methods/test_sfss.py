@@ -15,11 +15,9 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.graph import NeighborGraph, knn_graph
 from tagloom.methods import RegularizedLeastSquares
-from tagloom.methods.sfss import SFSS
-from tagloom.methods.sfss._sfss_choice import SHARES
-from tagloom.methods.sfss._sfss_scores import ScoreSystem
+from tagloom.methods.sfss import SFSS, SHARES
 from tagloom.methods.sfss.features import CentredFeatures
-from tagloom.methods.sfss.problem import GramModel, ReducedModel
+from tagloom.methods.sfss.problem import GramModel, ReducedModel, ScoreSystem
 from tagloom.methods.sfss.reduced import ReducedProblem
 from tagloom.methods.sfss.solve import JointProblem
 from tagloom.metrics import mean_average_precision

@@ -12,10 +12,8 @@ from tagloom.datasets.arms import make_arms
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
 from tagloom.methods.tkml import TKML
-from tagloom.methods.tkml._tkml_classifier import _factor
-from tagloom.methods.tkml._tkml_dictionary import learn_dictionary
-from tagloom.methods.tkml.map import LabelSpace, diffuse, solve_labels
-from tagloom.methods.tkml.problem import KernelMap, Problem, label_weights
+from tagloom.methods.tkml.map import LabelSpace, _factor, diffuse, solve_labels
+from tagloom.methods.tkml.problem import KernelMap, Problem, label_weights, learn_dictionary
 
 EXACT = {"tol": 0.0, "solver_tol": 1e-13, "random_state": 3}
 

@@ -8,10 +8,17 @@ from scipy import sparse
 
 from benchmarks.literal import topics as literal
 from tagloom.graph import NeighborGraph
-from tagloom.methods.topics._topics_em import run_em
-from tagloom.methods.topics._topics_new import averaged_posteriors, exact_posteriors
-from tagloom.methods.topics._topics_smoothing import Averaging, ExactSteps, NoGraph
-from tagloom.methods.topics.model import TopicParameters, WordCounts, random_start
+from tagloom.methods.topics.model import (
+    Averaging,
+    ExactSteps,
+    NoGraph,
+    TopicParameters,
+    WordCounts,
+    averaged_posteriors,
+    exact_posteriors,
+    random_start,
+    run_em,
+)
 
 PRIOR = 0.3
 

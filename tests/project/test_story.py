@@ -131,7 +131,7 @@ def _check_suggestions(project, photos):
 
 
 def test_the_stored_model_scores_as_the_suggestions_do(photos):
-    from tagloom.catalog.project_features import load_rows
+    from tagloom.catalog.extraction import load_rows
     from tagloom.core.groups import FeatureGroups
     from tagloom.features.scaling import GroupScaler
 

@@ -13,7 +13,7 @@ from tagloom.exceptions import TagloomError
 from tagloom.metadata.photo_keywords import read_photo_keywords
 from tagloom.metadata.sidecar_plan import plan_sidecar
 from tagloom.project.project import Project
-from tagloom.review.review_work import job_work
+from tagloom.review.jobs import job_work
 
 FLAGS = {"n_workers": 1, "n_threads": 1}
 MINE = Keyword.flat("mine")

@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from tagloom.report.evaluation_page import evaluation_fragment
-from tagloom.report.report import ReportData, ReportPhoto, write_report
+from tagloom.report.page import ReportData, ReportPhoto, evaluation_fragment, write_report
 from tests.made_evaluation import EVIL, make_evaluation
 
 

@@ -11,15 +11,15 @@ from PIL import Image
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.topics import TopicDescription, TopicPhoto, TopicTag
 from tagloom.report import page as report_page
-from tagloom.report.report import (
+from tagloom.report.page import (
     ReportData,
     ReportPhoto,
     TagSummary,
     UnreadablePhoto,
+    display_text,
     summarize_tags,
     write_report,
 )
-from tagloom.report.report_text import display_text
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{data}}<!--"
 

@@ -3,7 +3,7 @@ import html.parser
 import numpy as np
 
 from tagloom.methods.topics import LaplacianTopicModel, TopicDescription, TopicPhoto, TopicTag
-from tagloom.report.topics_page import topics_fragment
+from tagloom.report.page import topics_fragment
 
 EVIL = "</section><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u202e"
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 8

@@ -7,10 +7,9 @@ import pytest
 from tagloom.datasets import write_scenes
 from tagloom.metadata import sidecars
 from tagloom.project.project import Project
-from tagloom.project.unwritten import WRITE
-from tagloom.project.unwritten_part import SETTLED
-from tagloom.review.review_plan import photos_to_write
+from tagloom.project.unwritten import SETTLED, WRITE
 from tagloom.review.session import ReviewSession
+from tagloom.review.views import photos_to_write
 
 FLAGS = {"n_workers": 1, "n_threads": 1}
 

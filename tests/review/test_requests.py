@@ -2,7 +2,7 @@
 
 import pytest
 
-from tagloom.review.review_requests import N_KEPT, act_once
+from tagloom.review.session import N_KEPT, act_once
 from tagloom.store.project import ProjectStore
 
 

@@ -5,8 +5,7 @@ import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tagloom.solvers.cg._blocks import one_thread_each, run_blocks, run_rows
-from tagloom.solvers.cg.products import multiply_rows
+from tagloom.solvers.cg.products import multiply_rows, one_thread_each, run_blocks, run_rows
 
 
 def blas_threads():

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from tagloom.solvers.groups._group_blocks import best_on_axes, shortened
-from tagloom.solvers.groups._group_singles import Singles
-from tagloom.solvers.groups.radial import MCP, SCAD, Norm
+from tagloom.solvers.groups.penalties import MCP, SCAD, Norm
+from tagloom.solvers.groups.state import Singles, best_on_axes, shortened
 
 SHARES = [0.0, 1e-12, 1e-3, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12]
 

@@ -12,11 +12,11 @@ from sklearn.linear_model import lasso_path
 
 from benchmarks.literal.nova import nova as literal_nova
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers.groups import _group_run
+from tagloom.solvers.groups import columns as _group_run
 from tagloom.solvers.groups import columns as group_columns
 from tagloom.solvers.groups import newton as _group_newton
 from tagloom.solvers.groups.columns import GroupColumns
-from tagloom.solvers.groups.radial import MCP, SCAD, Norm
+from tagloom.solvers.groups.penalties import MCP, SCAD, Norm
 from tagloom.solvers.groups.state import GroupState
 
 RADIALS = [Norm(), SCAD(), SCAD(2.2), MCP(), MCP(1.2)]

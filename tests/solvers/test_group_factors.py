@@ -2,8 +2,8 @@ import itertools
 
 import numpy as np
 
-from tagloom.solvers.groups._group_factors import shared_factors
 from tagloom.solvers.groups.axes import Layout
+from tagloom.solvers.groups.newton import shared_factors
 
 
 def layout_of(sizes):

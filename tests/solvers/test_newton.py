@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tagloom.solvers import L21, QuadraticGram
-from tagloom.solvers._newton import newton_candidate, suits_newton
+from tagloom.solvers.penalized import newton_candidate, suits_newton
 
 
 def problem(d, c, seed=0):

@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers.groups.radial import MCP, SCAD, Norm
+from tagloom.solvers.groups.penalties import MCP, SCAD, Norm
 
 RADIALS = [Norm(), SCAD(), SCAD(2.1), SCAD(20.0), MCP(), MCP(1.05), MCP(3.7)]
 LIMITS = [0.01, 0.3, 1.0, 4.0]

@@ -7,8 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers.cca import SparseGroupNorm, sparse_cca
-from tagloom.solvers.signed_fusion import SignedFusion
+from tagloom.solvers.cca import SignedFusion, SparseGroupNorm, sparse_cca
 
 GROUPS = FeatureGroups(["colour", "edge", "wavelet", "gist"], [5, 3, 8, 4])
 

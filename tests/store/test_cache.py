@@ -10,7 +10,7 @@ import pytest
 from tagloom.core.files import TEMPORARY_MARK
 from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError, StoreBusyError, WriteError
-from tagloom.features.memory import MemoryCache
+from tagloom.features.engine import MemoryCache
 from tagloom.store import FolderCache, database
 
 KEY = "color-v1-0123456789ab"

@@ -10,11 +10,11 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.methods import HarmonicPropagation, RegularizedLeastSquares, check_annotator
 from tagloom.metrics import brier_skill, calibration_error, mean_average_precision
-from tagloom.tuning.auto._soft_labels import soft_priors
 from tagloom.tuning.auto.annotator import AutoAnnotator, _auto_update
 from tagloom.tuning.auto.annotator import refine as _refinement
 from tagloom.tuning.auto.extra_methods import GUESTS
 from tagloom.tuning.auto.model import StackModel
+from tagloom.tuning.auto.refine import soft_priors
 from tagloom.tuning.calibration.positive_unlabeled import weak_negatives
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.metrics import mean_average_precision
-from tagloom.tuning.auto._left_out_scores import prior_shifts, smoothed_priors
-from tagloom.tuning.auto._soft_labels import counted_completeness, forgotten_per_named, soft_priors, soften
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.model import StackModel
+from tagloom.tuning.auto.refine import counted_completeness, forgotten_per_named, soft_priors, soften
 from tagloom.tuning.auto.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING
+from tagloom.tuning.auto.views import prior_shifts, smoothed_priors
 from tagloom.tuning.calibration.positive_unlabeled import estimate_completeness, weak_negatives
 
 

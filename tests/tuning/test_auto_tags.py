@@ -7,10 +7,9 @@ from tagloom.core.folds import label_budget
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision
-from tagloom.tuning.auto._auto_tags import set_tags
-from tagloom.tuning.auto._tag_mixing import TagMixing
-from tagloom.tuning.auto.annotator import AutoAnnotator
+from tagloom.tuning.auto.annotator import AutoAnnotator, set_tags
 from tagloom.tuning.auto.annotator import model as _stack_model
+from tagloom.tuning.auto.refine import TagMixing
 from tests.tuning.test_auto import clusters
 
 

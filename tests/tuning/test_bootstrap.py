@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import beta
 
 from tagloom.metrics import average_precision
-from tagloom.tuning.evaluation._bootstrap import (
+from tagloom.tuning.evaluation.evaluation import (
     centred,
     draw_counts,
     interval,

@@ -9,9 +9,8 @@ from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.methods import HarmonicPropagation, NeighborTransfer, RegularizedLeastSquares
 from tagloom.metrics import average_precision
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.calibration._accepting import common_threshold
-from tagloom.tuning.evaluation._shared_fits import SharedFit, SharedFits
-from tagloom.tuning.evaluation.evaluation import cross_validate, deal_folds, score_held_out
+from tagloom.tuning.calibration.calibrated import common_threshold
+from tagloom.tuning.evaluation.evaluation import SharedFit, SharedFits, cross_validate, deal_folds, score_held_out
 from tagloom.tuning.evaluation.label_curve import SHARES
 
 

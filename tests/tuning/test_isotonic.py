@@ -2,7 +2,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
-from tagloom.tuning.calibration._isotonic import choose_steps, fit_steps
+from tagloom.tuning.calibration.maps import choose_steps, fit_steps
 
 
 def _problem(seed=0, m=300, c=5):

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from tagloom.core.groups import FeatureGroups
-from tagloom.tuning.auto._kept_kernels import KeptKernels
-from tagloom.tuning.auto._left_out_scores import smoothed_priors
-from tagloom.tuning.auto.model import Member, StackModel
+from tagloom.tuning.auto.model import KeptKernels, Member, StackModel
 from tagloom.tuning.auto.search import GRAPH, Candidate
-from tagloom.tuning.auto.views import PhotoViews, default_views
+from tagloom.tuning.auto.views import PhotoViews, default_views, smoothed_priors
 
 
 def _model():

@@ -5,8 +5,7 @@ from scipy.special import expit, logit
 from scipy.stats import betabinom
 
 from tagloom.tuning import AutoAnnotator
-from tagloom.tuning.calibration._held_out import scale_of
-from tagloom.tuning.calibration._pooled_platt import fit_pooled
+from tagloom.tuning.calibration.calibrated import scale_of
 from tagloom.tuning.calibration.level_scale import (
     WITHOUT_EXAMPLES,
     LevelScale,
@@ -16,6 +15,7 @@ from tagloom.tuning.calibration.level_scale import (
     sharpened,
     telling,
 )
+from tagloom.tuning.calibration.maps import fit_pooled
 
 
 def _problem(seed=0, n=40, c=7, m=15):

@@ -5,12 +5,10 @@ import pytest
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import labeled_rows
-from tagloom.tuning.auto._left_out_scores import smoothed_priors
-from tagloom.tuning.auto._pattern_left_out import members_left_out, pattern_left_out
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.model import Member, StackModel
+from tagloom.tuning.auto.model import Member, StackModel, members_left_out, pattern_left_out
 from tagloom.tuning.auto.search import GRAPH, Search
-from tagloom.tuning.auto.views import PhotoViews, default_views
+from tagloom.tuning.auto.views import PhotoViews, default_views, smoothed_priors
 
 
 def _problem(Y):

@@ -4,7 +4,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from tagloom.tuning.calibration._pooled_platt import fit_pooled, fit_tags, platt_targets
+from tagloom.tuning.calibration.maps import fit_pooled, fit_tags, platt_targets
 
 
 def test_the_pooled_sigmoid_is_penalised_logistic_regression():

@@ -4,7 +4,7 @@ from scipy import sparse
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
-from tagloom.tuning import _representatives
+from tagloom.tuning import queries as _representatives
 from tagloom.tuning.queries import rank_photos
 
 STRATEGIES = ("random", "uncertainty", "change", "cover", "rare", "mixed", "representative")

@@ -5,10 +5,18 @@ import pytest
 
 from tagloom.core.folds import label_budget
 from tagloom.core.groups import FeatureGroups
-from tagloom.tuning.auto._left_out_scores import left_out_deviations, prior_shifts, smoothed_priors, targets_of
 from tagloom.tuning.auto.model import Member, StackModel
 from tagloom.tuning.auto.search import GRAPH, Candidate, Search, smooth_columns
-from tagloom.tuning.auto.views import PhotoViews, View, default_views, joint_weights
+from tagloom.tuning.auto.views import (
+    PhotoViews,
+    View,
+    default_views,
+    joint_weights,
+    left_out_deviations,
+    prior_shifts,
+    smoothed_priors,
+    targets_of,
+)
 
 
 def problem(n=70, seed=0, n_labelled=25):

@@ -6,7 +6,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.methods.shared.out_of_fold import known_means, stable_folds
 from tagloom.metrics import average_precision
 from tagloom.tuning.auto.annotator import annotator as auto
-from tagloom.tuning.evaluation._shared_fits import SharedFits
+from tagloom.tuning.evaluation.evaluation import SharedFits
 
 
 def test_an_annotator_that_chooses_gets_its_views_once_and_gives_the_same(monkeypatch):

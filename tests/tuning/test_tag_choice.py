@@ -8,9 +8,8 @@ from sklearn.metrics import average_precision_score
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.metrics import mean_average_precision
-from tagloom.tuning.auto._tag_choice import SHARE, choose_per_tag
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.combine import Combination
+from tagloom.tuning.auto.combine import SHARE, Combination, choose_per_tag
 from tagloom.tuning.auto.model import Member, StackModel
 from tagloom.tuning.auto.search import Candidate, Trial
 from tagloom.tuning.auto.stacking import score_spread

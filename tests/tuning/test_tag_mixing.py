@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tagloom.metrics import mean_average_precision
-from tagloom.tuning.auto._tag_mixing import TagMixing, find_mixing, label_correlations
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.annotator import refine as _refinement
+from tagloom.tuning.auto.refine import TagMixing, find_mixing, label_correlations
 
 
 def in_pairs(n=300, pairs=6, seed=0, noise=2.0):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import cached_features, data_folder
 from benchmarks.errors import BenchmarkError
-from tagloom.features.words.color_sift import DenseSift
+from tagloom.features.words.sift import DenseSift
 from tagloom.features.words.vocabulary import learn_vocabulary
 from tagloom.features.words.words import PYRAMIDS
 

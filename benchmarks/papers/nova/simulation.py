@@ -17,7 +17,7 @@ from benchmarks.papers.nova.methods import NOVA
 from benchmarks.results import seed_of
 from tagloom.datasets.grouped import GroupedRegression, make_grouped_regression
 from tagloom.solvers.groups.columns import GroupColumns
-from tagloom.solvers.groups.radial import SCAD, Norm, Radial
+from tagloom.solvers.groups.penalties import SCAD, Norm, Radial
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

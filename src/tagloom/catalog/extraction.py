@@ -1,11 +1,27 @@
 """The settings of a project: those of `tagloom.settings`, and below them what the project itself keeps."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tagloom.catalog.places import online_root, project_root
+from tagloom.catalog.results import Result
 from tagloom.catalog.trust import are_trusted
+from tagloom.core.groups import FeatureGroups
+from tagloom.core.photos import FileStamp, PhotoRecord
+from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.exceptions import PhotosError, WriteError
+from tagloom.features import Descriptor, ExtractionEngine, OnnxEncoder, get_descriptor, resolve_descriptors
+from tagloom.features.engine import ExtractionEngine
+from tagloom.features.registry import DEFAULT_DESCRIPTORS
+from tagloom.features.words.learned import is_learned, learned_descriptor
+from tagloom.images import find_photos
 from tagloom.settings import (
     PROJECT_FILE_NAME,
     Settings,
@@ -14,9 +30,359 @@ from tagloom.settings import (
     read_project_file,
     setting_names,
 )
+from tagloom.store import FolderCache
+from tagloom.store.cache import FolderCache
 from tagloom.store.project import ProjectStore
 
-__all__ = ["project_settings", "raised_settings"]
+__all__ = [
+    "ExtractSummary",
+    "FeatureRows",
+    "extract",
+    "list_photos",
+    "load_rows",
+    "make_folder",
+    "open_engine",
+    "project_settings",
+    "raised_settings",
+]
+
+
+# What every job on a folder of photos begins with: listing the files, and an engine that computes their features.
+
+THUMBNAIL_SIZE = 192
+THUMBNAIL_CHUNK = 500  # photos that are looked up at a time
+MEBI = 1 << 20
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """Return an output folder, made if needed.
+
+    Raises
+    ------
+    WriteError
+        If it cannot be made.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(
+            error.errno or 0, f"cannot make the output folder ({error.strerror}); choose another", str(folder)
+        ) from error
+    return folder
+
+
+def list_photos(root: Path) -> tuple[list[bytes], list[PhotoRecord]]:
+    """Return the photo files below a folder, and what could not even be listed.
+
+    Raises
+    ------
+    PhotosError
+        If it is no folder, or there is no photo in it.
+    """
+    if not root.is_dir():
+        raise PhotosError(f"expected a folder of photos, but {str(root)!r} is not a folder; check the path")
+    found = find_photos(root)
+    if not found.photos:
+        raise PhotosError(f"no photo files (jpg, png, webp, tiff …) in {str(root)!r} or below; check the path")
+    return found.photos, found.problems
+
+
+def check_descriptors(settings: Settings) -> None:
+    """Raise an error if the settings name a descriptor, group or encoder that is not there; no photo is read.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is to be computed.
+    """
+    wanted = [item for item in _wanted(settings) if not (isinstance(item, str) and is_learned(item))]
+    if wanted:
+        resolve_descriptors(wanted)
+
+
+def open_engine(
+    cache: FolderCache,
+    root: Path,
+    names: Sequence[bytes],
+    settings: Settings,
+    *,
+    retry: bool = False,
+    learn: bool = True,
+    progress: Progress = NO_PROGRESS,
+) -> tuple[ExtractionEngine, list[str]]:
+    """Return an engine for the descriptors that the settings name, and the feature groups asked for.
+
+    A descriptor with a vocabulary takes it from the cache folder, or learns it from a sample of these photos and
+    keeps it there. Thumbnails are made along with the features unless the cache has those of all photos.
+
+    Parameters
+    ----------
+    cache : FolderCache
+        Where features are kept.
+    root : Path
+        The folder of photos.
+    names : sequence of bytes
+        The photos, relative to it.
+    settings : Settings
+        What to compute, and with how many resources.
+    retry : bool, default=False
+        Try files again that were given up.
+    learn : bool, default=True
+        Whether to learn a vocabulary that is not there; False opens no photo, and raises PhotosError.
+    progress : Progress, optional
+        Told how far the work is.
+    """
+    limits: dict[str, Any] = {
+        "n_workers": settings.n_workers,
+        "deadline": settings.deadline_seconds,
+        "memory_limit": settings.memory_limit_mb * MEBI,
+        "max_pixels": int(settings.max_megapixels * 1_000_000),
+    }
+    cache.files.refuse_others("vocabularies")
+    wanted = [
+        learned_descriptor(
+            item,
+            cache.folder / "vocabularies",
+            names,
+            root=root,
+            n_words=settings.vocabulary_words,
+            n_photos=settings.vocabulary_photos,
+            learn=learn,
+            progress=progress,
+            **limits,
+        )
+        if isinstance(item, str) and is_learned(item)
+        else item
+        for item in _wanted(settings)
+    ]
+    descriptors, groups = resolve_descriptors(wanted)
+    engine = ExtractionEngine(
+        descriptors,
+        cache,
+        root=root,
+        n_threads=settings.n_threads,
+        thumbnail_size=THUMBNAIL_SIZE if learn and _lack_thumbnails(cache, root, names) else None,
+        batch_size=settings.batch_size,
+        retry=retry,
+        progress=progress,
+        **limits,
+    )
+    return engine, groups
+
+
+def _lack_thumbnails(cache: FolderCache, root: Path, names: Sequence[bytes]) -> bool:
+    """Tell whether any of these photos is not as the cache knows it, or has no thumbnail there."""
+    folder = os.fsencode(root)
+    for start in range(0, len(names), THUMBNAIL_CHUNK):
+        part = names[start : start + THUMBNAIL_CHUNK]
+        known = cache.known(part)
+        if any(name not in known or not _is_as_known(os.path.join(folder, name), known[name]) for name in part):
+            return True
+        hashes = {record.content_hash for record in known.values()}
+        if cache.lack_thumbnails(sorted(hashes)):
+            return True
+    return False
+
+
+def _is_as_known(path: bytes, record: PhotoRecord) -> bool:
+    """Tell whether a photo could be read, and its file has the size and times it had then."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return record.ok and record.stamp == FileStamp.of(status)
+
+
+def _wanted(settings: Settings) -> list[str | Descriptor]:
+    """Return what to compute; a network of the user's own takes the place of the bundled one."""
+    wanted: list[str | Descriptor] = []
+    for item in settings.descriptors:
+        # The default set is one of descriptors, with all their groups; other names mean groups first.
+        wanted += [get_descriptor(name) for name in DEFAULT_DESCRIPTORS] if item == "default" else [item]
+    if settings.encoder is None:
+        return wanted
+    encoder: Any = OnnxEncoder.from_toml(settings.encoder, n_threads=settings.n_threads)
+    bundled = ("deep", "semantic")
+    return [encoder, *(item for item in wanted if (item if isinstance(item, str) else item.name) not in bundled)]
+
+
+# The verb behind ``tagloom extract`` in a project, and the feature rows that training takes from the cache.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractSummary(Result):
+    """What an extraction did.
+
+    Parameters
+    ----------
+    n_photos : int
+        Readable photos of the project.
+    n_ready : int
+        Photos that have all features now.
+    n_unchanged, n_hashed, n_decoded, n_failed : int
+        Files that were known, hashed, decoded to a photo, and could not be read.
+    groups : dict of str to int
+        Feature groups and their columns.
+    seconds : float
+        Wall time.
+    n_scored : int
+        Photos that the active model gave its first numbers to; see `tagloom.learning.score.score_new`.
+    """
+
+    n_photos: int
+    n_ready: int
+    n_unchanged: int
+    n_hashed: int
+    n_decoded: int
+    n_failed: int
+    groups: dict[str, int]
+    seconds: float
+    n_scored: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureRows:
+    """Features of photos.
+
+    Parameters
+    ----------
+    ids : ndarray of int64
+        The photos of the rows.
+    X : ndarray of float32, shape (n, d)
+        The features.
+    groups : FeatureGroups
+        Their column ranges.
+    keys : dict of str to str
+        For each descriptor the key that its rows are cached under.
+    n_without : int
+        Readable photos that have no features.
+    """
+
+    ids: NDArray[np.int64]
+    X: NDArray[np.float32]
+    groups: FeatureGroups
+    keys: dict[str, str]
+    n_without: int
+
+
+def extract(
+    store: ProjectStore, settings: Settings, *, retry: bool = False, progress: Progress = NO_PROGRESS
+) -> ExtractSummary:
+    """Compute the features of all readable photos that have none yet.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project; its lock is taken.
+    settings : Settings
+        ``descriptors`` names what is computed.
+    retry : bool, default=False
+        Try files again that crashed or hung the decoder.
+    progress : Progress, optional
+        Told about every photo. An interruption keeps what was computed.
+    """
+    begin = time.perf_counter()
+    with store.lock():
+        root = online_root(store)
+        names = _readable(store, ("present",))[1]
+        with store.cache() as cache:
+            engine, wanted = open_engine(cache, _path(root.path), names, settings, retry=retry, progress=progress)
+            with engine:
+                n_ready = sum(record.ok for record in engine.read_each(names))
+    sizes = dict(zip(engine.groups.names, engine.groups.sizes, strict=True))
+    counts = engine.counts
+    return ExtractSummary(
+        n_photos=len(names),
+        n_ready=n_ready,
+        n_unchanged=counts.n_unchanged,
+        n_hashed=counts.n_hashed,
+        n_decoded=counts.n_decoded,
+        n_failed=counts.n_failed,
+        groups={name: sizes[name] for name in wanted},
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def load_rows(
+    store: ProjectStore,
+    cache: FolderCache,
+    settings: Settings,
+    *,
+    photo_ids: ArrayLike | None = None,
+    compute: bool = True,
+    progress: Progress = NO_PROGRESS,
+) -> FeatureRows:
+    """Return the features of all readable photos; those that are missing are computed if the folder is there.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    cache : FolderCache
+        Its cache.
+    settings : Settings
+        ``descriptors`` names the features.
+    photo_ids : array-like of int, optional
+        Only these photos.
+    compute : bool, default=True
+        Whether to compute what is missing; False takes what there is, and opens no photo.
+    progress : Progress, optional
+        Told about every photo that has to be read.
+
+    Raises
+    ------
+    PhotosError
+        If no photo has features.
+    """
+    root = project_root(store)
+    ids, names, hashes = _readable(store, ("present", "offline"), photo_ids)
+    engine, wanted = open_engine(cache, _path(root.path), names, settings, learn=compute, progress=progress)
+    with engine:
+        ready = _ready(engine, cache, hashes)
+        if compute and not ready.all() and store.roots.refresh().get(root.id, False):
+            engine.read([name for name, has in zip(names, ready, strict=True) if not has])
+            ready = _ready(engine, cache, hashes)
+        if not ready.any():
+            raise PhotosError(
+                f"none of {len(ids)} readable photos has features yet; "
+                + (
+                    "put photos into the folder, then: tagloom scan"
+                    if compute
+                    else "compute them with: tagloom extract"
+                )
+            )
+        X, groups = engine.rows([item for item, has in zip(hashes, ready, strict=True) if has]), engine.groups
+    if list(groups) != wanted:
+        groups, columns = groups.select(wanted)
+        X = X[:, columns]
+    keys = {one.name: one.key for one in engine.descriptors}
+    return FeatureRows(ids[ready], X, groups, keys, int((~ready).sum()))
+
+
+def _readable(
+    store: ProjectStore, states: Sequence[str], photo_ids: ArrayLike | None = None
+) -> tuple[NDArray[np.int64], list[bytes], list[str]]:
+    """Return ids, names and content hashes of readable photos in these states."""
+    table = store.photos.table(photo_ids)
+    good = [
+        row
+        for row, (verdict, state) in enumerate(zip(table.verdicts, table.states, strict=True))
+        if verdict == "ok" and state in states
+    ]
+    return table.ids[good], [table.paths[row] for row in good], [table.hashes[row] for row in good]
+
+
+def _ready(engine: ExtractionEngine, cache: FolderCache, hashes: Sequence[str]) -> NDArray[np.bool_]:
+    ready = np.ones(len(hashes), dtype=bool)
+    for descriptor in engine.descriptors:
+        ready &= cache.has(descriptor.key, hashes)
+    return ready
+
+
+def _path(root: bytes) -> Path:
+    return Path(os.fsdecode(root))
+
 
 STORED = "stored in the project"
 

@@ -19,7 +19,7 @@ from tagloom.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tagloom.catalog.project_features import ExtractSummary
+    from tagloom.catalog.extraction import ExtractSummary
 
 __all__ = ["extract"]
 

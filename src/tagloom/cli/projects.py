@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["N_SHOWN", "command_here", "logged", "moment", "noted", "opened", "print_some", "shown", "tag_names", "who"]
 
 N_SHOWN = 5
-VERB_LOG = "tagloom.catalog.verb_log"
+VERB_LOG = "tagloom.catalog.logs"
 
 
 class _Notes(logging.Handler):

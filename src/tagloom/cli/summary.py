@@ -8,9 +8,9 @@ from tagloom.cli.console import print_json, print_line, print_table
 from tagloom.cli.projects import print_some
 from tagloom.core.labels import UNKNOWN
 from tagloom.core.tag_names import similar_pairs, split_tag
+from tagloom.jobs.annotate import AnnotateResult
 from tagloom.jobs.extract import ExtractResult
-from tagloom.jobs.results import AnnotateResult
-from tagloom.learning.evaluate_part import Comparison
+from tagloom.learning.evaluate import Comparison
 from tagloom.learning.suggest import PROBABILITY
 from tagloom.metadata import name_to_text
 

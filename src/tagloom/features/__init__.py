@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from tagloom.features.classic.context import ContextDescriptor
     from tagloom.features.classic.cooccurrence import CooccurrenceDescriptor
     from tagloom.features.classic.correlogram import CorrelogramDescriptor
-    from tagloom.features.classic.edge_blocks import EdgeBlockDescriptor
-    from tagloom.features.classic.edges import EdgeDescriptor
+    from tagloom.features.classic.edges import EdgeBlockDescriptor, EdgeDescriptor
     from tagloom.features.classic.exif import PhotoFacts, read_exif
     from tagloom.features.classic.gabor import GaborDescriptor
     from tagloom.features.classic.gist import GistDescriptor
@@ -22,11 +21,9 @@ if TYPE_CHECKING:
     from tagloom.features.classic.rgb import RgbDescriptor
     from tagloom.features.classic.wavelet import WaveletDescriptor
     from tagloom.features.descriptor import BaseDescriptor, Descriptor, PictureDescriptor, PixelDescriptor
-    from tagloom.features.engine import Extraction, ExtractionCounts, ExtractionEngine, extract
-    from tagloom.features.memory import MemoryCache
+    from tagloom.features.engine import Extraction, ExtractionCounts, ExtractionEngine, MemoryCache, extract
     from tagloom.features.network.deep import DeepDescriptor
-    from tagloom.features.network.encoder_file import OnnxEncoder
-    from tagloom.features.network.encoder_settings import EncoderSettings
+    from tagloom.features.network.encoder_file import EncoderSettings, OnnxEncoder
     from tagloom.features.network.faces import FacesDescriptor
     from tagloom.features.registry import available_descriptors, available_groups, get_descriptor, resolve_descriptors
     from tagloom.features.relations.duplicates import NearDuplicates, near_duplicate_pairs, near_duplicates
@@ -34,8 +31,8 @@ if TYPE_CHECKING:
     from tagloom.features.relations.similar import clusters, similar_photos
     from tagloom.features.scaling import GroupScaler
     from tagloom.features.words.blobs import BlobsDescriptor, RegionSampler, RegionVocabulary, learn_blobs
-    from tagloom.features.words.color_sift import DenseSift
     from tagloom.features.words.learned import learned_descriptor
+    from tagloom.features.words.sift import DenseSift
     from tagloom.features.words.vocabulary import VisualVocabulary, collect_samples, learn_vocabulary
     from tagloom.features.words.words import WordsDescriptor
 
@@ -99,11 +96,11 @@ _HOMES = {
     "CooccurrenceDescriptor": "tagloom.features.classic.cooccurrence",
     "CorrelogramDescriptor": "tagloom.features.classic.correlogram",
     "DeepDescriptor": "tagloom.features.network.deep",
-    "DenseSift": "tagloom.features.words.color_sift",
+    "DenseSift": "tagloom.features.words.sift",
     "Descriptor": "tagloom.features.descriptor",
-    "EdgeBlockDescriptor": "tagloom.features.classic.edge_blocks",
+    "EdgeBlockDescriptor": "tagloom.features.classic.edges",
     "EdgeDescriptor": "tagloom.features.classic.edges",
-    "EncoderSettings": "tagloom.features.network.encoder_settings",
+    "EncoderSettings": "tagloom.features.network.encoder_file",
     "Extraction": "tagloom.features.engine",
     "ExtractionCounts": "tagloom.features.engine",
     "ExtractionEngine": "tagloom.features.engine",
@@ -112,7 +109,7 @@ _HOMES = {
     "GistDescriptor": "tagloom.features.classic.gist",
     "GradientDescriptor": "tagloom.features.classic.gradients",
     "GroupScaler": "tagloom.features.scaling",
-    "MemoryCache": "tagloom.features.memory",
+    "MemoryCache": "tagloom.features.engine",
     "NearDuplicates": "tagloom.features.relations.duplicates",
     "OnnxEncoder": "tagloom.features.network.encoder_file",
     "PerceptualHashDescriptor": "tagloom.features.classic.phash",

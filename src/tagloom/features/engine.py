@@ -7,25 +7,225 @@ every few seconds; a run that is cut off goes on from there.
 """
 
 import os
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core import system
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.photos import FeatureCache, FileStamp, PhotoRecord, Verdict
 from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.compute import RowComputer
 from tagloom.features.descriptor import Descriptor
-from tagloom.features.memory import MemoryCache
-from tagloom.features.pending import PendingRows
 from tagloom.features.registry import resolve_descriptors
 from tagloom.images import DecodedPhoto, DecodePool
 
-__all__ = ["Extraction", "ExtractionCounts", "ExtractionEngine", "extract"]
+__all__ = ["Extraction", "ExtractionCounts", "ExtractionEngine", "MemoryCache", "RowComputer", "extract"]
+
+
+# Computing descriptors on several threads: rows never depend on how many.
+
+
+class RowComputer:
+    """Runs descriptors over photos.
+
+    A descriptor that says ``thread_safe = True`` gets its photos in as many equal parts as there are threads, side by
+    side, with the numerical libraries held to one thread each (so that sums are made in one order whatever the number
+    of threads). Any other descriptor is called once, in the calling thread, and may use threads of its own.
+
+    Parameters
+    ----------
+    n_threads : int, optional
+        Threads; default: the number of cores this process may use.
+    """
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        self.n_threads = system.cpu_count() if n_threads is None else n_threads
+        if self.n_threads < 1:
+            raise InvalidInputError(f"n_threads must be at least 1, got {n_threads!r}")
+        self._executor: ThreadPoolExecutor | None = None
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+            self._executor = None
+
+    def compute(self, descriptor: Descriptor, photos: Sequence[DecodedPhoto]) -> NDArray[np.float32]:
+        """Return one checked row per photo.
+
+        Raises
+        ------
+        InvalidInputError
+            If the descriptor gives something else than finite float32 rows of its size.
+        """
+        if getattr(descriptor, "thread_safe", False):
+            with self._one_thread_each():
+                rows = self._side_by_side(descriptor, photos)
+        else:
+            rows = descriptor.compute(photos)
+        _check_rows(descriptor, rows, len(photos))
+        return rows
+
+    def _side_by_side(self, descriptor: Descriptor, photos: Sequence[DecodedPhoto]) -> NDArray[np.float32]:
+        n_parts = min(self.n_threads, len(photos))
+        if n_parts <= 1:
+            return descriptor.compute(photos)
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(self.n_threads, thread_name_prefix="tagloom-features")
+        cuts = np.linspace(0, len(photos), n_parts + 1).astype(int)
+        parts = [photos[start:stop] for start, stop in pairwise(cuts)]
+        return np.concatenate(list(self._executor.map(descriptor.compute, parts)))
+
+    @contextmanager
+    def _one_thread_each(self) -> Iterator[None]:
+        """Hold BLAS and OpenCV to one thread: what runs here is small, and there are as many of it as threads."""
+        with ExitStack() as stack:
+            stack.enter_context(limit_libraries(1))
+            cv2 = sys.modules.get("cv2")
+            if cv2 is not None:
+                stack.callback(cv2.setNumThreads, cv2.getNumThreads())
+                cv2.setNumThreads(1)
+            yield
+
+
+def _check_rows(descriptor: Descriptor, values: NDArray[np.float32], n_rows: int) -> None:
+    expected = (n_rows, sum(descriptor.outputs.values()))
+    if values.shape != expected or values.dtype != np.float32 or not np.isfinite(values).all():
+        raise InvalidInputError(
+            f"descriptor {descriptor.name!r} must give finite float32 values of shape {expected}, "
+            f"got {values.dtype} of shape {values.shape}"
+        )
+
+
+# Rows and records on their way from the descriptors to the cache.
+
+FLUSH_ROWS = 256
+FLUSH_SECONDS = 5.0
+
+
+class PendingRows:
+    """Rows and records that are computed and not yet stored.
+
+    Parameters
+    ----------
+    cache : FeatureCache
+        Where they go.
+    descriptors : sequence of Descriptor
+        What is computed.
+    computer : RowComputer
+        What computes it.
+    """
+
+    def __init__(self, cache: FeatureCache, descriptors: Sequence[Descriptor], computer: RowComputer) -> None:
+        self.cache = cache
+        self.descriptors = descriptors
+        self.computer = computer
+        self._clear()
+
+    def _clear(self) -> None:
+        self.rows: dict[str, dict[str, NDArray[np.float32]]] = {one.key: {} for one in self.descriptors}
+        self.records: list[PhotoRecord] = []
+        self.thumbnails: dict[str, bytes] = {}
+        self.since = time.monotonic()
+
+    def add(self, photos: Sequence[DecodedPhoto]) -> None:
+        """Compute what is missing for these photos."""
+        readable = {photo.record.content_hash: photo for photo in photos if photo.record.ok}
+        for descriptor in self.descriptors:
+            rows = self.rows[descriptor.key]
+            hashes = [name for name in readable if name not in rows]
+            hashes = [name for name, has in zip(hashes, self.cache.has(descriptor.key, hashes), strict=True) if not has]
+            if hashes:
+                values = self.computer.compute(descriptor, [readable[name] for name in hashes])
+                rows.update(zip(hashes, values, strict=True))
+        self.thumbnails.update((name, photo.thumbnail) for name, photo in readable.items() if photo.thumbnail)
+        self.records += [photo.record for photo in photos]
+
+    def flush_if_due(self) -> None:
+        """Store when there is enough, or when the last time is a while ago."""
+        if len(self.records) >= FLUSH_ROWS or time.monotonic() - self.since >= FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Store rows, then thumbnails, then the records that promise them."""
+        for key, rows in self.rows.items():
+            if rows:
+                self.cache.put(key, list(rows), np.stack(list(rows.values())))
+        if self.thumbnails:
+            self.cache.put_thumbnails(self.thumbnails.items())
+        if self.records:
+            self.cache.record(self.records)
+        self._clear()
+
+
+# A feature cache that lives as long as the process, for calls without a folder.
+
+
+class MemoryCache:
+    """A `tagloom.core.photos.FeatureCache` in memory."""
+
+    def __init__(self) -> None:
+        self._records: dict[bytes, PhotoRecord] = {}
+        self._rows: dict[tuple[str, str], NDArray[np.float32]] = {}
+        self._thumbnails: dict[str, bytes] = {}
+
+    def known(self, paths: Sequence[bytes]) -> dict[bytes, PhotoRecord]:
+        """Return the stored records of these paths, where there are any."""
+        return {path: self._records[path] for path in paths if path in self._records}
+
+    def known_contents(self, hashes: Sequence[str]) -> dict[str, PhotoRecord]:
+        """Return for each content hash a stored record of a file with that content, where there is any."""
+        wanted = set(hashes)
+        return {item.content_hash: item for item in self._records.values() if item.content_hash in wanted}
+
+    def known_sizes(self, sizes: Sequence[int]) -> set[int]:
+        """Return which of these file sizes occur among the stored records."""
+        return {item.stamp.size for item in self._records.values() if item.stamp} & set(sizes)
+
+    def suspects(self) -> dict[bytes, int]:
+        """Return nothing: what is begun and not ended dies with the process."""
+        return {}
+
+    def begin(self, paths: Sequence[bytes]) -> None:
+        """Do nothing."""
+
+    def release(self, paths: Sequence[bytes]) -> None:
+        """Do nothing."""
+
+    def record(self, records: Iterable[PhotoRecord]) -> None:
+        """Store records."""
+        self._records.update((item.path, item) for item in records)
+
+    def has(self, key: str, hashes: Sequence[str]) -> NDArray[np.bool_]:
+        """Tell for each content hash whether a feature row is stored under this key."""
+        return np.fromiter(((key, name) in self._rows for name in hashes), dtype=bool, count=len(hashes))
+
+    def put(self, key: str, hashes: Sequence[str], rows: NDArray[np.float32]) -> None:
+        """Store feature rows."""
+        self._rows.update(((key, name), row) for name, row in zip(hashes, rows, strict=True))
+
+    def get(self, key: str, hashes: Sequence[str]) -> NDArray[np.float32]:
+        """Return feature rows in the order of the hashes."""
+        return np.stack([self._rows[key, name] for name in hashes])
+
+    def put_thumbnails(self, items: Iterable[tuple[str, bytes]]) -> None:
+        """Store encoded thumbnails by content hash."""
+        self._thumbnails.update(items)
+
+    def thumbnails(self, hashes: Sequence[str]) -> dict[str, bytes]:
+        """Return the stored thumbnails of these hashes."""
+        return {name: self._thumbnails[name] for name in hashes if name in self._thumbnails}
+
 
 PathLike = str | bytes | os.PathLike[Any]
 

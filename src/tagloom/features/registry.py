@@ -26,7 +26,7 @@ _BUILT_IN = {
     "edges": "tagloom.features.classic.edges:EdgeDescriptor",
     "correlogram": "tagloom.features.classic.correlogram:CorrelogramDescriptor",
     "rgb": "tagloom.features.classic.rgb:RgbDescriptor",
-    "edge_blocks": "tagloom.features.classic.edge_blocks:EdgeBlockDescriptor",
+    "edge_blocks": "tagloom.features.classic.edges:EdgeBlockDescriptor",
     "wavelet": "tagloom.features.classic.wavelet:WaveletDescriptor",
     "cooccurrence": "tagloom.features.classic.cooccurrence:CooccurrenceDescriptor",
     "gabor": "tagloom.features.classic.gabor:GaborDescriptor",

@@ -1,46 +1,258 @@
 """The main job: from a folder of photos and a labels file to keywords for every photo."""
 
+import datetime
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom._version import __version__
+from tagloom.catalog.extraction import check_descriptors, list_photos, make_folder, open_engine
 from tagloom.catalog.logs import configure_logging
 from tagloom.catalog.output_guard import MadeFiles, check_results
 from tagloom.catalog.places import check_output_folder
-from tagloom.catalog.reading import check_descriptors, list_photos, make_folder, open_engine
 from tagloom.core.annotator import Annotator
 from tagloom.core.files import atomic_write
 from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import LabelMatrix, labeled_rows
-from tagloom.core.photos import PhotoRecord
+from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
+from tagloom.core.photos import FeatureCache, PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.threads import limit_libraries
 from tagloom.core.vocabulary import TagVocabulary
 from tagloom.exceptions import LabelsFileError, NothingToScoreError, PhotosError
 from tagloom.features import ExtractionCounts
-from tagloom.jobs.annotation_report import write_annotation_report
-from tagloom.jobs.labels_evaluation import measure_labels
-from tagloom.jobs.results import AnnotateResult
-from tagloom.learning.evaluate_part import compare_with_truth, read_truth
+from tagloom.learning.evaluate import LEVEL, compare_with_truth, make_evaluation, read_truth
 from tagloom.learning.labels import TrainingLabels, labels_of
-from tagloom.learning.methods import get_learner, make_annotator, prepare
+from tagloom.learning.methods import Learner, get_learner, make_annotator, prepare
 from tagloom.learning.probabilities import Numbers, learn, probability_threshold, too_few
-from tagloom.learning.suggest import PROBABILITY, SCORE
-from tagloom.learning.top_suggestions import top_suggestions
+from tagloom.learning.suggest import PROBABILITY, SCORE, top_suggestions
 from tagloom.metadata import KeywordRow, PhotoLabels, name_to_text, read_labels, write_keywords
 from tagloom.methods.topics import LaplacianTopicModel, TopicDescription
+from tagloom.report.data import add_thumbnails, make_photos, suggestions_first
+from tagloom.report.page import ReportData, UnreadablePhoto, write_report
 from tagloom.settings import Settings
 from tagloom.store import FolderCache
 from tagloom.store.project import ProjectStore
 from tagloom.tuning.auto.annotator import AutoAnnotator
+from tagloom.tuning.evaluation.evaluation import cross_validate
 
-__all__ = ["annotate"]
+if TYPE_CHECKING:
+    from tagloom.learning.evaluate import Comparison, Evaluation
+
+__all__ = ["AnnotateResult", "annotate"]
+
+
+# What an annotation gives.
+
+LEAST_LISTED = 0.1
+"""The smallest probability of a tag that is listed for a photo without a label."""
+
+
+@dataclass(slots=True)
+class AnnotateResult:
+    """What `annotate` did.
+
+    Attributes
+    ----------
+    photos : list of bytes
+        Readable photos, relative to the folder; the rows of ``Y`` and ``scores``.
+    tags : TagVocabulary
+        The columns.
+    Y : label matrix
+        What the labels file said.
+    scores : ndarray of shape (n, c)
+        Probabilities where labels are enough to tell them, and otherwise the learner's scores.
+    kind : {"probability", "score"}
+        Which.
+    threshold : float
+        Probability above which tags are suggested; +inf where none is sure enough, and of scores.
+    why_scores : str
+        Why they are not probabilities; empty otherwise.
+    X, groups
+        The features, as extracted.
+    failed : list of PhotoRecord
+        Files that could not be read, with the reason.
+    labels : PhotoLabels
+        The labels file as read, its unmatched names included.
+    counts : ExtractionCounts
+        How many files were known, hashed, decoded.
+    method : str
+        The learner's name.
+    topics : list of TopicDescription
+        What a topic model has learnt; empty for other methods. Photos are rows of ``photos``.
+    comparison : Comparison or None
+        How good the scores are, where the truth was given.
+    why_not_compared : str
+        Why it is not told although the truth was given; empty otherwise.
+    evaluation : Evaluation or None
+        What cross-validation on the labels found, where it was asked for and the labels suffice.
+    why_not_evaluated : str
+        Why they do not; empty otherwise.
+    seconds : dict
+        Wall time of each stage.
+    files : dict
+        Paths of what was written: ``keywords``, ``scores``, ``report``.
+    """
+
+    photos: list[bytes]
+    tags: TagVocabulary
+    Y: LabelMatrix
+    scores: NDArray[Any]
+    X: NDArray[np.float32]
+    groups: FeatureGroups
+    failed: list[PhotoRecord]
+    labels: "PhotoLabels"
+    counts: "ExtractionCounts"
+    method: str
+    kind: str = "score"
+    threshold: float = np.inf
+    why_scores: str = ""
+    topics: "list[TopicDescription]" = field(default_factory=list)
+    comparison: "Comparison | None" = None
+    why_not_compared: str = ""
+    evaluation: "Evaluation | None" = None
+    why_not_evaluated: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def least(self) -> float:
+        """The probability below which a tag is not listed; scores are listed all."""
+        return LEAST_LISTED if self.kind == "probability" else -np.inf
+
+    @property
+    def n_labeled(self) -> int:
+        """How many readable photos have a label."""
+        return int(labeled_rows(self.Y).sum())
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How many files could not be read, by verdict."""
+        return dict(Counter(str(record.verdict) for record in self.failed))
+
+
+# How good one annotation is, where nothing but its labels is known: cross-validation.
+
+#: Labelled photos from which on figures say anything.
+MIN_PHOTOS = 20
+
+
+def measure_labels(
+    result: AnnotateResult, learner: Learner, settings: Settings, *, progress: Progress = NO_PROGRESS
+) -> None:
+    """Measure a learner on the labels of an annotation, and enter into its result what was found or why nothing was.
+
+    Parameters
+    ----------
+    result : AnnotateResult
+        The annotation: features and labels.
+    learner : Learner
+        What to measure.
+    settings : Settings
+        ``n_neighbors``, ``precision``.
+    progress : Progress, optional
+        Told about each fit.
+    """
+    begin = time.perf_counter()
+    Y, n_labeled = result.Y, result.n_labeled
+    n_yes, n_no = int((Y == 1).sum()), int((Y == 0).sum())
+    if n_labeled < MIN_PHOTOS or not n_yes or not n_no:
+        result.why_not_evaluated = (
+            f"How good the suggestions are cannot be told: that takes {MIN_PHOTOS} labelled photos and tags that some "
+            f"of them have and some have not; there are {n_labeled}, {n_yes} times a yes and {n_no} times a no."
+        )
+        return
+    annotator = make_annotator(learner, settings, result.groups)
+    X = learner.features(result.X, result.groups)
+    wanted = settings.precision if result.kind == PROBABILITY else None
+    found = cross_validate(annotator, X, Y, precision=wanted, level=LEVEL, progress=progress)
+    seconds = time.perf_counter() - begin
+    result.evaluation = make_evaluation(
+        learner.name, result.tags.names, len(Y), found, wanted_precision=wanted, seconds=seconds
+    )
+
+
+# The report of one annotation: from scores and thumbnails to the page.
+
+
+def write_annotation_report(
+    path: str | os.PathLike[str],
+    result: AnnotateResult,
+    hashes: Sequence[str],
+    cache: FeatureCache,
+    settings: Settings,
+) -> None:
+    """Write report.html.
+
+    Parameters
+    ----------
+    path : path
+        The file to make or replace.
+    result : AnnotateResult
+        The run.
+    hashes : sequence of str
+        Content hash of each photo of the result, under which its thumbnail is kept.
+    cache : FeatureCache
+        Holds the thumbnails.
+    settings : Settings
+        Shown, with where each value came from.
+    """
+    photos = make_photos(result.photos, result.tags.names, result.Y, result.scores, settings.n_keywords)
+    order = suggestions_first(photos)
+    typical = {photo.row for topic in result.topics for photo in topic.photos}
+    add_thumbnails(photos, typical.union(order[: settings.report_photos]), hashes, cache.thumbnails)
+    comparison = result.comparison
+    write_report(
+        path,
+        ReportData(
+            photos=[photos[row] for row in order],
+            unreadable=[UnreadablePhoto(item.path, str(item.verdict), item.detail) for item in result.failed],
+            method=result.method,
+            features=", ".join(result.groups),
+            seconds=sum(result.seconds.values()),
+            created=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+            version=__version__,
+            settings=settings.rows(),
+            notes=_notes(result),
+            evaluation=[(f"MAP, {name}", f"{value:.3f}") for name, value in comparison.rows] if comparison else (),
+            measured=result.evaluation,
+            kind=result.kind,
+            topics=_placed(result.topics, order),
+            max_photos=settings.report_photos,
+        ),
+    )
+
+
+def _placed(topics: Sequence[TopicDescription], order: Sequence[int]) -> list[TopicDescription]:
+    """Return topics whose photos are places in an order instead of rows."""
+    places = {row: place for place, row in enumerate(order)}
+    return [
+        replace(topic, photos=tuple(replace(photo, row=places[photo.row]) for photo in topic.photos))
+        for topic in topics
+    ]
+
+
+def _notes(result: AnnotateResult) -> list[str]:
+    notes = [result.why_not_evaluated] if result.why_not_evaluated else []
+    notes += [f"Labels file, line {item.line}: no photo {item.name!r}." for item in result.labels.unmatched[:20]]
+    if len(result.labels.unmatched) > 20:
+        notes.append(f"… and {len(result.labels.unmatched) - 20} more names without a photo.")
+    n_positive = (result.Y == 1).sum(axis=0)
+    rare = [tag for tag, n in zip(result.tags, n_positive, strict=True) if n < 2]
+    if rare:
+        shown = ", ".join(rare[:10]) + (" …" if len(rare) > 10 else "")
+        notes.append(f"{len(rare)} tags have fewer than two labelled photos, so expect little of them: {shown}")
+    if not (result.Y == UNKNOWN).any():
+        notes.append("Every photo is labelled for every tag; there is nothing to suggest.")
+    return notes
+
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.datasets import write_scenes
-from tagloom.jobs.annotate import annotate
-from tagloom.jobs.results import AnnotateResult
+from tagloom.jobs.annotate import AnnotateResult, annotate
 from tagloom.project.project import Project
 from tagloom.settings import Settings
 

@@ -6,25 +6,332 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
+from tagloom.catalog.extraction import FeatureRows, load_rows
 from tagloom.catalog.lookup import PhotoName, find_photo_ids, find_tag_ids
-from tagloom.catalog.project_features import load_rows
 from tagloom.catalog.results import Result
-from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.annotator import Annotator
+from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
 from tagloom.core.threads import limit_libraries
+from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError, StoreError
-from tagloom.learning.explained_scores import ExplainedScores, StoredNumbers, explained_auto, explained_numbers
-from tagloom.learning.explained_updates import ExplainedUpdate, UpdateExplanation
-from tagloom.learning.labels import read_labels
-from tagloom.learning.stored_auto import is_whole, solved_since
-from tagloom.learning.stored_model import OWN_VALUES
-from tagloom.learning.suggest import PROBABILITY
+from tagloom.features.scaling import GroupScaler
+from tagloom.graph import NeighborGraph
+from tagloom.learning.labels import TrainingLabels, read_labels
+from tagloom.learning.methods import get_learner
+from tagloom.learning.probability_map import Mixture
+from tagloom.learning.stored_model import (
+    OWN_PHOTOS,
+    OWN_VALUES,
+    FeaturesUsed,
+    KeptGraph,
+    common_strength,
+    is_whole,
+    load_scaler,
+    restore,
+    solved_since,
+    trained_features,
+)
+from tagloom.learning.suggest import PROBABILITY, SCORE
+from tagloom.learning.train import RidgeLearner
+from tagloom.learning.update import Start, start_from
+from tagloom.methods import (
+    NOVA,
+    HarmonicPropagation,
+    LapRLS,
+    LocalGlobalConsistency,
+    NeighborTransfer,
+    RegularizedLeastSquares,
+)
+from tagloom.methods.shared.ridge_path import linear_scores
 from tagloom.settings import Settings
 from tagloom.store.models import StoredSuggestions
 from tagloom.store.project import ProjectStore
+from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.explain.explain import Decomposition, Explanation, ScoreExplainer
 
 __all__ = ["ExplainResult", "NamedAmount", "PhotoAmount", "ProjectExplainer"]
+
+
+# Why an update gives a photo its number: by labelled photos and feature groups, and by the model from before.
+
+#: What numbers in single precision leave of an exact sum.
+ROUNDING = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class UpdateExplanation(Explanation):
+    """An explanation with what the model from before the update adds to the score.
+
+    Attributes
+    ----------
+    earlier : float
+        That amount, which is in neither of the sums by photos and by groups.
+    """
+
+    earlier: float = 0.0
+
+
+class ExplainedUpdate:
+    """Explains numbers that mix those of a model with those of a ridge that knows the latest labels.
+
+    Parameters
+    ----------
+    start : Start
+        The model from before, and the ridge's penalty.
+    learner : RidgeLearner
+        The ridge.
+    rows : FeatureRows
+        The photos.
+    labels : TrainingLabels
+        What it learns from.
+    scores, Y : ndarray of shape (n, c)
+        What is explained, log-odds or scores, and the labels of now.
+    tag_ids : ndarray of int64
+        Its columns.
+    """
+
+    def __init__(
+        self,
+        start: Start,
+        learner: RidgeLearner,
+        rows: FeatureRows,
+        labels: TrainingLabels,
+        scores: Floats,
+        Y: LabelMatrix,
+        tag_ids: NDArray[np.int64],
+    ) -> None:
+        self._start, self._learner, self._rows, self._labels = start, learner, rows, labels
+        self._scores, self._tag_ids, self.Y = scores, tag_ids, Y
+        self._columns = {int(tag): column for column, tag in enumerate(labels.tag_ids)}
+        self._solved: dict[int, tuple[ScoreExplainer, Mixture | None]] = {}
+
+    @classmethod
+    def of(
+        cls,
+        store: ProjectStore,
+        settings: Settings,
+        rows: FeatureRows,
+        labels: TrainingLabels,
+        scores: Floats,
+        Y: LabelMatrix,
+        tag_ids: NDArray[np.int64],
+    ) -> "ExplainedUpdate | None":
+        """Return what explains the active model's updates, None where they are no mixture with a ridge."""
+        start = start_from(store, FeaturesUsed.of(rows))
+        if not start.is_blended or start.own is None or start.strength is None:
+            return None
+        X = GroupScaler(rows.groups).fit(rows.X).transform(rows.X)
+        options: dict[str, Any] = {"n_threads": settings.n_threads}
+        graph = KeptGraph(store, X, settings.n_neighbors, **options).graph if start.smoothing > 0.0 else None
+        learner = RidgeLearner(X, start.strength, graph, start.smoothing, settings.n_threads)
+        return cls(start, learner, rows, labels, scores, Y, tag_ids)
+
+    def covers(self, tag_id: int) -> bool:
+        """Tell whether the numbers of a tag are such a mixture, or scores of the ridge alone."""
+        own = self._start.own
+        if tag_id not in self._columns or own is None:
+            return False
+        return own.numbers.kind == SCORE or not own.is_new(np.asarray([tag_id]))[0]
+
+    def explain(self, row: int, column: int) -> UpdateExplanation:
+        """Return why a photo has its number for a tag.
+
+        Parameters
+        ----------
+        row, column : int
+            The photo and the tag.
+        """
+        ridge, mixture = self._solved_tag(int(self._tag_ids[column]))
+        part, score = ridge.explain(row, 0), float(self._scores[row, column])
+        share, level, earlier = 1.0, 0.0, 0.0
+        if mixture is not None:
+            weight = float(mixture.weight[row, 0])
+            share, level = (1.0 - weight) * float(mixture.slope[0]), (1.0 - weight) * float(mixture.level[0])
+            earlier = weight * float(mixture.before[row, 0])
+        near: Any = _scaled(part.neighbors, share, level, score - earlier)
+        near = replace(near, weights=share * near.weights)
+        groups = None if part.groups is None else _scaled(part.groups, share, level, score - earlier)
+        return UpdateExplanation(row, column, score, near, groups, None, earlier)
+
+    def _solved_tag(self, tag_id: int) -> tuple[ScoreExplainer, Mixture | None]:
+        if tag_id not in self._solved:
+            own, column = self._start.own, np.asarray([self._columns[tag_id]], dtype=np.intp)
+            found, learner = self._learner.solve(self._labels.Y, column), self._learner
+            ridge: Any = RegularizedLeastSquares(learner.strength, smoothing=learner.smoothing)
+            ridge.coef_, ridge.intercept_, ridge.regularization_ = found.coef, found.intercept, learner.strength
+            Y = self._labels.Y[:, column]
+            explainer = ScoreExplainer(ridge, learner.X, Y, groups=self._rows.groups, graph=learner.graph)
+            is_mixed = own is not None and own.has.any() and not own.is_new(np.asarray([tag_id]))[0]
+            mixture = own.mixture(found.scores, self._labels, column) if own is not None and is_mixed else None
+            self._solved[tag_id] = explainer, mixture
+        return self._solved[tag_id]
+
+
+def _scaled(part: Decomposition, share: float, level: float, score: float) -> Decomposition:
+    """Return a ridge's sum as a share of another score."""
+    amounts, base = share * part.amounts, level + share * part.base
+    rest = score - base - float(amounts.sum())
+    is_exact = part.is_exact and abs(rest) <= ROUNDING * max(1.0, abs(score))
+    return replace(part, amounts=amounts, base=base, rest=rest, is_exact=is_exact)
+
+
+# What of a stored model can be explained: its own scores where it is there again, or else numbers, by stand-ins.
+
+#: Where tags listen to each other, an explanation solves once for every set of photos that some tag is known on. With
+#: more of these than this it would take too long to wait for.
+MOST_PATTERNS = 30
+#: Fitted again for an explanation: quick, and the same for the same labels.
+_FITTED_AGAIN = (HarmonicPropagation, LocalGlobalConsistency, LapRLS, NeighborTransfer)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExplainedScores:
+    """Scores of photos and tags, and what explains them.
+
+    Parameters
+    ----------
+    photo_ids, tag_ids : ndarray of int64
+        Rows and columns.
+    explainer : ScoreExplainer or ExplainedUpdate
+        Explains them.
+    is_log_odds : bool
+        Whether they are log-odds of probabilities, the model's own scores not being known.
+    """
+
+    photo_ids: NDArray[np.int64]
+    tag_ids: NDArray[np.int64]
+    explainer: ScoreExplainer | ExplainedUpdate
+    is_log_odds: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredNumbers:
+    """What is suggested, and the labels of now.
+
+    Parameters
+    ----------
+    tag_ids : ndarray of int64
+        The columns.
+    values : ndarray of shape (n, c)
+        The numbers.
+    kind : {"score", "probability"}
+        What they are.
+    Y : label matrix of shape (n, c)
+        The labels.
+    """
+
+    tag_ids: NDArray[np.int64]
+    values: NDArray[np.float64]
+    kind: str
+    Y: LabelMatrix
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The numbers, probabilities as log-odds."""
+        if self.kind == SCORE:
+            return self.values
+        limit = float(np.finfo(np.float32).eps)
+        return np.asarray(logit(np.clip(self.values, limit, 1.0 - limit)))
+
+
+def explained_auto(
+    arrays: dict[str, NDArray[Any]], info: dict[str, Any], rows: FeatureRows, *, n_threads: int | None
+) -> ExplainedScores | None:
+    """Return the scores of a stored `AutoAnnotator`, with the labels of its training.
+
+    None where it is not whole, or where explaining one score would take too long.
+
+    Parameters
+    ----------
+    arrays, info : dict
+        What the model's file holds.
+    rows : FeatureRows
+        Features of its photos, and perhaps of others.
+    n_threads : int or None
+        Threads.
+    """
+    annotator, X = restore(arrays, info, rows, n_threads=n_threads), trained_features(arrays, rows)
+    if annotator is None or X is None or _takes_too_long(annotator):
+        return None
+    photo_ids, tag_ids = arrays[OWN_PHOTOS], np.asarray(info["tag_ids"], dtype=np.int64)
+    return ExplainedScores(photo_ids, tag_ids, ScoreExplainer(annotator, X, annotator._labels, groups=annotator.groups))
+
+
+def _takes_too_long(annotator: AutoAnnotator) -> bool:
+    if annotator._refinement.mixing is None:
+        return False
+    patterns, _ = known_patterns(annotator._labels[annotator._model.rows])
+    return patterns.shape[1] > MOST_PATTERNS
+
+
+def explained_numbers(
+    store: ProjectStore,
+    method: str,
+    arrays: dict[str, NDArray[Any]],
+    info: dict[str, Any],
+    rows: FeatureRows,
+    numbers: StoredNumbers,
+    *,
+    n_neighbors: int,
+    n_threads: int | None,
+) -> ExplainedScores:
+    """Return the scores of a linear model, of one that is quickly fitted again, or else the numbers that are stored.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        Where a graph may be.
+    method : str
+        The learner's name.
+    arrays, info : dict
+        What the model's file holds.
+    rows : FeatureRows
+        Features of the photos that have numbers.
+    numbers : StoredNumbers
+        Their numbers and labels.
+    n_neighbors : int
+        Of the graph.
+    n_threads : int or None
+        Threads.
+    """
+    is_stored = bool(info.get("is_linear")) and "coef" in arrays
+    scaler = load_scaler(arrays, info) if is_stored else GroupScaler(rows.groups).fit(rows.X)
+    X = scaler.transform(rows.X)
+    made = get_learner(method).make(n_neighbors, rows.groups)
+    graph = None
+    if _needs_graph(made) and len(X) > 1:
+        graph = KeptGraph(store, X, n_neighbors, n_threads=n_threads).graph
+    annotator, scores, is_log_odds = _annotator(made, arrays if is_stored else {}, X, graph, numbers)
+    explainer = ScoreExplainer(annotator, X, numbers.Y, groups=rows.groups, scores=scores, graph=graph)
+    return ExplainedScores(rows.ids, numbers.tag_ids, explainer, is_log_odds)
+
+
+def _needs_graph(made: Annotator) -> bool:
+    smooths = isinstance(made, RegularizedLeastSquares) and made.smoothing > 0
+    return smooths or isinstance(made, HarmonicPropagation | LocalGlobalConsistency)
+
+
+def _annotator(
+    made: Any, arrays: dict[str, NDArray[Any]], X: NDArray[Any], graph: NeighborGraph | None, numbers: StoredNumbers
+) -> tuple[Annotator | None, NDArray[np.float64] | None, bool]:
+    """Return the model as far as it was stored or can be fitted again, scores where it lacks them, if log-odds."""
+    if arrays:
+        made.coef_, made.intercept_ = arrays["coef"], arrays["intercept"]
+        if isinstance(made, RegularizedLeastSquares):
+            made.regularization_ = common_strength(X, numbers.Y, made.coef_)
+            return made, None, False
+        if isinstance(made, NOVA) and made.boost is None:
+            return made, linear_scores(X, made.coef_, made.intercept_), False
+        if numbers.kind == SCORE:
+            return made, numbers.values, False
+    elif isinstance(made, _FITTED_AGAIN):
+        if graph is not None:
+            made.set_params(graph=graph)
+        return made.fit(X, numbers.Y), None, False
+    # What the score was before calibration is not known here, and must not be made up from the coefficients.
+    return None, numbers.scores, numbers.kind != SCORE
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,10 @@ from scipy.special import betaincinv, expit, logit
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
-from tagloom.learning.blended_numbers import log_odds
 from tagloom.learning.labels import TrainingLabels
-from tagloom.learning.probability_map import ProbabilityMap
-from tagloom.tuning.calibration._held_out import ScoreScale, known_log_odds, scale_of
-from tagloom.tuning.calibration._isotonic import TagSteps
-from tagloom.tuning.calibration._pooled_platt import fit_pooled
-from tagloom.tuning.calibration.maps import FOLDS_PRIOR, PRIOR_LEAST
+from tagloom.learning.probability_map import ProbabilityMap, log_odds
+from tagloom.tuning.calibration.calibrated import ScoreScale, known_log_odds, scale_of
+from tagloom.tuning.calibration.maps import FOLDS_PRIOR, PRIOR_LEAST, TagSteps, fit_pooled
 
 __all__ = ["Solver", "calibrate_new", "judged_probabilities", "lower_to_looks", "use_looks"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tagloom import features, methods, tuning
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import SettingsError
-from tagloom.learning.visual_words import visual_words
+from tagloom.features.words.word_counts import WORD_FAMILIES, word_counts
 from tagloom.settings import Settings
 
 if TYPE_CHECKING:
@@ -32,7 +32,41 @@ __all__ = [
     "get_learner",
     "make_annotator",
     "prepare",
+    "visual_words",
 ]
+
+
+# Visual words for topic models, from whatever feature groups of a folder are made of words.
+
+
+def visual_words(X: NDArray[Any], groups: FeatureGroups) -> Any:
+    """Return counts of visual words, see `tagloom.features.words.word_counts.word_counts`.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Features as they are computed, not scaled.
+    groups : FeatureGroups
+        Their groups.
+
+    Returns
+    -------
+    sparse array of shape (n, words)
+        CSR, float32.
+
+    Raises
+    ------
+    SettingsError
+        If no group is made of words; says which would be.
+    """
+    found = word_counts(np.asarray(X), groups)
+    if found is None:
+        raise SettingsError(
+            f"method 'topics' needs visual words, but the features are {', '.join(groups.names)}; add one of "
+            f"{', '.join(WORD_FAMILIES)} to descriptors (the default descriptors have 'semantic')"
+        )
+    return found
+
 
 ENTRY_POINT_GROUP = "tagloom.annotators"
 SMOOTHED_RIDGE = "smoothed-ridge"

@@ -17,7 +17,7 @@ from tagloom.learning.probability_map import ProbabilityMap, ScoreScale, load_sc
 from tagloom.learning.suggest import PROBABILITY, SCORE
 from tagloom.tuning import CalibratedAnnotator, estimate_completeness
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.calibration._accepting import cautious_precision, common_threshold
+from tagloom.tuning.calibration.calibrated import cautious_precision, common_threshold
 from tagloom.tuning.calibration.positive_unlabeled import HEAD
 
 __all__ = [

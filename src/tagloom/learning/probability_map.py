@@ -1,6 +1,6 @@
 """From scores to probabilities, as a model keeps it: arrays, and what they do to scores of tags old and new."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +9,84 @@ from scipy.special import expit, logit
 
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
-from tagloom.tuning.calibration._held_out import ScoreScale, known_log_odds, scale_of
-from tagloom.tuning.calibration._isotonic import TagSteps
-from tagloom.tuning.calibration.maps import LARGEST_LOGIT, CalibrationMap
+from tagloom.learning.labels import TrainingLabels
+from tagloom.learning.suggest import PROBABILITY
+from tagloom.tuning.calibration.calibrated import ScoreScale, known_log_odds, scale_of
+from tagloom.tuning.calibration.maps import LARGEST_LOGIT, PRIOR_MEANS, CalibrationMap, TagSteps
 
-__all__ = ["ProbabilityMap", "ScoreScale", "load_scale", "refresh_scale", "scale_arrays"]
+__all__ = [
+    "Mixture",
+    "OwnNumbers",
+    "ProbabilityMap",
+    "ScoreScale",
+    "UpdatedNumbers",
+    "load_scale",
+    "log_odds",
+    "refresh_scale",
+    "scale_arrays",
+]
+
+
+# Numbers of photos and tags of one moment, replaced as a whole.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UpdatedNumbers:
+    """Numbers of photos and tags; nothing in it ever changes.
+
+    Parameters
+    ----------
+    photo_ids, tag_ids : ndarray of int64
+        Rows and columns.
+    values : ndarray of float32, shape (n, c)
+        The numbers.
+    thresholds : ndarray of float64, shape (c,)
+        A tag is suggested above its threshold.
+    kind : {"probability", "score"}
+        What the numbers are.
+    """
+
+    photo_ids: NDArray[np.int64]
+    tag_ids: NDArray[np.int64]
+    values: NDArray[np.float32]
+    thresholds: NDArray[np.float64]
+    kind: str
+
+    def replaced(
+        self,
+        tag_ids: NDArray[np.int64],
+        changed: NDArray[np.intp],
+        values: NDArray[np.float32],
+        thresholds: NDArray[np.float64],
+    ) -> "UpdatedNumbers":
+        """Return the numbers of other tags: new ones where they have changed, those of before elsewhere.
+
+        Parameters
+        ----------
+        tag_ids : ndarray of int64
+            The tags; those that have not changed are among the tags of before.
+        changed : ndarray of int
+            Which of them have.
+        values, thresholds : ndarray
+            Their numbers.
+        """
+        kept = np.setdiff1d(np.arange(len(tag_ids)), changed)
+        before = self.columns_of(tag_ids[kept])
+        everything = np.empty((len(self.photo_ids), len(tag_ids)), dtype=np.float32)
+        limits = np.empty(len(tag_ids))
+        everything[:, kept], limits[kept] = self.values[:, before], self.thresholds[before]
+        everything[:, changed], limits[changed] = values, thresholds
+        return UpdatedNumbers(self.photo_ids, tag_ids, everything, limits, self.kind)
+
+    def with_thresholds(self, thresholds: NDArray[np.float64]) -> "UpdatedNumbers":
+        """Return the same numbers with other thresholds."""
+        return replace(self, thresholds=thresholds)
+
+    def columns_of(self, tag_ids: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return the columns of tags, -1 for one that has none."""
+        places = {tag: column for column, tag in enumerate(self.tag_ids.tolist())}
+        return np.asarray([places.get(tag, -1) for tag in tag_ids.tolist()], dtype=np.intp)
+
 
 _SCALE = ("centre", "spread", "prior", "evidence", "n_reference")
 
@@ -147,3 +220,124 @@ def scale_arrays(scale: ScoreScale) -> dict[str, NDArray[Any]]:
 def load_scale(arrays: dict[str, NDArray[Any]]) -> ScoreScale:
     """Return what `scale_arrays` gave."""
     return ScoreScale(*(arrays[f"scale/{name}"] for name in _SCALE))
+
+
+# Numbers of a model that cannot be solved tag by tag, mixed with those of a ridge that knows the latest labels.
+
+#: Probabilities are kept this far from 0 and 1 before their log-odds are taken.
+LEAST_PROBABILITY = 1e-6
+#: Share of a model that knew all photos with a tag that are known now, as measured on Corel5K training photos.
+MOST_OF_MODEL = 0.7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mixture:
+    """Numbers of tags as a sum, ``weight · before + (1 - weight) · (level + slope · score)``: log-odds or scores.
+
+    Parameters
+    ----------
+    before : ndarray of shape (n, k)
+        The model's.
+    weight : ndarray of shape (n, k)
+        How much they count.
+    level, slope : ndarray of shape (k,)
+        What brings a ridge's scores to their mean and spread.
+    """
+
+    before: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    level: NDArray[np.float64]
+    slope: NDArray[np.float64]
+
+    def of(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the sums for a ridge's scores."""
+        return np.asarray(self.weight * self.before + (1.0 - self.weight) * (self.level + self.slope * scores))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnNumbers:
+    """What a model said when it was trained.
+
+    Parameters
+    ----------
+    numbers : UpdatedNumbers
+        Of all photos and the model's tags. Decided photos have what is said without their labels.
+    has : ndarray of bool, shape (n,)
+        Photos that were there then; the others have no numbers.
+    n_yes : dict of int to int
+        For each tag how many photos had it then.
+    """
+
+    numbers: UpdatedNumbers
+    has: NDArray[np.bool_]
+    n_yes: dict[int, int]
+
+    def is_new(self, tag_ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which tags the model did not know."""
+        return np.asarray(self.numbers.columns_of(tag_ids) < 0)
+
+    def blended(
+        self, scores: NDArray[np.float32], labels: TrainingLabels, changed: NDArray[np.intp]
+    ) -> NDArray[np.float32]:
+        """Return numbers of changed tags: the model's, and a ridge's brought to their mean and spread.
+
+        Parameters
+        ----------
+        scores : ndarray of float32, shape (n, k)
+            A ridge's, of the changed tags.
+        labels : TrainingLabels
+            What they were learnt from.
+        changed : ndarray of int, shape (k,)
+            Their columns in the labels.
+
+        Notes
+        -----
+        With s the share of the photos with a tag that the model knew, its numbers (log-odds of probabilities) weigh
+        ``0.7 s²`` and the ridge's the rest. Tags and photos that it did not know have the ridge's alone. Probabilities
+        of such tags are what scores usually say; `tagloom.learning.judgements.calibrate_new` asks their labels.
+        """
+        is_probability = self.numbers.kind == PROBABILITY
+        values = scores.copy()
+        if is_probability:
+            zeros = np.zeros(len(changed))
+            scale = scale_of(scores, labels.Y[:, changed])
+            values = ProbabilityMap(PRIOR_MEANS, zeros, zeros, zeros, TagSteps({})).probabilities(scores, scale)
+        old = np.flatnonzero(~self.is_new(labels.tag_ids[changed]))
+        if len(old) and self.has.any():
+            mixed = self.mixture(scores[:, old], labels, changed[old]).of(scores[:, old])
+            values[:, old] = expit(mixed) if is_probability else mixed
+        return values
+
+    def mixture(self, scores: NDArray[np.float32], labels: TrainingLabels, columns: NDArray[np.intp]) -> Mixture:
+        """Return how the numbers of tags that the model knew are made of its own and a ridge's.
+
+        Parameters
+        ----------
+        scores : ndarray of float32, shape (n, k)
+            The ridge's.
+        labels : TrainingLabels
+            What they were learnt from.
+        columns : ndarray of int, shape (k,)
+            Columns of the tags in the labels.
+        """
+        before = self.numbers.values[:, self.numbers.columns_of(labels.tag_ids[columns])].astype(np.float64)
+        before = log_odds(before) if self.numbers.kind == PROBABILITY else before
+        Y = labels.Y[:, columns]
+        scale, of_model = scale_of(scores, Y), scale_of(before[self.has], Y[self.has])
+        slope = of_model.spread / scale.spread
+        weight = np.where(self.has[:, None], self._shares(labels, columns), 0.0)
+        return Mixture(before, weight, of_model.centre - slope * scale.centre, slope)
+
+    def _shares(self, labels: TrainingLabels, columns: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return how much the model's numbers weigh, for each tag."""
+        now = (labels.Y[:, columns] == 1).sum(axis=0)
+        # A model file that does not say is taken to have known two thirds.
+        then = np.array([self.n_yes.get(tag, 2 * n / 3) for tag, n in zip(labels.tag_ids[columns], now, strict=True)])
+        known = np.minimum(then, now) / np.maximum(np.maximum(then, now), 1)
+        known[(then == 0) & (now == 0)] = 1.0
+        return np.asarray(MOST_OF_MODEL * np.square(known))
+
+
+def log_odds(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the log-odds of probabilities, finite."""
+    return np.asarray(logit(np.clip(values, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)))

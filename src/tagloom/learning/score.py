@@ -7,16 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.project_features import FeatureRows, load_rows
+from tagloom.catalog.extraction import FeatureRows, load_rows
 from tagloom.catalog.results import Result
 from tagloom.core.labels import UNKNOWN
 from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import PhotosError, StoreError
 from tagloom.learning.probabilities import Calibration, correct_named
-from tagloom.learning.stored_auto import is_whole, numbers_of_new, restore, solved_since
-from tagloom.learning.stored_model import OWN_PHOTOS, FeaturesUsed, load_scaler
+from tagloom.learning.probability_map import UpdatedNumbers
+from tagloom.learning.stored_model import (
+    OWN_PHOTOS,
+    FeaturesUsed,
+    is_whole,
+    load_scaler,
+    numbers_of_new,
+    restore,
+    solved_since,
+)
 from tagloom.learning.suggest import PROBABILITY
-from tagloom.learning.updated_numbers import UpdatedNumbers
 from tagloom.settings import Settings
 from tagloom.store.models import StoredSuggestions
 from tagloom.store.project import ProjectStore

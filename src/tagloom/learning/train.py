@@ -4,30 +4,398 @@ A model is arrays and a description, never a pickle. It is registered first; the
 are stored and it takes the place of the one before. A run that is cut off leaves the old model and its suggestions.
 """
 
+import contextlib
 import time
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from tagloom.catalog.project_features import load_rows
+from tagloom.catalog.extraction import FeatureRows, load_rows
 from tagloom.catalog.results import Result
-from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.annotator import Annotator, fit_thresholds
+from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.threads import limit_libraries
+from tagloom.features.scaling import GroupScaler
+from tagloom.graph import NeighborGraph
+from tagloom.learning.judgements import Solver, use_looks
 from tagloom.learning.labels import TrainingLabels, check_decided, read_labels
-from tagloom.learning.methods import get_learner
-from tagloom.learning.stored_model import FeaturesUsed, NewModel, save_model
-from tagloom.learning.suggest import PROBABILITY
-from tagloom.learning.training import Trained, train_learner
+from tagloom.learning.methods import Learner, get_learner, make_annotator, prepare
+from tagloom.learning.probabilities import Numbers, learn, tells_probabilities, too_few
+from tagloom.learning.stored_model import (
+    FeaturesUsed,
+    KeptGraph,
+    NewModel,
+    features_key,
+    save_model,
+    scaler_parts,
+    whole_parts,
+)
+from tagloom.learning.suggest import PROBABILITY, SCORE
+from tagloom.methods import SFSS, HarmonicPropagation, LocalGlobalConsistency, RegularizedLeastSquares
+from tagloom.methods.shared.ridge_update import FixedRidge, GraphSmoother
 from tagloom.metrics import average_precision
 from tagloom.settings import Settings
 from tagloom.store.project import ProjectStore
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.search import INTERRUPTED, OVER
 
-__all__ = ["TRAIN", "TrainResult", "train"]
+__all__ = ["TRAIN", "RidgeLearner", "SharedRidge", "TrainResult", "choose_strength", "learn_ridge", "train"]
+
+
+# Ridge, smoothed or not, as a project learns with it: one penalty and one graph for training, folds and updates.
+
+#: Groups of tags known on the same photos that choose the penalty; each costs an eigendecomposition.
+MAX_PATTERNS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RidgeSolution:
+    """Coefficients W (d, k) and b (k,) of some tags, and the scores (n, k) of all photos."""
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    scores: NDArray[np.float32]
+
+
+@dataclass(slots=True, eq=False)
+class RidgeLearner:
+    """Features, graph and penalty that stay as they are while labels change.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Scaled features.
+    strength : float
+        λ of the ridge.
+    graph : NeighborGraph or None
+        The graph that scores are smoothed over; None: they are not.
+    smoothing : float
+        How much.
+    n_threads : int or None
+        Threads of the smoothing.
+    """
+
+    X: NDArray[Any]
+    strength: float
+    graph: NeighborGraph | None = None
+    smoothing: float = 0.0
+    n_threads: int | None = None
+    _ridge: FixedRidge = field(init=False, repr=False)
+    _smoother: GraphSmoother | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._ridge = FixedRidge(self.X, self.strength)
+        is_smooth = self.graph is not None and self.smoothing > 0.0 and len(self.X) > 1
+        self._smoother = (
+            GraphSmoother(self.graph, self.smoothing, n_threads=self.n_threads)
+            if self.graph is not None and is_smooth
+            else None
+        )
+
+    def __sklearn_clone__(self) -> Self:
+        """Clones of an annotator share it: it is the same for all labels."""
+        return self
+
+    def set_strength(self, strength: float) -> None:
+        """Take another penalty; graph and features stay."""
+        self.strength = strength
+        self._ridge = FixedRidge(self.X, strength)
+
+    def solve(
+        self, Y: LabelMatrix, tags: NDArray[np.intp] | None = None, *, hidden: NDArray[np.bool_] | None = None
+    ) -> RidgeSolution:
+        """Solve some tags, by default all.
+
+        Parameters
+        ----------
+        Y : label matrix of shape (n, c)
+            All labels.
+        tags : array of int, optional
+            Columns to solve.
+        hidden : array of bool, shape (n, k), optional
+            Entries of these columns that are not learnt from.
+        """
+        coef, intercept = self._ridge.coefficients(Y, tags, hidden=hidden)
+        scores = self._ridge.scores(coef, intercept)
+        return RidgeSolution(coef, intercept, scores if self._smoother is None else self._smoother.smooth(scores))
+
+    def without(self, Y: LabelMatrix) -> Solver:
+        """Return what gives scores of columns of Y that were learnt without some entries."""
+        return lambda tags, hidden: self.solve(Y, tags, hidden=hidden).scores
+
+    def thresholds(self, Y: LabelMatrix) -> NDArray[np.float64]:
+        """Return thresholds of scores: as many photos above as have the tag, by what is said of each without it."""
+        rows = np.flatnonzero(labeled_rows(Y))
+        fitted = RegularizedLeastSquares(self.strength).fit(self.X[rows], Y[rows])
+        honest = np.where(np.isnan(fitted.loo_scores_), fitted.transduction_, fitted.loo_scores_)
+        return fit_thresholds(honest, Y[rows])
+
+
+class SharedRidge(Annotator):
+    """A `RidgeLearner` as an annotator, for what fits one several times on the same photos.
+
+    Parameters
+    ----------
+    learner : RidgeLearner or None, default=None
+        Features, graph and penalty. Those given to `fit` must be its own.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray
+        The solution.
+    """
+
+    def __init__(self, learner: RidgeLearner | None = None) -> None:
+        self.learner = learner
+
+    def _fit(self, X: Any, Y: LabelMatrix) -> None:
+        learner = RidgeLearner(X, choose_strength(X, Y)) if self.learner is None else self.learner
+        found = learner.solve(Y)
+        self.coef_, self.intercept_, self.transduction_ = found.coef, found.intercept, found.scores
+
+    def _decision_function(self, X: Any) -> NDArray[np.floating[Any]]:
+        return np.asarray(X @ self.coef_.astype(X.dtype) + self.intercept_)
+
+
+def learn_ridge(learner: RidgeLearner, labels: TrainingLabels, *, precision: float) -> Numbers:
+    """Fit a ridge to all labels (see `tagloom.learning.probabilities.learn`).
+
+    Parameters
+    ----------
+    learner : RidgeLearner
+        Features, graph and penalty; the folds share them.
+    labels : TrainingLabels
+        What to learn from.
+    precision : float
+        Wanted of suggestions above the threshold.
+    """
+
+    def settle(values: NDArray[np.float32], annotator: Annotator) -> None:
+        scores, columns = np.asarray(annotator.transduction_), np.arange(len(labels.tags))
+        use_looks(values, scores, labels, columns, learner.without(labels.Y), is_held_out=True)
+
+    found = learn(SharedRidge(learner), learner.X, labels, precision=precision, settle=settle)
+    return replace(found, thresholds=learner.thresholds(labels.Y)) if found.kind == SCORE else found
+
+
+def choose_strength(X: NDArray[Any], Y: LabelMatrix, *, share: float = 1.0) -> float:
+    """Return the penalty that leave-one-out prefers (see `RegularizedLeastSquares`).
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Scaled features.
+    Y : label matrix of shape (n, c)
+        Labels.
+    share : float, default=1.0
+        Share of the known entries that is enough.
+
+    Notes
+    -----
+    Tags that are known on the same photos share a decomposition. Those groups with the most known entries choose for
+    all: as many as have the wanted share of the entries, and at most eight.
+    """
+    rows = np.flatnonzero(labeled_rows(Y))
+    patterns, pattern_of = known_patterns(Y[rows])
+    weight = patterns.sum(axis=0) * np.bincount(pattern_of, minlength=patterns.shape[1])
+    largest = np.argsort(-weight, kind="stable")
+    n_enough = 1 + int(np.searchsorted(np.cumsum(weight[largest]), share * weight.sum()))
+    largest = largest[: min(n_enough, MAX_PATTERNS)]
+    tags = np.flatnonzero(np.isin(pattern_of, largest))
+    fitted = RegularizedLeastSquares().fit(X[rows], Y[np.ix_(rows, tags)])
+    return float(np.asarray(fitted.regularization_))
+
+
+# Training one learner on a project's features: the graph and the choices that are still right are taken over.
+
+AUTOMATIC = "auto"
+FEATURES_KEY, CHOICE = "features_key", "choice"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Trained:
+    """What came out of training, and what is stored of it.
+
+    Parameters
+    ----------
+    numbers : Numbers
+        What the learner says of all photos.
+    graph : KeptGraph or None
+        The neighbour graph it was given.
+    arrays, info, settings : dict
+        See `tagloom.learning.stored_model.NewModel`.
+    reused : tuple of str
+        What an earlier model had already.
+    """
+
+    numbers: Numbers
+    graph: KeptGraph | None = None
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    info: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    reused: tuple[str, ...] = ()
+
+
+def train_learner(
+    store: ProjectStore,
+    settings: Settings,
+    learner: Learner,
+    rows: FeatureRows,
+    labels: TrainingLabels,
+    *,
+    progress: Progress = NO_PROGRESS,
+) -> Trained:
+    """Fit a learner to all labels.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        Where earlier models are.
+    settings : Settings
+        Neighbours, threads, ``precision``.
+    learner : Learner
+        What to fit.
+    rows : FeatureRows
+        The features.
+    labels : TrainingLabels
+        What to learn from.
+    progress : Progress, optional
+        Told how far the work is, by learners that know.
+
+    Notes
+    -----
+    The graph of an earlier model is taken over where the scaled features and the number of neighbours are the same to
+    the last bit, and a chosen penalty where besides the same was decided: a start from scratch gives the same.
+    """
+    if learner.features is not prepare:
+        X = learner.features(rows.X, rows.groups)
+        annotator = make_annotator(learner, settings, rows.groups)
+        graph: KeptGraph | None = None
+        if isinstance(annotator, AutoAnnotator) and len(X) > 1:
+            # Not for itself: updates smooth a ridge over it, and must not be kept waiting for it.
+            graph = KeptGraph(store, prepare(rows.X, rows.groups), settings.n_neighbors, n_threads=settings.n_threads)
+            annotator.set_params(progress=progress)
+        return _train_annotator(annotator, X, labels, settings, graph, {}, {})
+    scaler = GroupScaler(rows.groups).fit(rows.X)
+    X = scaler.transform(rows.X)
+    key = features_key(X, settings.n_neighbors)
+    choice = _earlier_choice(store, learner.name, key, labels)
+    if learner.smoothing is not None:
+        return _train_ridge(store, settings, learner.smoothing, X, labels, scaler, key, choice)
+    annotator = learner.make(settings.n_neighbors, rows.groups)
+    graph = None
+    if isinstance(annotator, HarmonicPropagation | LocalGlobalConsistency | SFSS) and len(X) > 1:
+        graph = KeptGraph(store, X, settings.n_neighbors, n_threads=settings.n_threads)
+        annotator.set_params(graph=graph.graph)
+    return _train_annotator(annotator, X, labels, settings, graph, {FEATURES_KEY: key}, choice, scaler)
+
+
+def _train_ridge(
+    store: ProjectStore,
+    settings: Settings,
+    smoothing: float,
+    X: NDArray[np.float32],
+    labels: TrainingLabels,
+    scaler: GroupScaler,
+    key: str,
+    choice: dict[str, Any],
+) -> Trained:
+    graph: KeptGraph | None = None
+    if smoothing > 0.0 and len(X) > 1:
+        graph = KeptGraph(store, X, settings.n_neighbors, n_threads=settings.n_threads)
+    strength = choice["strength"] if choice else choose_strength(X, labels.Y)
+    learner = RidgeLearner(X, strength, None if graph is None else graph.graph, smoothing, settings.n_threads)
+    numbers = learn_ridge(learner, labels, precision=settings.precision)
+    arrays, info = _linear_parts(numbers.annotator, scaler)
+    info |= {
+        "class": "RegularizedLeastSquares",
+        "strength": strength,
+        "smoothing": smoothing,
+        "n_labeled_at_fit": labels.n_labeled,
+    }
+    return Trained(
+        numbers=numbers,
+        graph=graph,
+        arrays=arrays,
+        info=info,
+        settings={FEATURES_KEY: key, CHOICE: {"strength": strength}},
+        reused=_reused(graph, choice),
+    )
+
+
+def _train_annotator(
+    annotator: Annotator,
+    X: Any,
+    labels: TrainingLabels,
+    settings: Settings,
+    graph: KeptGraph | None,
+    registered: dict[str, Any],
+    choice: dict[str, Any],
+    scaler: GroupScaler | None = None,
+) -> Trained:
+    automatic = [name for name, value in annotator.get_params(deep=False).items() if _is_automatic(value)]
+    found = {name: np.asarray(choice[name]) for name in automatic if name in choice}
+    if automatic and not found and not too_few(labels) and not tells_probabilities(annotator):
+        # Chosen once, and not again in every fold.
+        found = _chosen(clone(annotator).fit(X, labels.Y), automatic)
+    annotator.set_params(**{name: float(value) if value.ndim == 0 else value for name, value in found.items()})
+    numbers = learn(annotator, X, labels, precision=settings.precision)
+    arrays, info = _linear_parts(numbers.annotator, scaler)
+    if isinstance(annotator, AutoAnnotator):
+        state, described = whole_parts(annotator)
+        arrays |= state
+        info |= {"choice": annotator.choice_, "left_out": annotator.left_out_, "completeness": numbers.completeness}
+        info |= described
+    return Trained(
+        numbers=numbers,
+        graph=graph,
+        arrays=arrays,
+        info={"class": type(annotator).__name__} | info,
+        settings=registered | {CHOICE: {name: value.tolist() for name, value in found.items()}},
+        reused=_reused(graph, {name: choice[name] for name in automatic if name in choice}),
+    )
+
+
+def _is_automatic(value: Any) -> bool:
+    return isinstance(value, str) and value == AUTOMATIC
+
+
+def _chosen(fitted: Annotator, names: list[str]) -> dict[str, NDArray[Any]]:
+    """Return the numbers that a fitted annotator has chosen for parameters that were "auto"."""
+    found = {}
+    for name in names:
+        with contextlib.suppress(TypeError, ValueError):  # a parameter whose choice is not a number stays automatic
+            value = getattr(fitted, f"{name}_", getattr(fitted, f"{name}s_", None))  # one number, or one for each tag
+            found[name] = np.asarray(value, dtype=np.float64)
+    return {name: value for name, value in found.items() if np.isfinite(value).all()}
+
+
+def _linear_parts(annotator: Annotator, scaler: GroupScaler | None) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return what is stored of a linear annotator; of others nothing."""
+    if scaler is None or not (hasattr(annotator, "coef_") and hasattr(annotator, "intercept_")):
+        return {}, {"is_linear": False}
+    arrays, choices = scaler_parts(scaler)
+    arrays |= {"coef": np.asarray(annotator.coef_), "intercept": np.asarray(annotator.intercept_)}
+    return arrays, {"is_linear": True, "scaler": choices}
+
+
+def _earlier_choice(store: ProjectStore, method: str, key: str, labels: TrainingLabels) -> dict[str, Any]:
+    """Return what the same learner chose on the same features and labels, empty if it never was."""
+    for model in store.models.all():
+        known = model.settings
+        if (known.get("method"), known.get(FEATURES_KEY), model.labels_digest) == (method, key, labels.digest):
+            return dict(known.get(CHOICE, {}))
+    return {}
+
+
+def _reused(graph: KeptGraph | None, choice: dict[str, Any]) -> tuple[str, ...]:
+    parts = (("graph", graph is not None and graph.is_reused), ("choice", bool(choice)))
+    return tuple(name for name, is_reused in parts if is_reused)
+
 
 TRAIN = "train"
 

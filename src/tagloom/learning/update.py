@@ -1,38 +1,444 @@
 """Learning from a few more decisions at once: features, graph and model stay, only changed tags are solved again."""
 
+import logging
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.project_features import load_rows
+from tagloom.catalog.extraction import FeatureRows, load_rows
 from tagloom.catalog.results import Result
 from tagloom.core.annotator import fit_thresholds
-from tagloom.core.labels import labeled_rows
+from tagloom.core.labels import UNKNOWN, known_patterns, labeled_rows
 from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import StoreBusyError, StoreError
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph
-from tagloom.learning.auto_updates import take_up
-from tagloom.learning.blended_numbers import log_odds
 from tagloom.learning.judgements import Solver, calibrate_new, use_looks
-from tagloom.learning.labels import TrainingLabels, read_labels
-from tagloom.learning.looks import Looks
-from tagloom.learning.probabilities import probability_threshold, too_few
-from tagloom.learning.ridge_learning import RidgeLearner, choose_strength, learn_ridge
-from tagloom.learning.stored_graph import KeptGraph
-from tagloom.learning.stored_model import FeaturesUsed, NewModel, save_model, scaler_parts
+from tagloom.learning.labels import Looks, TrainingLabels, read_labels
+from tagloom.learning.methods import SMOOTHED_RIDGE, SMOOTHING
+from tagloom.learning.probabilities import (
+    Calibration,
+    calibration_method,
+    correct_named,
+    probability_threshold,
+    representative,
+    too_few,
+)
+from tagloom.learning.probability_map import OwnNumbers, ScoreScale, UpdatedNumbers, log_odds, refresh_scale
+from tagloom.learning.stored_model import (
+    OWN_PHOTOS,
+    OWN_VALUES,
+    FeaturesUsed,
+    KeptGraph,
+    NewModel,
+    restore,
+    save_model,
+    scaler_parts,
+    whole_parts,
+)
 from tagloom.learning.suggest import PROBABILITY, SCORE
-from tagloom.learning.update_start import Start, start_from
-from tagloom.learning.updated_numbers import UpdatedNumbers
+from tagloom.learning.train import RidgeLearner, choose_strength, learn_ridge
 from tagloom.settings import Settings
+from tagloom.store.models import Model, StoredSuggestions
 from tagloom.store.project import ProjectStore
+from tagloom.tuning.auto.annotator import AutoAnnotator, set_tags
 
-__all__ = ["UPDATE", "UpdateResult", "Updater", "update"]
+__all__ = ["UPDATE", "Start", "UpdateResult", "Updater", "start_from", "update"]
+
+
+# What an update starts from: the active model and its numbers, or nothing.
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Start:
+    """A model as far as updates need it.
+
+    Parameters
+    ----------
+    numbers : UpdatedNumbers
+        What it says of all photos.
+    model : int or None
+        Its id.
+    method : str
+        The learner's name.
+    is_blended : bool
+        Whether changed tags are a mean of its numbers and those of a ridge: it cannot be solved tag by tag.
+    strength : float or None
+        The penalty of a ridge, be it the model or what stands in for it; None: yet to be chosen.
+    smoothing : float
+        How much a ridge's scores are smoothed.
+    n_labeled : int
+        Labelled photos that penalty and probabilities were chosen on.
+    calibration : Calibration or None
+        How its scores become probabilities.
+    columns : UpdatedNumbers
+        Whose tags the calibration's columns are.
+    own : OwnNumbers or None
+        What a blended model said when it was trained.
+    digests : dict of int to str
+        For each tag what it was learnt from.
+    coef : dict of int to tuple
+        For each tag the coefficients of a ridge.
+    scales : dict of int to tuple
+        For each tag solved since, the scale of its scores.
+    """
+
+    numbers: UpdatedNumbers
+    model: int | None = None
+    method: str = SMOOTHED_RIDGE
+    is_blended: bool = False
+    strength: float | None = None
+    smoothing: float = SMOOTHING
+    n_labeled: int = 0
+    calibration: Calibration | None = None
+    columns: UpdatedNumbers
+    own: OwnNumbers | None = None
+    digests: dict[int, str] = field(default_factory=dict)
+    coef: dict[int, tuple[NDArray[np.float64], float]] = field(default_factory=dict)
+    scales: dict[int, tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def whole_model(self) -> int | None:
+        """Its id if it has numbers of all photos and is no ridge: it may be one that learns by itself."""
+        return self.model if self.is_blended and self.own is not None and self.own.has.all() else None
+
+    def refitted(self, strength: float, calibration: Calibration | None, labels: TrainingLabels) -> "Start":
+        """Return the start of further updates after a fit of everything."""
+        columns = replace(self.columns, tag_ids=labels.tag_ids)
+        method = SMOOTHED_RIDGE if self.is_blended else self.method
+        return replace(
+            self,
+            method=method,
+            is_blended=False,
+            strength=strength,
+            calibration=calibration,
+            columns=columns,
+            scales={},
+        )
+
+    def described(self, n_labeled: int) -> dict[str, Any]:
+        """Return what a model's description holds of it."""
+        return {"strength": self.strength, "smoothing": self.smoothing, "n_labeled_at_fit": n_labeled}
+
+    def numbers_of(
+        self, scores: NDArray[np.float32], labels: TrainingLabels, changed: NDArray[np.intp]
+    ) -> NDArray[np.float32]:
+        """Return numbers of changed tags, given a ridge's scores.
+
+        Parameters
+        ----------
+        scores : ndarray of float32, shape (n, k)
+            Of the changed tags.
+        labels : TrainingLabels
+            What they were learnt from.
+        changed : ndarray of int, shape (k,)
+            Their columns in the labels.
+        """
+        if self.own is not None and self.is_blended:
+            return self.own.blended(scores, labels, changed)
+        if self.calibration is not None:
+            return self._probabilities(scores, labels, changed, self.calibration)
+        return scores
+
+    def calibration_of(self, labels: TrainingLabels) -> Calibration | None:
+        """Return the calibration with its columns in the order of the labels' tags, as it is now."""
+        if self.calibration is None:
+            return None
+        at = self.columns.columns_of(labels.tag_ids)
+        before, found = self.calibration.scale, self.calibration
+        stored = np.stack([before.centre, before.spread, before.prior, before.evidence, before.n_reference])
+        own = np.concatenate([stored, [[0.0], [1.0], [0.0], [0.0], [0.0]]], axis=1)[:, at]
+        for column, tag in enumerate(labels.tag_ids.tolist()):
+            if tag in self.scales:
+                own[:, column] = self.scales[tag]
+        centre, spread, prior, evidence, n_reference = own
+        scale = ScoreScale(centre, spread, prior, evidence, n_reference.astype(np.int64))
+        return Calibration(found.trained.take(at), found.new.take(at), scale, found.completeness)
+
+    def _probabilities(
+        self,
+        scores: NDArray[np.float32],
+        labels: TrainingLabels,
+        changed: NDArray[np.intp],
+        calibration: Calibration,
+    ) -> NDArray[np.float32]:
+        at = self.columns.columns_of(labels.tag_ids[changed])
+        Y = labels.Y[:, changed]
+        sample = np.where(labels.listed[:, None] | ~labels.reviewed[changed], Y, UNKNOWN)
+        scale = refresh_scale(scores, Y, calibration.scale, at, labels.n_labeled, sample)
+        parts = (scale.centre, scale.spread, scale.prior, scale.evidence, scale.n_reference)
+        columns = np.stack(parts).T.tolist()
+        self.scales.update(zip(labels.tag_ids[changed].tolist(), map(tuple, columns), strict=True))
+        values = calibration.trained.take(at).probabilities(scores, scale)
+        forgettable = labels.forgettable[changed]
+        correct_named(values, labels.said[:, changed], forgettable, labels.listed, calibration.completeness)
+        return values
+
+
+def start_from(store: ProjectStore, features: FeaturesUsed) -> Start:
+    """Return what there is to start from.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    features : FeaturesUsed
+        Photos and features. A model that takes others is no start.
+    """
+    nothing = UpdatedNumbers(
+        features.photo_ids,
+        np.empty(0, dtype=np.int64),
+        np.empty((len(features.photo_ids), 0), dtype=np.float32),
+        np.empty(0),
+        SCORE,
+    )
+    model = store.models.active()
+    new = Start(numbers=nothing, columns=nothing, model=None if model is None else model.id)
+    if model is None or not features.fits(model):
+        return new
+    try:
+        arrays, info = store.models.load(model.id)
+        stored = store.suggestions.load()
+    except StoreError as error:  # both can be made again
+        logger.warning("model %d cannot be read, starting anew: %s", model.id, error)
+        return new
+    if stored is None or stored.info.get("model") != model.id or "column_digests" not in info:
+        return new
+    return _of_model(model, arrays, info, stored, features.photo_ids)
+
+
+def _of_model(
+    model: Model,
+    arrays: dict[str, NDArray[Any]],
+    info: dict[str, Any],
+    stored: StoredSuggestions,
+    photo_ids: NDArray[np.int64],
+) -> Start:
+    numbers, has = _aligned(stored, photo_ids)
+    is_ridge = info.get("strength") is not None
+    completeness = info.get("completeness")
+    tag_ids = info["tag_ids"]
+    digests = dict(zip(tag_ids, info["column_digests"], strict=True)) | {
+        int(tag): digest for tag, digest in stored.info.get("column_digests", {}).items()
+    }
+    coef = (
+        {tag: (arrays["coef"][:, at], float(arrays["intercept"][at])) for at, tag in enumerate(tag_ids)}
+        if is_ridge
+        else {}
+    )
+    return Start(
+        numbers=numbers,
+        model=model.id,
+        method=str(model.settings.get("method", SMOOTHED_RIDGE)),
+        is_blended=not is_ridge,
+        strength=(info if is_ridge else stored.info).get("strength"),
+        smoothing=float(info.get("smoothing", SMOOTHING)),
+        n_labeled=int((info if is_ridge else stored.info).get("n_labeled_at_fit", 0)),
+        calibration=Calibration.load(arrays, completeness) if is_ridge and completeness is not None else None,
+        columns=replace(numbers, tag_ids=np.asarray(tag_ids, dtype=np.int64)),
+        own=None if is_ridge else _own_numbers(arrays, info, stored, photo_ids),
+        # Photos that have come since have no numbers yet: every tag is solved.
+        digests=digests if has.all() else {},
+        coef=coef,
+    )
+
+
+def _own_numbers(
+    arrays: dict[str, NDArray[Any]], info: dict[str, Any], stored: StoredSuggestions, photo_ids: NDArray[np.int64]
+) -> OwnNumbers:
+    """Return what a model said when it was trained; files of old models have what is suggested now."""
+    tag_ids = np.asarray(info["tag_ids"], dtype=np.int64)
+    if OWN_VALUES in arrays:
+        stored = replace(
+            stored, photo_ids=arrays[OWN_PHOTOS], tag_ids=tag_ids, scores=arrays[OWN_VALUES], thresholds=None
+        )
+    numbers, has = _aligned(stored, photo_ids)
+    return OwnNumbers(numbers, has, dict(zip(tag_ids.tolist(), info.get("n_yes", []), strict=False)))
+
+
+def _aligned(stored: StoredSuggestions, photo_ids: NDArray[np.int64]) -> tuple[UpdatedNumbers, NDArray[np.bool_]]:
+    """Return stored numbers for these photos, and which have some; one that has none gets the smallest of each tag."""
+    order = np.argsort(stored.photo_ids)
+    at = np.minimum(np.searchsorted(stored.photo_ids, photo_ids, sorter=order), max(len(order) - 1, 0))
+    has = stored.photo_ids[order[at]] == photo_ids if len(order) else np.zeros(len(photo_ids), dtype=bool)
+    values = np.empty((len(photo_ids), len(stored.tag_ids)), dtype=np.float32)
+    values[has] = stored.scores[order[at[has]]]
+    values[~has] = stored.scores.min(axis=0) if len(stored.scores) else 0.0
+    limits = np.full(len(stored.tag_ids), np.inf) if stored.thresholds is None else stored.thresholds
+    return UpdatedNumbers(photo_ids, stored.tag_ids, values, limits, str(stored.info["kind"])), has
+
+
+# Updates of the default method by the method itself: its stored model is taken up and learns from what was decided.
+
+#: Names of arrays in a model's file.
+GRAPH_ARRAYS, COEFFICIENTS, LABELED = "graph/", "auto/model/coefficients/", "auto/labels/rows"
+#: Of what is registered with a model, what is said anew when it is stored.
+REGISTERED_ANEW = ("method", "tagloom", "n_decisions", "n_photos")
+#: Memory that kernels may take, and multiplications of an update, above which a ridge stands in: a person waits.
+MOST_BYTES, MOST_WORK = 800_000_000, 4e10
+
+
+class AutoUpdates:
+    """An annotator that follows the decisions.
+
+    Parameters
+    ----------
+    annotator : AutoAnnotator
+        As it was trained; it is changed.
+    tag_ids : ndarray of int64
+        Its columns.
+    arrays, info, settings : dict
+        What is stored of it besides.
+    """
+
+    def __init__(
+        self,
+        annotator: AutoAnnotator,
+        tag_ids: NDArray[np.int64],
+        arrays: dict[str, NDArray[Any]],
+        info: dict[str, Any],
+        settings: dict[str, Any],
+    ) -> None:
+        self._annotator = annotator
+        self._tag_ids = tag_ids
+        self._completeness = float(info.get("completeness") or 1.0)
+        self._arrays, self._info, self._settings = arrays, info, settings
+        annotator._model.keep_kernels()
+
+    def is_quick(self, labels: TrainingLabels) -> bool:
+        """Tell whether an update with these labels takes about a second, and memory that is to spare.
+
+        Parameters
+        ----------
+        labels : TrainingLabels
+            What would be learnt from.
+        """
+        rows = labeled_rows(labels.Y)
+        patterns, _ = known_patterns(labels.Y[rows])
+        return is_quick(labels.Y.shape, patterns.sum(axis=0), int(rows.sum()), len(self._annotator._model.members))
+
+    def learn(self, labels: TrainingLabels, wanted: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Learn from all labels.
+
+        Parameters
+        ----------
+        labels : TrainingLabels
+            Of the photos that the annotator was trained on.
+        wanted : ndarray of int
+            Columns that are asked for in any case.
+
+        Returns
+        -------
+        changed : ndarray of int
+            Those, and all others whose probabilities are no longer those of before.
+        values : ndarray of float32, shape (n, k)
+            Their probabilities.
+        """
+        annotator = self._annotator
+        places = {tag: column for column, tag in enumerate(self._tag_ids.tolist())}
+        at = np.asarray([places.get(tag, -1) for tag in labels.tag_ids.tolist()], dtype=np.intp)
+        before = annotator.probabilities_
+        set_tags(annotator, at)
+        self._tag_ids = labels.tag_ids
+        annotator.set_params(calibration=calibration_method(labels))
+        annotator.update(labels.Y, representative(labels))
+        old = np.flatnonzero(at >= 0)
+        differs = (annotator.probabilities_[:, old] != before[:, at[old]]).any(axis=0)
+        changed = np.union1d(wanted, old[differs])
+        return changed, self._numbers(labels, changed)
+
+    def _numbers(self, labels: TrainingLabels, columns: NDArray[np.intp]) -> NDArray[np.float32]:
+        annotator = self._annotator
+        values = annotator.probabilities_[:, columns].astype(np.float32)
+        forgettable = labels.forgettable[columns]
+        correct_named(values, labels.said[:, columns], forgettable, labels.listed, self._completeness)
+        # Log-odds of decided photos are what is said without their labels: nothing is to be fitted again for that.
+        scores = annotator.transduction_.astype(np.float32)
+        use_looks(
+            values,
+            scores[:, columns],
+            labels,
+            columns,
+            lambda tags, _: scores[:, tags],
+            is_held_out=True,
+            trusted=~annotator.seen_,
+        )
+        return values
+
+    def parts(self) -> dict[str, Any]:
+        """Return arrays, info and settings of a model that has learnt since; see `NewModel`."""
+        state, described = whole_parts(self._annotator)
+        return {"arrays": self._arrays | state, "info": self._info | described, "settings": self._settings}
+
+
+def is_quick(shape: tuple[int, ...], known: NDArray[Any], n_labeled: int, n_members: int) -> bool:
+    """Tell whether an update takes about a second, and memory that is to spare.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Photos and tags.
+    known : array of int
+        Photos that tags are known on, once for all tags that are known on the same ones.
+    n_labeled : int
+        Labelled photos.
+    n_members : int
+        Members of the combination.
+    """
+    n, c = shape
+    entries = float(n) * n_labeled
+    solved = float((np.asarray(known, dtype=np.float64) ** 3).sum())
+    # Scores of all tags, and at times left-out scores of all labelled photos.
+    work = n_members * (entries * (c + n_labeled) + solved)
+    return 4.0 * entries * n_members <= MOST_BYTES and work <= MOST_WORK
+
+
+def take_up(store: ProjectStore, rows: FeatureRows, *, model: int | None, n_threads: int | None) -> AutoUpdates | None:
+    """Return what updates a stored model of the default method.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        Where it is.
+    rows : FeatureRows
+        The features of now.
+    model : int or None
+        The model that updates start from.
+    n_threads : int or None
+        Threads.
+
+    Returns
+    -------
+    AutoUpdates or None
+        None where the model is another one, is not stored whole, tells no probabilities, or knows other photos; and
+        where there is too much of it for quick updates.
+    """
+    active = store.models.active()
+    if active is None or active.id != model:
+        return None
+    arrays, info = store.models.load(active.id)
+    if info.get("kind") != PROBABILITY or not np.array_equal(arrays.get(OWN_PHOTOS, np.empty(0)), rows.ids):
+        return None
+    n_members = sum(name.startswith(COEFFICIENTS) for name in arrays)
+    n_labeled = len(arrays.get(LABELED, ()))
+    if not is_quick((len(rows.ids), len(info["tag_ids"])), np.array([n_labeled]), n_labeled, n_members):
+        return None
+    annotator = restore(arrays, info, rows, n_threads=n_threads)
+    if annotator is None:
+        return None
+    # The graph, what was chosen: all that does not follow from the labels.
+    carried = {name: value for name, value in arrays.items() if name.startswith(GRAPH_ARRAYS)}
+    described = {name: info[name] for name in ("class", "is_linear", "choice", "left_out", "completeness")}
+    settings = {name: value for name, value in active.settings.items() if name not in REGISTERED_ANEW}
+    return AutoUpdates(annotator, np.asarray(info["tag_ids"], dtype=np.int64), carried, described, settings)
+
 
 UPDATE = "update"
 #: Up to this many labelled photos the penalty and the probabilities are chosen anew whenever there are twice as many.
@@ -99,11 +505,11 @@ class Updater:
     stored are held out.
 
     A model of the default method, stored whole and trained on the same photos, learns by itself, up to a size from
-    which on that would take longer than a person waits; see `tagloom.learning.auto_updates`.
+    which on that would take longer than a person waits; see `tagloom.learning.update`.
 
     Other models cannot be updated tag by tag: for their changed tags a smoothed ridge on the same features is solved,
     brought to the mean and spread of the model's numbers (log-odds of probabilities), and the two are mixed: see
-    `tagloom.learning.blended_numbers`. A model of scores gives way to a smoothed ridge once probabilities can be told.
+    `tagloom.learning.probability_map`. A model of scores gives way to a smoothed ridge once probabilities can be told.
 
     Probabilities of tags whose suggestions a person has judged follow what was said one by one: see
     `tagloom.learning.judgements`.

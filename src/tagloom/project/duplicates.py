@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tagloom.catalog.extraction import load_rows
 from tagloom.catalog.photo_index import load_photos
-from tagloom.catalog.project_features import load_rows
 from tagloom.catalog.results import Result
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import InvalidInputError

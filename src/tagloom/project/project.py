@@ -8,32 +8,248 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from tagloom.catalog.lookup import PhotoName
+from tagloom.catalog.logs import recorded
+from tagloom.catalog.lookup import PhotoName, find_tag_ids
 from tagloom.catalog.places import claim_folder, find_project, new_project_folder, project_root
 from tagloom.catalog.trust import distrust, is_trusted, trust
-from tagloom.catalog.verb_log import recorded
+from tagloom.core.keywords import Keyword
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import DamagedStoreError, StoreBusyError, StoreError, TagloomError
 from tagloom.project.label import LabelResult, label
-from tagloom.project.project_insight import InsightVerbs
-from tagloom.project.project_models import ModelVerbs
-from tagloom.project.project_tags import TagVerbs
+from tagloom.project.status import LEARNT
+from tagloom.project.tag_hints import split_keyword, tag_hints
 from tagloom.store.layout import DATABASE, remove_project
 from tagloom.store.project import ProjectStore
 
 if TYPE_CHECKING:
-    from tagloom.catalog.project_features import ExtractSummary
+    from tagloom.catalog.extraction import ExtractSummary
     from tagloom.core.labels import AbsentMeans
+    from tagloom.learning.evaluate import Evaluation, LastEvaluation
+    from tagloom.learning.explain import ExplainResult, ProjectExplainer
+    from tagloom.learning.next_photos import NextPhotos
+    from tagloom.learning.score import ScoreResult
+    from tagloom.learning.suggest import Suggestion
+    from tagloom.learning.train import TrainResult
+    from tagloom.learning.update import UpdateResult
+    from tagloom.project.duplicates import DuplicatesResult
     from tagloom.project.export import ExportResult
     from tagloom.project.imports import ImportResult
+    from tagloom.project.report import ReportResult
     from tagloom.project.scan import ScanResult
     from tagloom.project.status import Status
     from tagloom.project.undo import UndoResult
     from tagloom.project.write import WriteResult
+    from tagloom.settings import Settings
     from tagloom.store.decisions import Batch, Origin
     from tagloom.store.integrity import Finding
+    from tagloom.store.tags import Tag
 
 __all__ = ["Project"]
+
+
+# What all verbs of a project stand on: its store and its settings.
+
+
+class ProjectBase:
+    """A store and its settings.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    flags : mapping
+        Settings that win over ``tagloom.toml`` and the environment.
+    """
+
+    def __init__(self, store: ProjectStore, flags: Mapping[str, Any]) -> None:
+        self.store = store
+        self._flags = dict(flags)
+        self._settings: Settings | None = None
+
+    @property
+    def settings(self) -> "Settings":
+        """All settings: flag, environment, ``tagloom.toml`` in the project's folder, the store, default."""
+        if self._settings is None:
+            from tagloom.catalog.extraction import project_settings
+
+            self._settings = project_settings(self.store, self._flags)
+        return self._settings
+
+    def reload_settings(self) -> bool:
+        """Read the settings again; return whether any is another one.
+
+        Raises
+        ------
+        SettingsError
+            If a value does not fit; the settings then stay as they are.
+        """
+        from tagloom.catalog.extraction import project_settings
+
+        before, self._settings = self.settings, project_settings(self.store, self._flags)
+        return self._settings != before
+
+
+# Verbs that look into a project's model: how good it is, why it says what it says, and what to label next.
+
+
+class InsightVerbs(ProjectBase):
+    """What a project can tell about its model, and what would make it better."""
+
+    _explainer: "ProjectExplainer | None" = None
+
+    @recorded("evaluate")
+    def evaluate(
+        self,
+        method: str | None = None,
+        *,
+        folds: int = 5,
+        n_more: int = 100,
+        curve: bool = True,
+        groups: bool = True,
+        progress: Progress = NO_PROGRESS,
+    ) -> "Evaluation":
+        """Measure a method on what was said (see `tagloom.learning.evaluate.evaluate`)."""
+        from tagloom.learning.evaluate import evaluate
+
+        return evaluate(
+            self.store, self.settings, method, folds=folds, n_more=n_more, curve=curve, groups=groups, progress=progress
+        )
+
+    def last_evaluation(self) -> "LastEvaluation | None":
+        """Return what was measured last, and whether anything was decided since; None if nothing ever was."""
+        from tagloom.learning.evaluate import last_evaluation
+
+        return last_evaluation(self.store)
+
+    @recorded("report")
+    def report(self, path: str | os.PathLike[str]) -> "ReportResult":
+        """Write a page of all photos and the last evaluation (see `tagloom.project.report.report`)."""
+        from tagloom.project.report import report
+
+        return report(self.store, self.settings, path)
+
+    def next_photos(self, n: int = 20, strategy: str | None = None) -> "NextPhotos":
+        """Return the photos to label next (see `tagloom.learning.next_photos.next_photos`)."""
+        from tagloom.learning.next_photos import next_photos
+
+        return next_photos(self.store, self.settings, n, strategy=strategy)
+
+    def duplicates(self, threshold: int | None = None, *, progress: Progress = NO_PROGRESS) -> "DuplicatesResult":
+        """Return groups of photos that show the same picture (see `tagloom.project.duplicates.duplicates`)."""
+        from tagloom.project.duplicates import DEFAULT_THRESHOLD, duplicates
+
+        bits = DEFAULT_THRESHOLD if threshold is None else threshold
+        return duplicates(self.store, self.settings, threshold=bits, progress=progress)
+
+    def explain(self, photo: PhotoName, tag: str, *, n: int = 8, base: Any = None) -> "ExplainResult":
+        """Say why a photo has its score for a tag (see `tagloom.learning.explain.ProjectExplainer`)."""
+        from tagloom.learning.explain import ProjectExplainer
+
+        if self._explainer is None or not self._explainer.is_current():
+            self._explainer = ProjectExplainer(self.store, self.settings, before=self._explainer)
+        return self._explainer.explain(photo, tag, n=n, base=base)
+
+
+# The verbs behind ``tagloom train`` and ``tagloom suggest``: models, and what they say of photos.
+
+
+class ModelVerbs(ProjectBase):
+    """What a project learns and suggests."""
+
+    @recorded("train")
+    def train(self, method: str | None = None, *, progress: Progress = NO_PROGRESS) -> "TrainResult":
+        """Learn from what was said (see `tagloom.learning.train.train`)."""
+        from tagloom.learning.train import train
+
+        return train(self.store, self.settings, method, progress=progress)
+
+    @recorded("update")
+    def update(self) -> "UpdateResult":
+        """Learn from a few more decisions (see `tagloom.learning.update.update`)."""
+        from tagloom.learning.update import update
+
+        n_decisions = self.store.decisions.count()
+        result = update(self.store, self.settings)
+        model = self.store.models.active()
+        # Models that cannot be solved tag by tag stay, and with them the count of what they were trained on.
+        if model is not None and (result.model == model.id or not result.tag_ids):
+            self.store.settings.set(LEARNT, {"model": model.id, "n_decisions": n_decisions})
+        return result
+
+    def score_new(self) -> "ScoreResult":
+        """Give suggestions to photos that came after training (see `tagloom.learning.score.score_new`)."""
+        from tagloom.learning.score import score_new
+
+        return score_new(self.store, self.settings)
+
+    def suggest(
+        self,
+        photos: PhotoName | Sequence[PhotoName] | None = None,
+        *,
+        n: int = 5,
+        threshold: float | None = None,
+        above_only: bool = False,
+        base: Any = None,
+    ) -> "list[Suggestion]":
+        """Return suggestions for photos, best first (see `tagloom.learning.suggest.suggest_each`)."""
+        from tagloom.learning.suggest import suggest_each
+
+        return list(suggest_each(self.store, photos, n=n, threshold=threshold, above_only=above_only, base=base))
+
+
+# The verbs behind ``tagloom tags``. Each is a short transaction that undo knows.
+
+
+class TagVerbs(ProjectBase):
+    """What a project can do with its tags, named by their text or any other of their names."""
+
+    def tags(self) -> "list[Tag]":
+        """Return the tags of which anything stands, with their other names and counts."""
+        return self.store.tags.in_use()
+
+    @recorded("rename tag")
+    def rename_tag(self, tag: str, new: str, *, who: str = "") -> int:
+        """Give a tag another name; the old one leads to it still. Returns the batch."""
+        return self.store.tags.rename(self._tag(tag), new, who=who)
+
+    @recorded("merge tags")
+    def merge_tags(self, tag: str, into: str, *, who: str = "") -> int:
+        """Make one tag another one. Returns the batch."""
+        return self.store.tags.merge(self._tag(tag), self._tag(into), who=who)
+
+    @recorded("split tag")
+    def split_tag(self, tag: str, separator: str = ",", *, who: str = "") -> int:
+        """Replace a tag that lists several by each of them. Returns the batch."""
+        parts = split_keyword(Keyword.parse(self.store.tags.texts([self._tag(tag)])[0]), separator)
+        return self.store.tags.split(self._tag(tag), [part.text for part in parts], who=who)
+
+    def similar_tags(self) -> tuple[str, ...]:
+        """Return a line for each tag that resembles another or looks like a list, with the command that mends it."""
+        return tag_hints(self.store, [tag.text for tag in self.store.tags.in_use()])
+
+    @recorded("alias tag")
+    def alias_tag(self, alias: str, tag: str, *, who: str = "") -> int | None:
+        """Make a text another name of a tag. Returns the batch; None if it is one already."""
+        return self.store.tags.alias(alias, self._tag(tag), who=who)
+
+    @recorded("imply tag")
+    def imply_tag(self, child: str, parent: str, *, who: str = "") -> int | None:
+        """Say that a photo with one tag has another, too. Returns the batch; None if that was said already."""
+        return self.store.tags.imply(self._tag(child), self._tag(parent), who=who)
+
+    @recorded("forget implication")
+    def forget_implication(self, child: str, parent: str, *, who: str = "") -> int:
+        """Take back that one tag implies another. Returns the batch."""
+        return self.store.tags.forget_implication(self._tag(child), self._tag(parent), who=who)
+
+    def implications(self) -> list[tuple[str, str]]:
+        """Return pairs (child, parent) as they were said."""
+        texts = {tag.id: tag.text for tag in self.store.tags.all()}
+        return [(texts[child], texts[parent]) for child, parent in self.store.tags.implications().tolist()]
+
+    def _tag(self, text: str) -> int:
+        return find_tag_ids(self.store, [text])[0]
+
 
 logger = logging.getLogger(__name__)
 
@@ -203,11 +419,11 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
     @recorded("extract")
     def extract(self, *, retry: bool = False, progress: Progress = NO_PROGRESS) -> "ExtractSummary":
-        """Compute features of photos that have none yet (see `tagloom.catalog.project_features.extract`).
+        """Compute features of photos that have none yet (see `tagloom.catalog.extraction.extract`).
 
         If there is a linear model, photos that it has not seen get suggestions from it.
         """
-        from tagloom.catalog.project_features import extract
+        from tagloom.catalog.extraction import extract
 
         found = extract(self.store, self.settings, retry=retry, progress=progress)
         return found if self.store.models.active() is None else replace(found, n_scored=self.score_new().n_scored)

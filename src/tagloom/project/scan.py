@@ -222,7 +222,7 @@ def _read(
 ) -> None:
     """Read files into the cache: record, thumbnail, capture time."""
     from tagloom.catalog.capture_time import CaptureTime
-    from tagloom.catalog.reading import THUMBNAIL_SIZE
+    from tagloom.catalog.extraction import THUMBNAIL_SIZE
     from tagloom.features.engine import ExtractionEngine
 
     photos = [name for name in todo if name not in raw_of_photos]

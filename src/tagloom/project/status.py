@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tagloom.catalog.places import project_root
 from tagloom.catalog.results import Result
 from tagloom.learning.few_labels import labels_needed
-from tagloom.project.unwritten_part import unwritten_actions
+from tagloom.project.unwritten import unwritten_actions
 from tagloom.store.photos import PhotoCounts
 from tagloom.store.project import ProjectStore
 

@@ -31,12 +31,11 @@ from tagloom.metadata.photo_keywords import find_sidecars
 from tagloom.metadata.sidecar_plan import FieldChange
 from tagloom.metadata.sidecars import KeywordChange, SidecarWriter, WriteOutcome, remembered
 from tagloom.metadata.xmp_fields import is_programs_own
+from tagloom.project.export import photo_keywords, why_withheld
 from tagloom.project.file_memory import FIELDS_READ, FileMemories, RecordsRead
 from tagloom.project.journal import ProjectChanges, ProjectJournal, recover
 from tagloom.project.moved_sidecars import find_left_sidecars, take_along
-from tagloom.project.project_keywords import photo_keywords, why_withheld
-from tagloom.project.unwritten import WRITE
-from tagloom.project.unwritten_part import settled_by
+from tagloom.project.unwritten import WRITE, settled_by
 from tagloom.store.project import ProjectStore
 
 __all__ = ["FileWrite", "WriteResult", "write"]

@@ -1,17 +1,31 @@
 """What a report shows, as plain data."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.exceptions import InvalidInputError
+from tagloom.learning.suggest import top_suggestions
 
 if TYPE_CHECKING:
-    from tagloom.learning.evaluation_data import Evaluation
+    from tagloom.learning.evaluate import Evaluation
     from tagloom.methods.topics import TopicDescription
 
-__all__ = ["ReportData", "ReportPhoto", "TagSummary", "UnreadablePhoto", "summarize_tags"]
+__all__ = [
+    "ReportData",
+    "ReportPhoto",
+    "TagSummary",
+    "UnreadablePhoto",
+    "add_thumbnails",
+    "make_photos",
+    "suggestions_first",
+    "summarize_tags",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +188,71 @@ def summarize_tags(photos: Iterable[ReportPhoto]) -> list[TagSummary]:
         for n in [n_suggested.get(tag, 0)]
     ]
     return sorted(summaries, key=lambda item: (-item.n_suggested, -item.n_given, item.tag))
+
+
+# The photos of a report: what was given and suggested to each, their order, and thumbnails of those that are shown.
+
+SHOWN_KEYWORDS = 10
+
+
+def make_photos(
+    names: Sequence[bytes], tags: Sequence[str], Y: LabelMatrix, scores: NDArray[Any], n_keywords: int
+) -> list[ReportPhoto]:
+    """Return photos with given tags and the best suggestions, without thumbnails.
+
+    Parameters
+    ----------
+    names : sequence of bytes
+        The rows.
+    tags : sequence of str
+        The columns.
+    Y : label matrix of shape (n, c)
+        What was said; suggested is only what nobody has spoken about.
+    scores : ndarray of shape (n, c)
+        The model's numbers; NaN where there is none.
+    n_keywords : int
+        Suggestions for each photo at most; 0 means as many as a card shows.
+    """
+    n_shown = min(n_keywords or SHOWN_KEYWORDS, SHOWN_KEYWORDS)
+    # What has no number is ranked as if it were decided: not at all.
+    columns, counts = top_suggestions(np.where(np.isnan(scores), 0, Y), scores, n_shown)
+    labeled = labeled_rows(Y)
+    return [
+        ReportPhoto(
+            name,
+            given=[tags[tag] for tag in (Y[row] == 1).nonzero()[0]],
+            suggestions=[(tags[tag], float(scores[row, tag])) for tag in columns[row, : counts[row]]],
+            labeled=bool(labeled[row]),
+        )
+        for row, name in enumerate(names)
+    ]
+
+
+def suggestions_first(photos: Sequence[ReportPhoto]) -> list[int]:
+    """Return the rows in the order to show: what a person has labelled comes last."""
+    return sorted(range(len(photos)), key=lambda row: photos[row].is_labeled)
+
+
+def add_thumbnails(
+    photos: list[ReportPhoto],
+    rows: Iterable[int],
+    hashes: Sequence[str],
+    find: Callable[[Sequence[str]], dict[str, bytes]],
+) -> None:
+    """Put thumbnails to some photos, in place.
+
+    Parameters
+    ----------
+    photos : list of ReportPhoto
+        All photos.
+    rows : iterable of int
+        Those that are shown.
+    hashes : sequence of str
+        Content hash of each photo.
+    find : callable
+        Returns thumbnails by content hash, as far as there are any.
+    """
+    shown = sorted(rows)
+    thumbnails = find([hashes[row] for row in shown])
+    for row in shown:
+        photos[row] = replace(photos[row], thumbnail=thumbnails.get(hashes[row], b""))

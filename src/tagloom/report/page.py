@@ -3,19 +3,290 @@
 import base64
 import functools
 import hashlib
+import html
 import importlib.resources
 import json
+import os
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tagloom.core.files import write_bytes
 from tagloom.learning.suggest import PROBABILITY
-from tagloom.report.data import ReportData, ReportPhoto, TagSummary, UnreadablePhoto
-from tagloom.report.evaluation_page import evaluation_fragment
-from tagloom.report.report_text import display_text, escaped, image_source
-from tagloom.report.topics_page import topics_fragment
+from tagloom.report.data import ReportData, ReportPhoto, TagSummary, UnreadablePhoto, summarize_tags
 
-__all__ = ["render_page"]
+if TYPE_CHECKING:
+    from tagloom.learning.evaluate import CurvePoint, Evaluation
+    from tagloom.methods.topics import TopicDescription, TopicPhoto, TopicTag
+
+__all__ = [
+    "ReportData",
+    "ReportPhoto",
+    "TagSummary",
+    "UnreadablePhoto",
+    "display_text",
+    "evaluation_fragment",
+    "render_page",
+    "summarize_tags",
+    "topics_fragment",
+    "write_report",
+]
+
+
+# Names, texts and pictures of a report, so that a page can hold them.
+
+_BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def display_text(text: str | bytes) -> str:
+    r"""Return a name or text so that a page can show it: what is not text or would reorder it appears as an escape.
+
+    Parameters
+    ----------
+    text : str or bytes
+        Bytes are taken as UTF-8, with ``\xNN`` for a byte that is not.
+    """
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", errors="surrogateescape")
+    decoded = raw.decode("utf-8", errors="backslashreplace")
+    return "".join(_escape_character(character) for character in decoded)
+
+
+def escaped(text: str | bytes) -> str:
+    """Return a name or text as HTML: what `display_text` shows, and no markup."""
+    return html.escape(display_text(text), quote=True)
+
+
+def image_source(data: bytes) -> str:
+    """Return a data URL, or nothing where the bytes are not one of the three kinds of picture."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        kind = "webp"
+    elif data[:3] == b"\xff\xd8\xff":
+        kind = "jpeg"
+    elif data[:8] == b"\x89PNG\r\n\x1a\n":
+        kind = "png"
+    else:
+        return ""
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def _escape_character(character: str) -> str:
+    is_hidden = unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in _BIDI_CONTROLS
+    return character.encode("unicode_escape").decode("ascii") if is_hidden else character
+
+
+# An evaluation as HTML: tables and one drawing, every text through `escaped`.
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 420.0, 220.0, 44.0, 32.0, 10.0
+
+
+def evaluation_fragment(found: "Evaluation", note: str = "") -> str:
+    """Return a section of a page: figures of held-out photos, tags, the learning curve, feature groups.
+
+    It holds no script and no style, so that it fits a page with a strict policy; its classes are those of the report.
+
+    Parameters
+    ----------
+    found : Evaluation
+        What `tagloom.Project.evaluate` returns.
+    note : str, default=""
+        A sentence to begin with, such as when that was.
+    """
+    parts = [f"<p>{escaped(note)}</p>"] if note else []
+    parts += [_summary(found), _curve(found), _groups(found), _tags(found)]
+    parts += [f'<p class="note">{escaped(note)}</p>' for note in found.notes]
+    body = "\n".join(part for part in parts if part)
+    return (
+        '<section class="panel evaluation" aria-labelledby="measured-title">\n'
+        f'<h2 id="measured-title">Measured on your labels</h2>\n{body}\n</section>'
+    )
+
+
+def _summary(found: "Evaluation") -> str:
+    rows = [
+        (
+            f"Mean average precision on held-out photos, {found.method}{over and ', '}{over}",
+            f"{figure:.3f} ({low:.3f} to {high:.3f})",
+        )
+        for over, figure, low, high in found.mean_figures()
+    ]
+    rows += [
+        (found.accepted[:1].upper() + found.accepted[1:], "–" if found.n_accepted is None else f"{found.n_accepted:,}"),
+        ("Right among these", _share_between(found.precision, found.precision_low, found.precision_high)),
+        ("Found by them, of all tags that photos have", _share(found.recall)),
+        ("Probabilities are off by, on average", _figure(found.calibration_error)),
+    ]
+    if found.forecast is not None:
+        more = found.forecast
+        rows.append(
+            (
+                f"{more.n_more:,} more labelled photo{'' if more.n_more == 1 else 's'} would bring about",
+                f"{more.gain:+.3f} ({more.low:+.3f} to {more.high:+.3f})",
+            )
+        )
+    return _table(("Measure", "Value"), rows)
+
+
+def _tags(found: "Evaluation") -> str:
+    rows = [
+        (
+            one.tag,
+            f"{one.n_yes:,}",
+            _figure(one.average_precision),
+            "–" if one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}",
+            _share(one.precision),
+            _share(one.recall),
+        )
+        for one in found.tags
+    ]
+    names = ("Tag", "Photos", "Average precision", "Interval", "Right", "Found")
+    return f"<details><summary>Each tag</summary>{_table(names, rows)}</details>"
+
+
+def _groups(found: "Evaluation") -> str:
+    if not found.groups:
+        return ""
+    rows = [
+        (one.name, f"{one.gain:+.3f}", f"{one.low:+.3f} to {one.high:+.3f}", f"{one.alone:.3f}") for one in found.groups
+    ]
+    return _table(("Feature group", "Lost without it", "Interval", "Alone"), rows)
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f'<th scope="col"{_number_class(place)}>{escaped(name)}</th>' for place, name in enumerate(names))
+    body = "\n".join(
+        f'<tr><th scope="row">{escaped(row[0])}</th>'
+        + "".join(f'<td class="number">{escaped(value)}</td>' for value in row[1:])
+        + "</tr>"
+        for row in rows
+    )
+    return f'<div class="wide-table"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+
+
+def _number_class(place: int) -> str:
+    return ' class="number"' if place else ""
+
+
+def _curve(found: "Evaluation") -> str:
+    """Return the learning curve as a drawing; presentation attributes, since the policy forbids style attributes."""
+    if len(found.curve) < 2:
+        return ""
+    top = max(point.high for point in found.curve)
+    last = found.curve[-1].n_labels
+    points = [_place(point.n_labels, point.map, last, top) for point in found.curve]
+    band = [_place(point.n_labels, point.high, last, top) for point in found.curve]
+    band += [_place(point.n_labels, point.low, last, top) for point in reversed(found.curve)]
+    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="currentColor"/>' for x, y in points)
+    first, now = found.curve[0], found.curve[-1]
+    told = escaped(
+        f"Mean average precision {first.map:.3f} with {first.n_labels:.0f} labelled photos, "
+        f"{now.map:.3f} with {last:.0f}{', all tags' if len(found.mean_figures()) > 1 else ''}"
+    )
+    size = f'viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" width="{_WIDTH:g}" height="{_HEIGHT:g}"'
+    return (
+        f'<svg {size} role="img" aria-label="{told}">'
+        f"{_axes(found.curve, top)}"
+        f'<polygon points="{_joined(band)}" fill="currentColor" fill-opacity="0.15"/>'
+        f'<polyline points="{_joined(points)}" fill="none" stroke="currentColor" stroke-width="2"/>{dots}</svg>'
+    )
+
+
+def _axes(curve: "Sequence[CurvePoint]", top: float) -> str:
+    floor, last = _HEIGHT - _BOTTOM, curve[-1].n_labels
+    lines = (
+        f'<path d="M{_LEFT:g} {_EDGE:g}V{floor:g}H{_WIDTH - _EDGE:g}" fill="none" stroke="currentColor" '
+        f'stroke-opacity="0.5"/>'
+    )
+    texts = [(_LEFT - 6, _place(last, value, last, top)[1] + 4, "end", f"{value:.2f}") for value in (0.0, top)]
+    texts += [(_place(one.n_labels, 0, last, top)[0], floor + 18, "middle", f"{one.n_labels:.0f}") for one in curve]
+    return lines + "".join(
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="11" fill="currentColor">{text}</text>'
+        for x, y, anchor, text in texts
+    )
+
+
+def _place(n_labels: float, figure: float, last: float, top: float) -> tuple[float, float]:
+    """Return where a point is drawn; both axes begin at 0."""
+    x = _LEFT + (_WIDTH - _LEFT - 2 * _EDGE) * n_labels / last
+    y = _HEIGHT - _BOTTOM - (_HEIGHT - _BOTTOM - _EDGE) * (figure / top if top > 0 else 0.0)
+    return x, y
+
+
+def _joined(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _share_between(value: float | None, low: float | None, high: float | None) -> str:
+    return _share(value) if low is None or high is None else f"{_share(value)} ({low:.0%} to {high:.0%})"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}"
+
+
+# What a topic model has learnt, as HTML: every text goes through `escaped`.
+
+
+def topics_fragment(
+    topics: "Sequence[TopicDescription]",
+    photos: Sequence[str | bytes] | None = None,
+    thumbnails: Mapping[int, bytes] | None = None,
+    *,
+    heading: str = "Topics",
+) -> str:
+    """Return a section of a page: each topic with its share of the photos, its tags and its most typical photos.
+
+    It holds no script, no style and no address but ``data:`` pictures, so that it fits a page with a strict policy; its
+    classes are those of the report.
+
+    Parameters
+    ----------
+    topics : sequence of TopicDescription
+        What ``LaplacianTopicModel.describe_topics`` returns, in the order to show.
+    photos : sequence of str or bytes, optional
+        Names of the training photos, by row. Default: "photo 1", "photo 2" …
+    thumbnails : mapping of int to bytes, optional
+        Small pictures by row (JPEG, PNG or WebP); other bytes are not shown.
+    heading : str, default="Topics"
+        Title of the section.
+    """
+    shown = "\n".join(_topic(topic, photos, thumbnails or {}) for topic in topics)
+    body = f'<ul class="topic-list">\n{shown}\n</ul>' if topics else '<p class="none">No topics</p>'
+    # What scrolls must be reached by keyboard.
+    body = f'<div class="scroll" tabindex="0" role="region" aria-labelledby="topics-title">{body}</div>'
+    return (
+        f'<section class="panel topics" aria-labelledby="topics-title">\n<h2 id="topics-title">{escaped(heading)} '
+        f'<span class="count">{len(topics):,}</span></h2>\n{body}\n</section>'
+    )
+
+
+def _topic(topic: "TopicDescription", photos: Sequence[str | bytes] | None, thumbnails: Mapping[int, bytes]) -> str:
+    tags = "".join(_tag(tag) for tag in topic.tags)
+    typical = "".join(_photo(photo, photos, thumbnails) for photo in topic.photos)
+    return (
+        f'<li class="topic"><h3>Topic {topic.topic + 1} <span class="count">{topic.share:.1%} of the photos</span></h3>'
+        f'<ul class="chips" aria-label="Tags">{tags}</ul>'
+        f'<ul class="typical" aria-label="Typical photos">{typical}</ul></li>'
+    )
+
+
+def _tag(tag: "TopicTag") -> str:
+    hint = f"{tag.lift:.1f} times as often as in all photos"
+    return f'<li class="chip" title="{hint}">{escaped(tag.tag)} <span class="score">{tag.probability:.2f}</span></li>'
+
+
+def _photo(photo: "TopicPhoto", photos: Sequence[str | bytes] | None, thumbnails: Mapping[int, bytes]) -> str:
+    name = escaped(f"photo {photo.row + 1}" if photos is None else photos[photo.row])
+    source = image_source(thumbnails.get(photo.row, b""))
+    image = f'<img alt="" loading="lazy" decoding="async" src="{source}">' if source else ""
+    return f'<li>{image}<span class="name">{name}</span> <span class="score">{photo.probability:.2f}</span></li>'
+
 
 N_STATIC = 50
 """Photos that are there as plain HTML, for readers without JavaScript."""
@@ -280,3 +551,30 @@ def _embedded_data(photos: Sequence[ReportPhoto], tags: Sequence[TagSummary], sc
     ]
     text = json.dumps({"tags": [display_text(item.tag) for item in tags], "photos": rows}, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+# The report of a run: one HTML file with thumbnails, suggestions and what could not be read.
+
+
+def write_report(path: str | os.PathLike[str], data: ReportData) -> Path:
+    """Write the report as one self-contained HTML file, atomically.
+
+    Parameters
+    ----------
+    path : path
+        The file to make or replace.
+    data : ReportData
+        What to show.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    WriteError
+        If the system refuses.
+    """
+    write_bytes(path, render_page(data, summarize_tags(data.photos)).encode("utf-8"))
+    return Path(path)

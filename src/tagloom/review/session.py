@@ -16,23 +16,20 @@ from tagloom.catalog.photo_index import PhotoIndex
 from tagloom.core.tag_names import similar_tags, split_tag
 from tagloom.exceptions import InvalidInputError, StoreBusyError, StoreError
 from tagloom.graph import NeighborGraph
-from tagloom.learning.choice_features import KeptFeatures, load_choice_features
-from tagloom.learning.photo_choice import Features
-from tagloom.learning.stored_graph import graph_of_model
+from tagloom.learning.next_photos import Features, KeptFeatures, load_choice_features
+from tagloom.learning.stored_model import graph_of_model
 from tagloom.project.label import label_pairs
 from tagloom.project.project import Project
-from tagloom.review.jobs import Job
+from tagloom.review.jobs import Job, job_work
 from tagloom.review.learner import Learner
 from tagloom.review.live import LiveReview
 from tagloom.review.ranking import PhotoQuery, Ranking, moment_text, rank
-from tagloom.review.review_plan import plan_view
-from tagloom.review.review_requests import act_once
-from tagloom.review.review_work import job_work
 from tagloom.review.views import (
     batch_view,
     calibration_view,
     cell_views,
     photo_view,
+    plan_view,
     tag_views,
     teach_ids,
     threshold_view,
@@ -40,7 +37,37 @@ from tagloom.review.views import (
 from tagloom.store.decisions import Origin
 from tagloom.store.project import ProjectStore
 
-__all__ = ["NothingToUndoError", "ReviewSession"]
+__all__ = ["NothingToUndoError", "ReviewSession", "act_once"]
+
+
+# What pages have asked for, by names of their own: a page whose answer was lost finds out what came of it.
+
+_REQUESTS = "review_requests"
+#: A page has one request on its way at a time, and asks again within a quarter of a minute.
+N_KEPT = 200
+
+
+def act_once(store: "ProjectStore", key: str, act: Callable[[], int | None]) -> int | None:
+    """Act, unless that was done under the same name before; return the action, None where it changed nothing.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project; what is done and that it was done are one transaction.
+    key : str
+        The name of the request.
+    act : callable
+        Returns the batch that it made, or None.
+    """
+    with store.transaction():
+        kept = store.settings.get(_REQUESTS, [])
+        known = dict(kept)
+        if key in known:
+            return known[key]
+        batch = act()
+        store.settings.set(_REQUESTS, [*kept, [key, batch]][-N_KEPT:])
+        return batch
+
 
 N_PAIRS = 100_000
 N_HISTORY = 20
@@ -350,7 +377,7 @@ class ReviewSession(LiveReview):
         return self._turn("redo")
 
     def start_job(self, kind: str, options: dict[str, Any] | None = None) -> Job:
-        """Start long work (see `tagloom.review.review_work`), with the settings as they are now."""
+        """Start long work (see `tagloom.review.jobs`), with the settings as they are now."""
         self.take_in_settings()
         return self.jobs.start(kind, job_work(self.project, kind, options or {}, exports=self._exports, who=self._who))
 

@@ -10,8 +10,7 @@ from tagloom.solvers.cca import SparseCanonicalPairs, sparse_cca
 from tagloom.solvers.cg.conjugate import BlockCGResult, block_cg
 from tagloom.solvers.groups.columns import GroupColumns, GroupColumnsResult
 from tagloom.solvers.groups.datafits import Datafit, QuadraticGram
-from tagloom.solvers.groups.penalties import L21, Penalty
-from tagloom.solvers.groups.radial import MCP, SCAD, Norm, Radial
+from tagloom.solvers.groups.penalties import L21, MCP, SCAD, Norm, Penalty, Radial
 from tagloom.solvers.penalized import PenalizedResult, solve_penalized
 from tagloom.solvers.secular import RankOneSpectra, rank_one_spectra
 

@@ -1,28 +1,211 @@
 """What was decided about photos and tags: an append-only log with undo, and the state that follows from it."""
 
+import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import apsw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from tagloom.core.labels import LabelMatrix
 from tagloom.exceptions import InvalidInputError
 from tagloom.store.database import fetch
 from tagloom.store.log import ORIGINS, UNDONE, Records, append
-from tagloom.store.session import Database, json_ids, whole_numbers
-from tagloom.store.since import actions_since, changed_since, labeled_at, photos_since, write_undone_since
-from tagloom.store.tags import live_tags
+from tagloom.store.session import Database, as_ids, json_ids, whole_numbers
+from tagloom.store.tags import CLOSURE, live_tags
 from tagloom.store.undo import find_redoable, find_undoable, take_back
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import ArrayLike, NDArray
 
-    from tagloom.core.labels import LabelMatrix
     from tagloom.store.session import Ids
-    from tagloom.store.standing import Standing
 
 __all__ = ["Batch", "Decisions", "Origin"]
+
+
+# The states in force as arrays, and the label matrix that follows from them.
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The states in force, one entry per pair of photo and tag, by photo and then tag.
+
+    Parameters
+    ----------
+    photo_ids, tag_ids : ndarray of int64
+        The pairs.
+    states : ndarray of int8
+        1 has it, 0 has it not. Pairs of which nobody has said anything are not listed.
+    origins : ndarray of int8
+        0 human, 1 imported, 2 suggested and accepted.
+    """
+
+    photo_ids: "Ids"
+    tag_ids: "Ids"
+    states: NDArray[np.int8]
+    origins: NDArray[np.int8]
+
+
+def current_states(
+    database: Database, tag_ids: ArrayLike | None = None, photo_ids: ArrayLike | None = None
+) -> Standing:
+    """Return the states in force (see `Decisions.current`)."""
+    where, values = ["1"], []
+    for column, ids in (("tag", tag_ids), ("photo", photo_ids)):
+        if ids is not None:
+            where.append(f"{column} IN (SELECT value FROM json_each(?))")  # noqa: S608
+            values.append(json_ids(whole_numbers(ids, f"{column}_ids")))
+    sql = f"SELECT photo, tag, state, origin FROM standing WHERE {' AND '.join(where)} ORDER BY photo, tag"  # noqa: S608
+    photos, tags, states, origins = database.table(sql, values, n_columns=4).T
+    return Standing(
+        np.ascontiguousarray(photos), np.ascontiguousarray(tags), states.astype(np.int8), origins.astype(np.int8)
+    )
+
+
+def label_matrix(
+    database: Database, photo_ids: ArrayLike | None, tag_ids: ArrayLike | None, *, implied: bool
+) -> "tuple[Ids, Ids, LabelMatrix]":
+    """Return rows, columns and the label matrix (see `Decisions.labels`)."""
+    said = current_states(database, photo_ids=photo_ids)
+    closure = database.table(CLOSURE, n_columns=2) if implied else np.empty((0, 2), dtype=np.int64)
+    rows = np.unique(said.photo_ids) if photo_ids is None else as_ids(photo_ids, "photo_ids")
+    named = np.unique(said.tag_ids) if tag_ids is None else as_ids(tag_ids, "tag_ids")
+    columns = np.union1d(named, closure[np.isin(closure[:, 0], named), 1]) if tag_ids is None else named
+    everything = np.unique(np.concatenate([said.tag_ids, columns, closure.ravel()]))
+    distinct, row_of = np.unique(rows, return_inverse=True)
+    Y = np.full((len(distinct), len(everything)), -1, dtype=np.int8)
+    Y[np.searchsorted(distinct, said.photo_ids), np.searchsorted(everything, said.tag_ids)] = said.states
+    _imply(Y, np.searchsorted(everything, closure))
+    return rows, columns, Y[row_of[:, None], np.searchsorted(everything, columns)]
+
+
+def states_digest(database: Database) -> str:
+    """Return a checksum of all states in force."""
+    said = current_states(database)
+    digest = hashlib.blake2b(digest_size=16)
+    for array in (said.photo_ids, said.tag_ids, said.states):
+        digest.update(np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes())
+    return digest.hexdigest()
+
+
+def _imply(Y: LabelMatrix, closure: NDArray[np.intp]) -> None:
+    """Fill in what follows from what was said; `closure` holds columns (child, ancestor)."""
+    said = Y.copy()
+    for child, ancestor in closure:
+        Y[(said[:, child] == 1) & (said[:, ancestor] == -1), ancestor] = 1
+    for child, ancestor in closure:
+        Y[(said[:, ancestor] == 0) & (Y[:, child] == -1), child] = 0
+
+
+# What has changed since a moment: states of photos and tags, and actions that files with keywords do not show yet.
+
+# The last record of a pair tells the state after it, also if an undo added it.
+_CHANGED = """
+    SELECT count(*) FROM (SELECT DISTINCT photo, tag FROM decisions WHERE id > ?1) t
+    LEFT JOIN standing s USING (photo, tag)
+    WHERE ifnull(s.state, -1) <> ifnull((
+        SELECT d.state FROM decisions d WHERE d.photo = t.photo AND d.tag = t.tag AND d.id <= ?1
+        ORDER BY d.id DESC LIMIT 1
+    ), -1)
+"""
+
+# Actions that were not in force at a moment and are now, or the other way round, and show in keywords: a pair of theirs
+# is a yes now and was none, or was one and is none; the tag of a photo has another name, or implies another one.
+# That a photo has no tag, or another name leads to it, is in no file. Nor is a yes of which nothing is said any more,
+# unless tagloom wrote to the photo, or the tag has become another one: what others wrote by the old name goes.
+_ACTIONS = """
+    WITH RECURSIVE had(tag) AS (
+        SELECT DISTINCT tag FROM standing WHERE state = 1
+        AND (?2 IS NULL OR photo IN (SELECT value FROM json_each(?2)))
+        AND photo NOT IN (SELECT value FROM json_each(?3))
+        UNION SELECT parent FROM implications JOIN had ON child = tag
+    ),
+    since AS MATERIALIZED (SELECT * FROM batches WHERE id > ?1),
+    turned AS MATERIALIZED (  -- with the batch that holds what changed of it last
+        SELECT b.id, iif(b.id > ?1, b.first, now.first) AS first, iif(b.id > ?1, b.n, now.n) AS n
+        FROM batches b
+        LEFT JOIN batches now ON now.id = (SELECT max(id) FROM batches WHERE refers = b.id)
+        LEFT JOIN batches then_ ON then_.id = (SELECT max(id) FROM batches WHERE refers = b.id AND id <= ?1)
+        WHERE b.kind IN ('decide', 'tags')
+        AND b.id IN (SELECT id FROM since UNION SELECT refers FROM since WHERE refers IS NOT NULL)
+        AND iif(b.id > ?1, now.kind IS NOT 'undo', now.kind IS NOT ifnull(then_.kind, 'redo'))
+    ),
+    changed AS MATERIALIZED (
+        SELECT photo, tag FROM (
+            SELECT DISTINCT photo, tag FROM decisions WHERE id >= (SELECT min(first) FROM since)
+        ) t LEFT JOIN standing s USING (photo, tag)
+        WHERE ifnull(s.state = 1, 0) <> ifnull((
+            SELECT d.state = 1 FROM decisions d WHERE d.photo = t.photo AND d.tag = t.tag
+            AND d.id < (SELECT min(first) FROM since) ORDER BY d.id DESC LIMIT 1
+        ), 0) AND (
+            s.state = 1 OR s.state = 0 AND s.origin <> 1
+            OR photo IN (SELECT photo FROM written WHERE state = 'done' AND note <> '')
+            OR tag IN (SELECT id FROM tags WHERE merged IS NOT NULL)
+        ) AND (?2 IS NULL OR photo IN (SELECT value FROM json_each(?2)))
+        AND photo NOT IN (SELECT value FROM json_each(?3))
+    ),
+    renamed AS MATERIALIZED (
+        SELECT tag FROM (
+            SELECT c.tag, iif(e.kind = 'undo', c.after, c.before) AS text, min(e.id)
+            FROM since e JOIN tag_changes c ON c.batch = ifnull(e.refers, e.id) AND c.kind = 'text' GROUP BY c.tag
+        ) old JOIN tags ON tags.id = old.tag
+        WHERE tags.text <> old.text
+    )
+    SELECT id FROM turned WHERE EXISTS (
+        SELECT 1 FROM decisions JOIN changed USING (photo, tag) WHERE decisions.id BETWEEN first AND first + n - 1
+    ) OR EXISTS (
+        SELECT 1 FROM tag_changes WHERE batch = turned.id AND tag IN (SELECT tag FROM had)
+        AND (kind = 'implies' OR (kind = 'text' AND tag IN (SELECT tag FROM renamed)))
+    )
+"""
+
+
+def changed_since(database: Database, number: int) -> int:
+    """Return how many pairs of photo and tag have another state than after the first ``number`` decisions."""
+    return int(database.value(_CHANGED, (number,)))
+
+
+def labeled_at(database: Database, number: int) -> set[int]:
+    """Return the photos of which something was said after the first ``number`` decisions."""
+    # Of a group SQLite takes the other columns from the row with the largest id.
+    sql = (
+        "SELECT DISTINCT photo FROM (SELECT photo, state, max(id) FROM decisions WHERE id <= ? GROUP BY photo, tag) "
+        "WHERE state <> -1"
+    )
+    return {photo for (photo,) in database.read(sql, (number,))}
+
+
+def actions_since(
+    database: Database, batch: int, photo_ids: Iterable[int] | None = None, without: Iterable[int] = ()
+) -> set[int]:
+    """Return which actions (decisions, changes of tags) changed since a batch what keywords photos have."""
+    asked = None if photo_ids is None else json_ids(photo_ids)
+    return {number for (number,) in database.read(_ACTIONS, (batch, asked, json_ids(without)))}
+
+
+def photos_since(database: Database, batch: int) -> set[int] | None:
+    """Return the photos of which something was decided after a batch; None if tags changed, which concerns any."""
+    if database.value(
+        "SELECT 1 FROM batches WHERE id > ?1 AND (kind = 'tags' OR refers IN (SELECT id FROM batches "
+        "WHERE kind = 'tags')) LIMIT 1",
+        (batch,),
+    ):
+        return None
+    first = database.value("SELECT min(first) FROM batches WHERE id > ?", (batch,))
+    rows = database.read("SELECT DISTINCT photo FROM decisions WHERE id >= ?", (first,)) if first is not None else []
+    return {photo for (photo,) in rows}
+
+
+def write_undone_since(database: Database, batch: int) -> bool:
+    """Tell whether files that were written up to a batch have been put back after it."""
+    sql = (
+        "SELECT 1 FROM batches u JOIN batches w ON w.id = u.refers "
+        "WHERE u.id > ?1 AND u.kind = 'undo' AND w.kind = 'write' AND w.id <= ?1 LIMIT 1"
+    )
+    return database.value(sql, (batch,)) is not None
+
 
 Origin = Literal["human", "imported", "suggested"]
 
@@ -126,8 +309,6 @@ class Decisions:
 
     def current(self, tag_ids: "ArrayLike | None" = None, photo_ids: "ArrayLike | None" = None) -> "Standing":
         """Return the states in force, of all pairs or of those of some tags and photos."""
-        from tagloom.store.standing import current_states
-
         return current_states(self._database, tag_ids, photo_ids)
 
     def labels(
@@ -150,14 +331,10 @@ class Decisions:
         Y : ndarray of int8, shape (n, c)
             The labels.
         """
-        from tagloom.store.standing import label_matrix
-
         return label_matrix(self._database, photo_ids, tag_ids, implied=implied)
 
     def labels_digest(self) -> str:
         """Return a checksum of all states in force, to tell whether a model was trained on these."""
-        from tagloom.store.standing import states_digest
-
         return states_digest(self._database)
 
     def made_since(self, number: int, *, most_in_batch: int) -> "NDArray[np.int64]":

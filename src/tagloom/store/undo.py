@@ -10,7 +10,7 @@ import apsw
 from tagloom.exceptions import InvalidInputError
 from tagloom.store.database import fetch
 from tagloom.store.log import UNDONE, Records, append
-from tagloom.store.tag_changes import apply_change, changes_of
+from tagloom.store.tags import apply_change, changes_of
 
 __all__ = ["find_redoable", "find_undoable", "take_back"]
 

@@ -11,9 +11,8 @@ from sklearn.pipeline import make_pipeline
 from benchmarks.literal.fsnm import joint_l21, objective, reweighted_group_lasso
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods import RegularizedLeastSquares
-from tagloom.methods.baselines import joint_norms
-from tagloom.methods.baselines.fsnm import FSNM
-from tagloom.methods.baselines.joint_norms import JointNorms
+from tagloom.methods.baselines import fsnm as joint_norms
+from tagloom.methods.baselines.fsnm import FSNM, JointNorms
 
 
 def make_problem(n=30, d=8, c=4, *, seed=0, rare=False, n_useful=3):

@@ -6,11 +6,11 @@ from scipy.optimize import approx_fprime, minimize
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.baselines.tagprop import TagProp
-from tagloom.methods.baselines.tagprop_model import (
+from tagloom.methods.baselines.tagprop import (
     RIDGE,
     Likelihood,
     NeighborWeights,
+    TagProp,
     learn_by_em,
     learn_by_gradient,
     learn_sigmoids,
@@ -81,7 +81,7 @@ def test_gradients_equal_finite_differences(by_rank):
 def test_the_gradient_does_not_depend_on_blocks(monkeypatch):
     _, likelihood = make_likelihood(by_rank=False)
     whole = likelihood.plain(np.ones(3))[1]
-    monkeypatch.setattr("tagloom.methods.baselines.tagprop_model._ENTRIES", 30)
+    monkeypatch.setattr("tagloom.methods.baselines.tagprop._ENTRIES", 30)
     np.testing.assert_allclose(likelihood.plain(np.ones(3))[1], whole, rtol=1e-13)
 
 

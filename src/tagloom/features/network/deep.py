@@ -10,11 +10,17 @@ from numpy.typing import NDArray
 
 from tagloom.exceptions import InvalidInputError, ModelError
 from tagloom.features.descriptor import PixelDescriptor
-from tagloom.features.network.efficientnet import INPUT_SIZE, N_CLASSES, N_FEATURES, EfficientNetLite0, weights_path
-from tagloom.features.network.model_cache import cached_model, file_digest, kept_digest
-from tagloom.features.network.onnx_graph import BUILDER_VERSION, build_onnx
-from tagloom.features.network.runner import OnnxRunner
-from tagloom.features.network.torch_weights import read_state_dict
+from tagloom.features.network.efficientnet import (
+    BUILDER_VERSION,
+    INPUT_SIZE,
+    N_CLASSES,
+    N_FEATURES,
+    EfficientNetLite0,
+    build_onnx,
+    read_state_dict,
+    weights_path,
+)
+from tagloom.features.network.runner import OnnxRunner, cached_model, file_digest, kept_digest
 from tagloom.images import Rendition
 
 __all__ = ["DeepDescriptor"]

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError, ModelError
 from tagloom.features.descriptor import PixelDescriptor
-from tagloom.features.network.model_cache import file_digest
-from tagloom.features.network.runner import OnnxRunner
+from tagloom.features.network.runner import OnnxRunner, file_digest
 from tagloom.images import Rendition
 
 __all__ = ["DETECTOR_PACKAGE", "FACE_COLUMNS", "FacesDescriptor", "detector_path", "face_row"]

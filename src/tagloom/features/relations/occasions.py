@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.relations._links import LinkForest, check_embeddings, linked_in_tile
+from tagloom.features.relations.duplicates import LinkForest, check_embeddings, linked_in_tile
 from tagloom.graph.runtime import row_blocks
 
 __all__ = ["bursts", "events"]

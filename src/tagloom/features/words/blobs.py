@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.features.descriptor import PixelDescriptor
-from tagloom.features.words.regions import segment
-from tagloom.features.words.regions_part import REGION_COLUMNS, region_features
+from tagloom.features.words.regions import REGION_COLUMNS, region_features, segment
 from tagloom.features.words.vocabulary import VisualVocabulary, learn_vocabulary
 from tagloom.images import Rendition
 
@@ -35,7 +34,7 @@ class RegionSampler:
 
     See Also
     --------
-    tagloom.features.words.regions_part.region_features : The 33 numbers of a region.
+    tagloom.features.words.regions.region_features : The 33 numbers of a region.
     tagloom.features.words.vocabulary.collect_samples : Draws regions from photos.
     """
 
@@ -126,7 +125,7 @@ class RegionVocabulary:
         Parameters
         ----------
         features : array of shape (m, d)
-            See `tagloom.features.words.regions_part.region_features`.
+            See `tagloom.features.words.regions.region_features`.
         """
         rows = np.asarray(features, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.visual.n_columns:

@@ -128,7 +128,7 @@ class _Words:
     photo_factor = 1
 
     def __init__(self, name: str, pyramid: str | Sequence[tuple[int, int]]) -> None:
-        from tagloom.features.words.color_sift import DenseSift
+        from tagloom.features.words.sift import DenseSift
 
         self.name, self.pyramid = name, pyramid
         self.local: LocalDescriptor = DenseSift(name.partition("-")[2] or "sift")

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.descriptor import PixelDescriptor
-from tagloom.features.words.color_sift import DenseSift
+from tagloom.features.words.sift import DenseSift
 from tagloom.features.words.vocabulary import LocalDescriptor, VisualVocabulary
 from tagloom.images import Rendition
 
@@ -80,7 +80,7 @@ class WordsDescriptor(PixelDescriptor):
     vocabulary : VisualVocabulary
         The words; learned from the same local descriptor.
     local : str or LocalDescriptor, default="sift"
-        What describes the patches: a form of SIFT on a grid (see `tagloom.features.words.color_sift.DenseSift`) or an
+        What describes the patches: a form of SIFT on a grid (see `tagloom.features.words.sift.DenseSift`) or an
         object.
     pyramid : {"none", "three_level", "two_level"} or sequence of (rows, columns), default="none"
         The cells; see `PYRAMIDS`. The order of the columns is level, cell row, cell column, word.

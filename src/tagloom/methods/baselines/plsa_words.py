@@ -9,8 +9,13 @@ from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.seeds import spawn_generators
 from tagloom.core.typing import Floats
-from tagloom.methods.topics._topics_checks import check_counts_of, check_numbers, warn_without_tags, with_complement
-from tagloom.methods.topics.model import check_counts
+from tagloom.methods.topics.model import (
+    check_counts,
+    check_counts_of,
+    check_numbers,
+    warn_without_tags,
+    with_complement,
+)
 
 __all__ = ["PLSAWords"]
 

@@ -8,17 +8,20 @@ from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.seeds import spawn_generators
 from tagloom.core.typing import Floats
-from tagloom.methods.topics._topics_checks import (
+from tagloom.methods.topics.model import (
+    NoGraph,
+    TopicParameters,
+    WordCounts,
+    best_of_starts,
+    check_counts,
     check_counts_of,
     check_numbers,
+    plain_posteriors,
+    tag_scores,
     warn_unless_converged,
     warn_without_tags,
     with_complement,
 )
-from tagloom.methods.topics._topics_em import best_of_starts
-from tagloom.methods.topics._topics_new import plain_posteriors, tag_scores
-from tagloom.methods.topics._topics_smoothing import NoGraph
-from tagloom.methods.topics.model import TopicParameters, WordCounts, check_counts
 
 __all__ = ["TopicMixture"]
 

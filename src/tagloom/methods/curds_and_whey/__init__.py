@@ -12,14 +12,16 @@ from tagloom.core.labels import check_labels
 from tagloom.core.typing import Floats
 from tagloom.core.validation import check_groups
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.curds_and_whey._label_problem import LabelProblem, choose_rows, tag_means
 from tagloom.methods.curds_and_whey.problem import (
+    LabelProblem,
     asymptotic_weights,
     canonical_coordinates,
+    choose_rows,
     gcv_weights,
     paired_correlations,
     shrinkage_matrix,
     slope_weights,
+    tag_means,
 )
 from tagloom.methods.shared.out_of_fold import stable_folds
 

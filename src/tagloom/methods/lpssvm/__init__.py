@@ -1,24 +1,286 @@
 """Locality preserving semi-supervised SVM: for each tag a feature subspace and an SVM in it, learnt together."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import LinAlgError, cholesky, eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core.typing import Floats, Indices
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.landmarks import KernelFeatures
 from tagloom.kernels.matrix import Gamma, KernelSpec
-from tagloom.methods.baselines.svm import fit_tags
-from tagloom.methods.lpssvm._lpssvm_alternation import Solution, alternate, fit_in_coordinates
-from tagloom.methods.lpssvm._lpssvm_base import Subspaces, solve_base
+from tagloom.methods.baselines.lpp import locality_directions, n_directions
+from tagloom.methods.baselines.svm import fit_coordinates, fit_tags
 from tagloom.methods.shared.kernel_graph import EdgeWeights, kernel_graph
 from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask, check_positive
+from tagloom.solvers.secular import RankOneSpectra, rank_one_spectra
 
 __all__ = ["LPSSVM", "Coupling"]
+
+
+# What all tags of LPSSVM share: the problem without an SVM, solved once, and each tag's change of rank one.
+
+#: Entries of the tables of eigenvectors that are computed at a time.
+_ENTRIES = 1_000_000
+#: Smallest squared pivot of the scaled TᵀDT (diagonal 1) down to which its Cholesky factor serves.
+_PIVOT = 1e-5
+
+
+@dataclass(frozen=True)
+class Base:
+    """Eigenpairs of ``TᵀLT a = λ TᵀDT a``.
+
+    Parameters
+    ----------
+    values : ndarray of shape (q,)
+        λ, ascending.
+    directions : ndarray of shape (p, q)
+        a, with ``aᵀTᵀDTa = 1``; the largest entry of Ta is positive.
+    weight : float
+        ρ: minus or plus half the weight of the SVM.
+    share : float
+        Of ``Σ min(max(1 - x, 0), 1)`` that a tag's directions keep.
+    total_degree : float
+        ΣD.
+    """
+
+    values: Floats
+    directions: Floats
+    weight: float
+    share: float
+    total_degree: float
+
+    def subspaces(self, pulls: Floats) -> "Subspaces":
+        """Solve ``(Λ + ρ zzᵀ)v = xv`` for every column z of ``pulls`` (q, c), as far as directions are kept."""
+        # One root more than there are λ < 1 may fall below 1, and no direction beyond that is ever kept.
+        useful = min(len(self.values), int((self.values < 1.0).sum()) + 1)
+        spectra = rank_one_spectra(self.values, pulls, self.weight, n_lowest=useful)
+        # A gain counts at most 1, as without an SVM: one far below zero would leave a subspace of one dimension.
+        bounded = np.maximum(spectra.eigenvalues, 0.0)
+        counts = np.array([n_directions(found, self.share) for found in bounded], dtype=np.intp)
+        return Subspaces(spectra, counts, np.sqrt(self.total_degree / np.maximum(counts, 1)))
+
+
+@dataclass(frozen=True)
+class Subspaces:
+    """Directions of several tags in the eigenvectors of the base problem.
+
+    Parameters
+    ----------
+    spectra : RankOneSpectra
+        Eigenvalues and eigenvectors.
+    counts : ndarray of int, shape (c,)
+        Directions of each tag, m.
+    scales : ndarray of shape (c,)
+        ``s = √(ΣD / m)``.
+    """
+
+    spectra: RankOneSpectra
+    counts: Indices
+    scales: Floats
+
+    def directions(self, tags: Indices | None = None) -> Iterator[tuple[int, Floats]]:
+        """Yield tags and their directions (q, m), computed for several tags at a time."""
+        order = np.arange(len(self.counts)) if tags is None else tags
+        size = self.spectra.n_poles * max(1, int(self.counts.max(initial=0)))
+        step = max(1, _ENTRIES // max(1, size))
+        for start in range(0, len(order), step):
+            part = order[start : start + step]
+            vectors = self.spectra.vectors(part, int(self.counts[part].max()))
+            for place, tag in enumerate(part):
+                yield int(tag), vectors[place, :, : self.counts[tag]]
+
+
+def solve_base(T: Floats, L: Any, degrees: Floats, *, weight: float, share: float) -> tuple[Base, Floats]:
+    """Solve the problem without an SVM; also return the projections of all photos, ``U = TV`` (n, q).
+
+    Parameters
+    ----------
+    T : array of shape (n, p)
+        Coordinates.
+    L : sparse array of shape (n, n)
+        Laplacian.
+    degrees : array of shape (n,)
+        D; all zero: the identity.
+    weight, share : float
+        See `Base`.
+    """
+    values, directions = _well_conditioned(T, L, degrees) or locality_directions(T, L, degrees)
+    projected = T @ directions
+    largest = np.abs(projected).argmax(axis=0) if len(projected) else np.zeros(0, dtype=np.intp)
+    signs = np.where(projected[largest, np.arange(len(values))] < 0, -1.0, 1.0)
+    projected *= signs
+    total = float(degrees.sum()) if degrees.any() else float(len(degrees))
+    return Base(values, directions * signs, weight, share, total), projected
+
+
+def _well_conditioned(T: Floats, L: Any, degrees: Floats) -> tuple[Floats, Floats] | None:
+    """Solve as `locality_directions` does, by one eigendecomposition instead of two; None where that is not safe.
+
+    Principal coordinates of unit length are nearly orthogonal, also when weighted by the degrees, unless these differ
+    by orders of magnitude.
+    """
+    D = degrees if degrees.any() else np.ones_like(degrees)
+    lengths = np.sqrt(D @ np.square(T))
+    if not (lengths > 0).all() or T.shape[1] == 0:
+        return None
+    unit = T / lengths
+    spread = unit.T @ (D[:, None] * unit)
+    try:
+        pivots = np.diag(cholesky(spread, check_finite=False))
+    except LinAlgError:
+        return None
+    if float(np.square(pivots).min()) < _PIVOT:
+        return None
+    smooth = unit.T @ (L @ unit)
+    smooth += smooth.T.copy()
+    smooth *= 0.5
+    values, vectors = eigh(smooth, spread, overwrite_a=True, overwrite_b=True, check_finite=False)
+    return np.asarray(values), np.asarray(vectors / lengths[:, None])
+
+
+# LPSSVM's two steps by turns, for all tags: the subspaces for given SVMs, the SVMs in given subspaces.
+
+
+@dataclass
+class Solution:
+    """Where the alternation ended, for k tags.
+
+    Parameters
+    ----------
+    pulls : ndarray of shape (q, k)
+        ``z = U_LᵀF`` of the SVMs that the subspaces were found for.
+    dual : ndarray of shape (l, k)
+        F of the SVMs in these subspaces.
+    coef : ndarray of shape (q, k)
+        Coefficients of U: ``s² v vᵀ U_Lᵀ F``.
+    intercept : ndarray of shape (k,)
+        b.
+    counts : ndarray of int, shape (k,)
+        Dimensions of the subspaces.
+    scales : ndarray of shape (k,)
+        s.
+    objective : list of float
+        Eq. (5) summed over tags after each iteration.
+    n_iter : ndarray of int, shape (k,)
+        Iterations of each tag.
+    """
+
+    pulls: Floats
+    dual: Floats
+    coef: Floats
+    intercept: Floats
+    counts: NDArray[np.intp]
+    scales: Floats
+    objective: list[float]
+    n_iter: NDArray[np.intp]
+
+
+def alternate(
+    base: Base, labelled: Floats, signs: Floats, start: Floats, *, C: float, svm_tol: float, tol: float, max_iter: int
+) -> Solution:
+    """Run the alternation of Fig. 1 for all tags; a tag leaves it when its F stays.
+
+    Parameters
+    ----------
+    base : Base
+        The problem without an SVM.
+    labelled : array of shape (l, q)
+        U_L, rows of labelled photos.
+    signs : array of shape (l, k)
+        1, -1, or 0 where a photo says nothing of a tag.
+    start : array of shape (l, k)
+        F of the first SVMs.
+    C, svm_tol : float
+        Of the SVMs.
+    tol : float
+        Change of F, relative to F, at which a tag stops.
+    max_iter : int
+        Most iterations.
+    """
+    n_tags = signs.shape[1]
+    found = Solution(
+        labelled.T @ start,
+        start.copy(),
+        np.zeros((labelled.shape[1], n_tags)),
+        np.zeros(n_tags),
+        np.zeros(n_tags, dtype=np.intp),
+        np.ones(n_tags),
+        [],
+        np.zeros(n_tags, dtype=np.intp),
+    )
+    values = np.zeros(n_tags)
+    open_tags = np.arange(n_tags)
+    for _ in range(max_iter):
+        found.pulls[:, open_tags] = labelled.T @ found.dual[:, open_tags]
+        subspaces = base.subspaces(found.pulls[:, open_tags])
+        found.counts[open_tags], found.scales[open_tags] = subspaces.counts, subspaces.scales
+        before = found.dual[:, open_tags]
+        values[open_tags] = _fit_svms(base, subspaces, labelled, signs, found, open_tags, C=C, tol=svm_tol)
+        found.n_iter[open_tags] += 1
+        found.objective.append(float(values.sum()))
+        change = np.linalg.norm(found.dual[:, open_tags] - before, axis=0)
+        # Without a weight the subspaces do not depend on the SVMs.
+        moving = (change > tol * np.linalg.norm(before, axis=0)) & (base.weight != 0)
+        open_tags = open_tags[moving]
+        if not open_tags.size:
+            break
+    return found
+
+
+def _fit_svms(
+    base: Base,
+    subspaces: Subspaces,
+    labelled: Floats,
+    signs: Floats,
+    found: Solution,
+    tags: NDArray[np.intp],
+    *,
+    C: float,
+    tol: float,
+) -> Floats:
+    """Fit the SVMs of some tags in their subspaces, and return Eq. (5) of each."""
+    values = np.zeros(len(tags))
+    for place, v in subspaces.directions():
+        tag, scale = tags[place], float(subspaces.scales[place])
+        rows = np.flatnonzero(signs[:, tag])
+        coordinates = scale * ((labelled if len(rows) == len(labelled) else labelled[rows]) @ v)
+        dual, intercept, cost = fit_in_coordinates(coordinates, signs[rows, tag : tag + 1], C=C, tol=tol)
+        found.dual[:, tag] = 0.0
+        found.dual[rows, tag] = dual[:, 0]
+        found.intercept[tag] = intercept[0]
+        found.coef[:, tag] = scale * (v @ (coordinates.T @ dual[:, 0]))
+        # tr(vᵀΛv), from the eigenvalues of Λ + ρzzᵀ.
+        rough = float(subspaces.spectra.eigenvalues[place, : v.shape[1]].sum())
+        rough -= base.weight * float(np.square(found.pulls[:, tag] @ v).sum())
+        # Coordinates are s times as long as in Eq. (5), so that its γ is γ/s² here.
+        values[place] = rough + 2.0 * abs(base.weight) / scale**2 * float(cost[0])
+    return values
+
+
+def fit_in_coordinates(coordinates: Floats, signs: Floats, *, C: float, tol: float) -> tuple[Floats, Floats, Floats]:
+    """Fit linear SVMs; return F (l, k), b (k,) and ``½‖w‖² + CΣξ`` (k,).
+
+    Parameters
+    ----------
+    coordinates : array of shape (l, m)
+        Of labelled photos.
+    signs : array of shape (l, k)
+        1, -1, or 0 where a photo says nothing of a tag; every tag has both signs.
+    C, tol : float
+        As scikit-learn's SVC has them.
+    """
+    dual, intercept = fit_coordinates(coordinates, signs, C=C, tol=tol)
+    w = coordinates.T @ dual
+    slack = np.where(signs != 0, np.maximum(1.0 - signs * (coordinates @ w + intercept), 0.0), 0.0)
+    return dual, intercept, 0.5 * np.einsum("ij,ij->j", w, w) + C * slack.sum(axis=0)
+
 
 Coupling = Literal["saddle", "paper"]
 

@@ -1,11 +1,13 @@
 """SFSS: features chosen for all tags together while tags spread over the neighbour graph (paper 000)."""
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,12 +16,9 @@ from tagloom.core.folds import LabeledKFold
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.exceptions import InvalidInputError
+from tagloom.core.validation import check_magnitude
+from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.graph import NeighborGraph, check_graph, knn_graph
-from tagloom.methods.sfss._sfss_checks import check_parameters, check_size, filled, warn_without_positives
-from tagloom.methods.sfss._sfss_choice import CHOOSING_TOLERANCE, SHARES, choose_share
-from tagloom.methods.sfss._sfss_path import walk
-from tagloom.methods.sfss._sfss_scores import Scores, ScoreSystem
 from tagloom.methods.sfss.explicit import (
     ExplicitQuadratic,
     direct_intercept,
@@ -29,10 +28,189 @@ from tagloom.methods.sfss.explicit import (
     reweighted,
 )
 from tagloom.methods.sfss.features import CentredFeatures
+from tagloom.methods.sfss.problem import Scores, ScoreSystem
+from tagloom.methods.sfss.reduced import ReducedProblem
 from tagloom.methods.sfss.solve import JointProblem, JointSolution
+from tagloom.metrics import mean_average_precision
 from tagloom.solvers import L21, solve_penalized
 
-__all__ = ["SFSS", "SparsityPath"]
+__all__ = ["SFSS", "SHARES", "SparsityPath"]
+
+
+# Checks of what SFSS is given.
+
+CHOICES = {"solver": ("prox", "irls"), "objective": ("joint", "direct"), "strategy": ("auto", "plain", "reduced")}
+#: Entries of sparse features that may be filled in to build the graph.
+MOST_ENTRIES = 250_000_000
+#: Features whose squares, summed over rows, stay finite with room to spare: in single precision, and in double.
+LARGEST, LARGEST_IN_DOUBLE = 1e16, 1e140
+
+
+def check_parameters(model: Any) -> None:
+    """Raise an error that names the first parameter of an SFSS that cannot be used."""
+    if model.sparsity != "auto" and not _is_number(model.sparsity, least=0.0):
+        raise InvalidInputError(f"sparsity must be 'auto' or a number of at least 0, got {model.sparsity!r}")
+    if not _is_number(model.regression_weight, least=0.0) or model.regression_weight == 0:
+        raise InvalidInputError(f"regression_weight must be a number above 0, got {model.regression_weight!r}")
+    if not _is_number(model.unlabeled_pull, least=0.0):
+        raise InvalidInputError(f"unlabeled_pull must be a number of at least 0, got {model.unlabeled_pull!r}")
+    if not _is_number(model.tol, least=0.0) or model.tol == 0:
+        raise InvalidInputError(f"tol must be a number above 0, got {model.tol!r}")
+    for name, allowed in CHOICES.items():
+        if getattr(model, name) not in allowed:
+            raise InvalidInputError(f"{name} must be one of {allowed}, got {getattr(model, name)!r}")
+
+
+def check_size(X: Any, *, in_single: bool) -> None:
+    """Raise an error if features are so large that their products overflow, in single precision or in double."""
+    check_magnitude(X, LARGEST if in_single else LARGEST_IN_DOUBLE, "SFSS")
+
+
+def filled(X: Any) -> Any:
+    """Return features as the graph needs them: dense."""
+    if not sparse.issparse(X):
+        return X
+    if X.shape[0] * X.shape[1] > MOST_ENTRIES:
+        raise InvalidInputError(
+            f"sparse features of shape {X.shape} are too large to be filled in for the neighbour graph; build a graph "
+            f"and give it as graph="
+        )
+    return X.toarray()
+
+
+def warn_without_positives(Y: LabelMatrix) -> None:
+    """Name the tags that no photo is known to have."""
+    lost = np.flatnonzero(~(Y == 1).any(axis=0))
+    if lost.size:
+        warnings.warn(
+            f"no photo is known to have the tags (columns) {lost[:10].tolist()}, {lost.size} in all: their scores say "
+            f"nothing. Label a photo that has them, or leave them out",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _is_number(value: Any, *, least: float) -> bool:
+    is_real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_real and bool(np.isfinite(value)) and bool(value >= least)
+
+
+# The strength of the penalty by held-out labels.
+
+#: Shares of γ_max that ``sparsity="auto"`` chooses from.
+SHARES = 10.0 ** np.arange(-0.25, -2.01, -0.25)
+#: Share that is taken where nothing can be compared.
+PLAIN_SHARE = 0.1
+#: Optimality of the fits that are only compared.
+CHOOSING_TOLERANCE = 1e-2
+
+
+def choose_share(
+    features: CentredFeatures,
+    Y: LabelMatrix,
+    folds: LabeledKFold,
+    solve: Callable[[LabelMatrix], Iterable[Floats]],
+) -> float:
+    """Return the share of γ_max whose ``XW + b`` ranks held-out labelled photos best; the largest among equals.
+
+    Parameters
+    ----------
+    features : CentredFeatures
+        Of all photos.
+    Y : label matrix of shape (n, c)
+        Labels.
+    folds : LabeledKFold
+        Which labels are hidden together.
+    solve : callable
+        From labels with one fold hidden to W for each of `SHARES`.
+
+    Warns
+    -----
+    UserWarning
+        If no hidden label can be scored; then it is `PLAIN_SHARE`.
+    """
+    found = []
+    try:
+        for labels, held_out in folds.split_labels(Y):
+            if (Y[held_out] == 1).any():
+                ranked = [features.times_on(held_out, W) for W in solve(labels)]
+                found.append([mean_average_precision(Y[held_out], scores) for scores in ranked])
+    except NothingToScoreError:
+        found = []
+    if found:
+        return float(SHARES[int(np.argmax(np.mean(found, axis=0)))])
+    warnings.warn(
+        f'sparsity="auto" has no held-out labels to compare with and takes {PLAIN_SHARE:g} times the largest sparsity. '
+        f"Label more photos (each fold needs some with a tag and some without), or give sparsity as a number",
+        UserWarning,
+        stacklevel=2,
+    )
+    return PLAIN_SHARE
+
+
+# Solutions of SFSS for falling strengths of the penalty.
+
+# Tolerance from which on the polynomial is exact enough for a whole path.
+ELIMINATES = 1e-5
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """W for one γ; ``mean`` is that of F over photos."""
+
+    W: Floats
+    mean: Floats
+    objective: float
+    optimality: float
+
+
+def walk(problem: JointProblem, shares: Floats, tol: float, max_iter: int) -> Iterator[PathPoint]:
+    """Yield the solutions for shares of γ_max, each from the one before.
+
+    With F eliminated once there is no pass over photos for a γ. This is for tolerances that the polynomial can meet,
+    and as long as it is shown to be good enough; else every γ has its rounds.
+    """
+    problem.at_zero(max(0.1 * tol * float(shares[-1]), problem.finest))
+    strengths = np.maximum(problem.largest_strength() * shares, np.finfo(np.float64).tiny)
+    points = _eliminated(problem, strengths, tol)
+    yield from points
+    solution: JointSolution | None = None
+    for strength in strengths[len(points) :]:
+        solution = problem.solve(float(strength), start=solution, tol=tol, max_iter=max_iter)
+        mean = problem.system.all_rows(solution.scores).mean(axis=0)
+        yield PathPoint(solution.W, mean, solution.objective[-1], solution.optimality)
+
+
+def _eliminated(problem: JointProblem, strengths: Floats, tol: float) -> list[PathPoint]:
+    """Return the first points of the path for which the reduced problem is certified; none where it does not pay."""
+    system, largest = problem.system, problem.largest_strength()
+    zero = problem.at_zero(problem.finest)
+    last = float(strengths[-1])
+    if tol < ELIMINATES or not largest > 0 or not problem.starts_reduced(zero.gradient, last, tol):
+        return []
+    model = problem.reduced(float(np.sqrt(0.1 * tol * min(1.0, last / largest))))
+    nothing = np.zeros(system.shape)
+    reduced = ReducedProblem(model, zero.gradient, zero.smooth, system.residual(zero.scores, nothing), bounded=True)
+    start_mean = system.all_rows(zero.scores).mean(axis=0)
+    points: list[PathPoint] = []
+    W = np.zeros_like(zero.gradient)
+    for strength in strengths:
+        found = reduced.solve(float(strength), W, 0.3 * tol)
+        if found.optimality + found.bound > tol:
+            break
+        W = found.W
+        points.append(PathPoint(W, start_mean + model.mean_change(W), found.objective, found.optimality + found.bound))
+    return points if points and _holds(problem, points[-1].W, float(strengths[len(points) - 1]), tol) else []
+
+
+def _holds(problem: JointProblem, W: Floats, strength: float, tol: float) -> bool:
+    """Return whether a solution of the reduced problem is one of the true problem: rounding is not in the bound."""
+    system, zero = problem.system, problem.at_zero(problem.finest)
+    used = np.flatnonzero(W.any(axis=1))
+    scores = system.moved(zero.scores, problem.reduced().response(used, W[used]))
+    regression = problem.features.times(W)
+    found = problem.look(W, system.improve(scores, regression, 0.1), regression, L21(strength))
+    return bool(found.distances.max(initial=0.0) <= tol * strength)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from scipy import linalg, sparse
 from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
 from tagloom.core.typing import Floats, Reals
 from tagloom.graph import NeighborGraph
-from tagloom.methods.sfss._sfss_scores import ScoreSystem
 from tagloom.methods.sfss.features import CentredFeatures
+from tagloom.methods.sfss.problem import ScoreSystem
 from tagloom.solvers import block_cg
 
 __all__ = ["ExplicitQuadratic", "direct_intercept", "direct_quadratic", "joint_quadratic", "least_norm", "reweighted"]

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.core.typing import Floats
-from tagloom.methods.sfss._sfss_scores import Scores, ScoreSystem
 from tagloom.methods.sfss.features import CentredFeatures
-from tagloom.methods.sfss.problem import GramModel, ReducedModel
+from tagloom.methods.sfss.problem import GramModel, ReducedModel, Scores, ScoreSystem
 from tagloom.methods.sfss.reduced import ReducedProblem, minimise
 from tagloom.solvers import L21
-from tagloom.solvers.cg._blocks import one_thread_each
+from tagloom.solvers.cg.products import one_thread_each
 
 __all__ = ["JointProblem", "JointSolution"]
 

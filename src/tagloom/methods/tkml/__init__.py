@@ -14,11 +14,16 @@ from tagloom.core.typing import Floats
 from tagloom.core.validation import check_magnitude
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.spaces import Metric
-from tagloom.methods.tkml._tkml_classifier import learn_classifier
-from tagloom.methods.tkml._tkml_dictionary import learn_dictionary
-from tagloom.methods.tkml._tkml_graph import EdgeWeights, Neighborhood
-from tagloom.methods.tkml.map import LabelSpace, diffuse, solve_labels
-from tagloom.methods.tkml.problem import KernelMap, Problem, check_dense, label_weights
+from tagloom.methods.tkml.map import LabelSpace, diffuse, learn_classifier, solve_labels
+from tagloom.methods.tkml.problem import (
+    EdgeWeights,
+    KernelMap,
+    Neighborhood,
+    Problem,
+    check_dense,
+    label_weights,
+    learn_dictionary,
+)
 
 __all__ = ["TKML"]
 

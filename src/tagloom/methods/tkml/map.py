@@ -1,18 +1,210 @@
 """TKML's kernel map for fixed atoms and classifier: Eq. (8), solved in the space of labels."""
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import svd
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular, svd
+from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.typing import Floats
-from tagloom.methods.tkml._tkml_systems import coupled_cg
+from tagloom.core.typing import Floats, Indices
+from tagloom.exceptions import InvalidInputError
 from tagloom.methods.tkml.problem import KernelMap, Problem
 from tagloom.solvers import block_cg
 
-__all__ = ["LabelSpace", "diffuse", "solve_labels"]
+__all__ = ["LabelSpace", "diffuse", "learn_classifier", "solve_labels"]
+
+
+# Conjugate gradients where the matrix differs from column to column, or where columns are coupled.
+
+
+def column_cg(
+    apply: Callable[[Floats, Indices], Floats], rhs: Floats, *, tol: float, max_iter: int = 1000
+) -> tuple[Floats, int]:
+    """Solve one symmetric positive definite system for each column.
+
+    Parameters
+    ----------
+    apply : function
+        Of a block (n, w) and the numbers of its columns: the product of each with its own matrix.
+    rhs : array of shape (n, c)
+        Right-hand sides.
+    tol : float
+        A column is done when its residual is at most this share of its right-hand side.
+    max_iter : int
+        Most iterations.
+
+    Returns
+    -------
+    x : array of shape (n, c)
+        Solutions.
+    n_iter : int
+        Iterations of the slowest column.
+    """
+    x = np.zeros_like(rhs)
+    norms = np.linalg.norm(rhs, axis=0)
+    columns = np.flatnonzero(norms > 0)
+    found, residual = x[:, columns], rhs[:, columns]
+    direction, square = residual, np.square(norms[columns])
+    n_iter = 0
+    while columns.size and n_iter < max_iter:
+        product = apply(direction, columns)
+        step = square / np.einsum("ij,ij->j", direction, product)
+        found = found + step * direction
+        residual = residual - step * product
+        fresh = np.einsum("ij,ij->j", residual, residual)
+        direction = residual + (fresh / square) * direction
+        square = fresh
+        n_iter += 1
+        done = np.sqrt(square) <= tol * norms[columns]
+        if done.any():
+            x[:, columns[done]] = found[:, done]
+            left = ~done
+            columns, square = columns[left], square[left]
+            found, residual, direction = found[:, left], residual[:, left], direction[:, left]
+    x[:, columns] = found
+    if columns.size:
+        _warn(float((np.sqrt(square) / norms[columns]).max()), tol, max_iter)
+    return x, n_iter
+
+
+def coupled_cg(
+    apply: Callable[[Floats], Floats],
+    rhs: Floats,
+    *,
+    precondition: Callable[[Floats], Floats],
+    tol: float,
+    max_iter: int = 2000,
+) -> tuple[Floats, int]:
+    """Solve one symmetric positive definite system whose unknown is a matrix.
+
+    Parameters
+    ----------
+    apply : function
+        The matrix times an array of the shape of ``rhs``.
+    rhs : array of shape (m, k)
+        Right-hand side.
+    precondition : function
+        An approximate inverse, symmetric positive definite.
+    tol : float
+        Done when the residual is at most this share of the right-hand side, both in the norm of the preconditioner.
+    max_iter : int
+        Most iterations.
+
+    Returns
+    -------
+    x : array of shape (m, k)
+        Solution.
+    n_iter : int
+        Iterations.
+    """
+    x = np.zeros_like(rhs)
+    residual = rhs.copy()
+    nearer = precondition(residual)
+    square = start = float(np.vdot(residual, nearer))
+    direction, n_iter = nearer, 0
+    while square > tol * tol * start and n_iter < max_iter:
+        product = apply(direction)
+        step = square / float(np.vdot(direction, product))
+        x += step * direction
+        residual -= step * product
+        nearer = precondition(residual)
+        fresh = float(np.vdot(residual, nearer))
+        direction = nearer + (fresh / square) * direction
+        square = fresh
+        n_iter += 1
+    if square > tol * tol * start:
+        _warn(float(np.sqrt(square / start)), tol, max_iter)
+    return x, n_iter
+
+
+def _warn(residual: float, tol: float, max_iter: int) -> None:
+    warnings.warn(
+        f"TKML: a linear system ended at the relative residual {residual:.2g} after {max_iter} iterations, above "
+        f"solver_tol={tol:g}. Raise solver_tol or rank_penalty",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+# TKML's classifier: Eq. (6) for all tags, in the coordinates of the kernel map.
+
+
+def learn_classifier(problem: Problem, kernel_map: KernelMap) -> Floats:
+    """Return W of shape (p, c) that is best for this kernel map.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is minimised.
+    kernel_map : KernelMap
+        Φ.
+
+    Notes
+    -----
+    ``w_j = γ_c (I + Φ(γ_c Ω_j + γ_s L)Φᵀ)⁻¹ Φ Ω_j Y_j`` lies in the span of Φ, so that the system has the size of its
+    basis and not of the dictionary. With one Ω for all tags it is one factorisation. Otherwise that with the median
+    weights preconditions: in its coordinates the matrix of a tag is ``I + γ_c Z̃ᵀ(Ω_j - Ω̄)Z̃``.
+    """
+    if kernel_map.sparse:
+        return _of_single_atoms(problem, kernel_map)
+    Z = kernel_map.coordinates
+    if problem.common:
+        system = _system(problem, Z, problem.weights[:, 0])
+        found = cho_solve((_factor(system, lower=False), False), Z.T @ problem.label_pull())
+    else:
+        found = _of_own_weights(problem, Z)
+    return found if kernel_map.basis is None else kernel_map.basis @ found
+
+
+def _system(problem: Problem, Z: Floats, weights: Floats) -> Floats:
+    """Return ``I + Zᵀ(γ_c Ω + γ_s L)Z``."""
+    pulled = problem.smoothness * (problem.laplacian @ Z)
+    pulled += (problem.fidelity * weights)[:, None] * Z
+    system: Floats = Z.T @ pulled
+    system.flat[:: len(system) + 1] += 1.0
+    return system
+
+
+def _factor(system: Floats, *, lower: bool) -> Floats:
+    """Return the triangle of a system's Cholesky factor."""
+    try:
+        factor, _ = cho_factor(system, lower=lower, overwrite_a=True)
+    except (LinAlgError, ValueError):
+        # The 1 on the diagonal is what makes it positive definite: beside numbers above 1/ε it is rounded away.
+        raise InvalidInputError(
+            "TKML cannot solve for its classifier: the features are so large that its penalty is lost in rounding. "
+            "Divide each column by its standard deviation"
+        ) from None
+    return np.asarray(factor)
+
+
+def _of_single_atoms(problem: Problem, kernel_map: KernelMap) -> Floats:
+    """Where every photo has one atom, the matrix is sparse and the weights only change its diagonal."""
+    Z = kernel_map.coordinates
+    links = problem.smoothness * (Z.T @ problem.laplacian @ Z)
+    shifts = 1.0 + problem.fidelity * (Z.T @ problem.weights)
+    return np.asarray(block_cg(links.tocsr(), Z.T @ problem.label_pull(), shifts=shifts, tol=problem.tol).x)
+
+
+def _of_own_weights(problem: Problem, Z: Floats) -> Floats:
+    labelled = problem.weights.any(axis=1)
+    middle = np.median(problem.weights, axis=1)
+    lower = _factor(_system(problem, Z, middle), lower=True)
+    whitened = solve_triangular(lower, Z[labelled].T, lower=True)  # (q, labelled)
+    excess = problem.fidelity * (problem.weights - middle[:, None])[labelled]
+
+    def apply(block: Floats, columns: NDArray[np.intp]) -> Floats:
+        product: Floats = block + whitened @ (excess[:, columns] * (whitened.T @ block))
+        return product
+
+    rhs = whitened @ problem.label_pull()[labelled]
+    found, _ = column_cg(apply, rhs, tol=problem.tol)
+    return np.asarray(solve_triangular(lower, found, lower=True, trans=1))
 
 
 _EPS = float(np.finfo(np.float64).eps)

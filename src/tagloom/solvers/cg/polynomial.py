@@ -12,8 +12,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from tagloom.core.typing import Reals
 from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
-from tagloom.solvers.cg._blocks import choose_threads, run_blocks
-from tagloom.solvers.cg.products import add_product
+from tagloom.solvers.cg.products import add_product, choose_threads, run_blocks
 
 __all__ = ["PolynomialInverse", "local_order"]
 

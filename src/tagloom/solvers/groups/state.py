@@ -1,19 +1,188 @@
 """Some tags of a penalised problem on their way: passes over the groups, and Newton steps."""
 
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.typing import Bools, Floats
-from tagloom.solvers.groups._group_blocks import best_on_axes
-from tagloom.solvers.groups._group_singles import Singles
 from tagloom.solvers.groups.axes import Axes
 from tagloom.solvers.groups.newton import Model, best_steps, directions
-from tagloom.solvers.groups.radial import Radial
+from tagloom.solvers.groups.penalties import Radial
 
-__all__ = ["GroupState"]
+__all__ = ["GroupState", "Singles", "best_on_axes", "shortened"]
+
+
+# Minimisation over one group of every tag at once, the other groups fixed.
+
+#: Steps of the equation for a length, and the relative change at which they end.
+LENGTH_STEPS, LENGTH_CHANGE = 40, 1e-13
+#: Tangents of a concave penalty that are drawn one after another.
+TANGENTS = 3
+
+
+def shortened(z: Floats, curvature: Floats, limit: Floats) -> Floats:
+    """Return for each column the minimiser of ``½ Σ_k curvature_k b_k² - zᵀb + limit ‖b‖``.
+
+    Parameters
+    ----------
+    z : array of shape (m, c)
+        The linear part.
+    curvature : array of shape (m,)
+        Positive.
+    limit : array of shape (c,)
+        Not negative.
+
+    Notes
+    -----
+    b = 0 where ‖z‖ ≤ limit. Elsewhere ``b = r z / (curvature r + limit)`` with the length r at which
+    ``h(r) = ‖z / (curvature r + limit)‖`` is 1; 1/h is concave and nearly a line, so that Newton's method on it climbs
+    to the solution from below without a step too far.
+    """
+    free = limit <= 0
+    result = np.zeros_like(z)
+    if free.any():
+        result[:, free] = z[:, free] / curvature[:, None]
+    length = np.sqrt(np.einsum("kc,kc->c", z, z))
+    columns = np.flatnonzero((length > limit) & ~free)
+    if columns.size:
+        part, bounds = z[:, columns], limit[columns]
+        r = (length[columns] - bounds) / curvature.max()
+        squares = np.square(part)
+        for _ in range(LENGTH_STEPS):
+            scale = curvature[:, None] * r
+            scale += bounds
+            np.reciprocal(scale, out=scale)
+            terms = squares * scale
+            terms *= scale
+            h = np.sqrt(terms.sum(axis=0))
+            terms *= scale
+            # A step back is rounding, and from a length of nearly nothing it would lead below zero.
+            step = np.maximum(h * h * (h - 1) / (curvature @ terms), 0.0)
+            r += step
+            if (step <= LENGTH_CHANGE * r).all():
+                break
+        result[:, columns] = part * (r / (curvature[:, None] * r + bounds))
+    return result
+
+
+def best_on_axes(z: Floats, curvature: Floats, radial: Radial, limit: Floats, now: Floats) -> Floats:
+    """Return for each column a b that is not worse than ``now`` for ``½ Σ curvature_k b_k² - zᵀb + p(‖b‖; limit)``.
+
+    The minimiser where p is convex. Else the end of a few tangents to p, zero, or the end of tangents from the best
+    step of the penalty's own proximal map, whichever is lowest: the last finds a way out of zero where the penalty is
+    too flat to hold it, and zero a way into it.
+    """
+    if radial.convex:
+        return shortened(z, curvature, limit)
+    best = _follow_tangents(now, z, curvature, radial, limit)
+    low = _block_value(best, z, curvature, radial, limit)
+    steepness = curvature.max()
+    target = now + (z - curvature[:, None] * now) / steepness
+    s = np.sqrt(np.einsum("kc,kc->c", target, target))
+    r = radial.shrink(s, limit, np.full_like(limit, steepness))
+    leap = np.flatnonzero((r > 0) & ~best.any(axis=0))
+    if leap.size:
+        start = target[:, leap] * (r[leap] / s[leap])
+        landed = _follow_tangents(start, z[:, leap], curvature, radial, limit[leap])
+        value = _block_value(landed, z[:, leap], curvature, radial, limit[leap])
+        better = value < low[leap]
+        best[:, leap[better]], low[leap[better]] = landed[:, better], value[better]
+    best[:, low > 0] = 0.0
+    return best
+
+
+def _block_value(b: Floats, z: Floats, curvature: Floats, radial: Radial, limit: Floats) -> Floats:
+    """Return the function that `best_on_axes` lowers."""
+    smooth = np.einsum("kc,kc->c", 0.5 * curvature[:, None] * b - z, b)
+    return smooth + radial.value(np.sqrt(np.einsum("kc,kc->c", b, b)), limit)
+
+
+def _follow_tangents(b: Floats, z: Floats, curvature: Floats, radial: Radial, limit: Floats) -> Floats:
+    """Minimise with the penalty replaced by its tangent at b, which lies above it, a few times."""
+    for _ in range(TANGENTS):
+        b = shortened(z, curvature, radial.slope(np.sqrt(np.einsum("kc,kc->c", b, b)), limit))
+    return b
+
+
+# Passes over single columns, one after another for all tags at once, with few operations for each.
+
+
+class Singles:
+    """The exact minimum over single columns, the other columns fixed, in straight pieces of its linear part.
+
+    Parameters
+    ----------
+    curvature : array of shape (g,)
+        The quadratic part of each column by itself.
+    radial : Radial
+        The penalty of a length.
+    limits : array of shape (g, c)
+        Its limits.
+    entry_limits : array of shape (c,) or None
+        The price of a unit of each entry's absolute value, besides.
+    """
+
+    def __init__(self, curvature: Floats, radial: Radial, limits: Floats, entry_limits: Floats | None) -> None:
+        pieces = radial.pieces(curvature[:, None])
+        self.curvature, self.entry_limits, self.convex = curvature, entry_limits, radial.convex
+        self.bounds = np.ascontiguousarray(np.moveaxis(pieces.knots * limits, 0, 1))
+        self.slopes = np.ascontiguousarray(np.moveaxis(pieces.slopes, 0, 1))
+        self.jumps = pieces.jump * limits
+        first = np.where(pieces.slopes[0] > 0, np.minimum(pieces.knots[0], pieces.jump), pieces.jump)
+        #: The largest gradient at which a column stays zero.
+        self.hold = first * limits * curvature[:, None] + (0.0 if entry_limits is None else entry_limits)
+
+    def one_after_another(self, columns: Any, block: Floats, W: Floats, gradient: Floats) -> Floats:
+        """Minimise over some columns in turn, each with those before it where they have got to; return them.
+
+        Columns that are zero and stay so are looked at together. Where one leaves zero only by what others have done,
+        all go once more from the beginning, this one among them.
+
+        Parameters
+        ----------
+        columns : slice or array of int
+            Which of the m columns.
+        block : array of shape (m, m)
+            Their quadratic part.
+        W, gradient : arrays of shape (m, c)
+            Coefficients, and the gradient of the smooth part.
+        """
+        hold = self.hold[columns]
+        visited = W.any(axis=1) | (np.abs(gradient) > hold).any(axis=1)
+        while True:
+            after, met = self._take_turns(columns, np.flatnonzero(visited), block, W, gradient.copy())
+            late = ~visited
+            if late.any():
+                late &= (np.abs(met) > hold).any(axis=1)
+            if not late.any():
+                return after
+            visited |= late
+
+    def _take_turns(
+        self, columns: Any, places: NDArray[np.intp], block: Floats, W: Floats, gradient: Floats
+    ) -> tuple[Floats, Floats]:
+        """Minimise over the columns at some places; return all columns, and the gradient that each met."""
+        curvature, bounds = self.curvature[columns], self.bounds[columns]
+        slopes, jumps = self.slopes[columns], self.jumps[columns]
+        after, linear, divisors = W.copy(), curvature[:, None] * W, curvature.tolist()
+        for place in places.tolist():
+            z = linear[place] - gradient[place]
+            length = np.abs(z)
+            if self.entry_limits is not None:
+                length = np.maximum(length - self.entry_limits, 0.0)
+            length /= divisors[place]
+            parts = np.maximum(length - bounds[place], 0.0)
+            parts *= slopes[place]
+            r, *others = parts
+            for other in others:
+                r += other
+            if not self.convex:
+                np.copyto(r, length, where=length > jumps[place])
+            new = after[place] = np.copysign(r, z)
+            gradient[place + 1 :] += block[place + 1 :, place, None] * (new - W[place])
+        return after, gradient
 
 
 #: Proximal steps on a group while its block of the matrix is at hand.

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,25 +16,238 @@ from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_absent_
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
 from tagloom.core.typing import Floats, Indices
-from tagloom.exceptions import InvalidInputError
-from tagloom.tuning.auto._auto_update import tag_counts, update_auto
-from tagloom.tuning.auto._heats import Field
-from tagloom.tuning.auto._pattern_left_out import pattern_left_out
-from tagloom.tuning.auto._soft_labels import counted_completeness, soft_priors, soften
-from tagloom.tuning.auto._tag_choice import choose_per_tag
-from tagloom.tuning.auto.combine import combine
-from tagloom.tuning.auto.extra_methods import GUESTS
-from tagloom.tuning.auto.model import StackModel
-from tagloom.tuning.auto.refine import Refinement, refine
+from tagloom.exceptions import InvalidInputError, InvalidLabelsError
+from tagloom.tuning.auto.combine import choose_per_tag, combine
+from tagloom.tuning.auto.extra_methods import GUESTS, Field
+from tagloom.tuning.auto.model import Member, StackModel, members_left_out, pattern_left_out
+from tagloom.tuning.auto.refine import Refinement, change_targets, counted_completeness, refine, soft_priors, soften
 from tagloom.tuning.auto.search import OVER, Search
 from tagloom.tuning.auto.views import PhotoViews, default_views
-from tagloom.tuning.calibration._accepting import Accepting
-from tagloom.tuning.calibration._held_out import folds_of, scale_of
+from tagloom.tuning.calibration.calibrated import Accepting, folds_of, scale_of
 from tagloom.tuning.calibration.level_scale import LevelScale, TagRates, heaps, sharpened, telling
-from tagloom.tuning.calibration.maps import CalibrationMap, Method, fit_map, left_out_prior
+from tagloom.tuning.calibration.maps import CalibrationMap, Method, TagSteps, fit_map, left_out_prior
 from tagloom.tuning.calibration.positive_unlabeled import absent_entries, forgotten_share, weak_negatives
 
-__all__ = ["AutoAnnotator"]
+__all__ = ["AutoAnnotator", "set_tags"]
+
+
+# Learning from changed labels with a fitted `AutoAnnotator`: its members stay, probabilities keep up with its scores.
+
+#: Labelled photos, in units of those at the last calibration, from which on it is made anew; and so for the photos
+#: that a tag is known on, and that have it. Where there are as much fewer, as after an undo, it is made anew, too.
+DUE, DUE_FOR_TAG = 1.1, 2.0
+#: Share of a fit's budget after which left-out scores of tags known on different photos are no longer made exact.
+CALIBRATION_SHARE = 0.3
+
+
+def update_auto(annotator: "AutoAnnotator", Y: LabelMatrix) -> NDArray[np.intp]:
+    """Solve the tags whose labels changed; return those whose probabilities are others now.
+
+    Parameters
+    ----------
+    annotator : AutoAnnotator
+        Fitted.
+    Y : label matrix of shape (n, c)
+        All labels.
+    """
+    labels = targets = annotator._labels_to_learn(Y)
+    due = is_calibration_due(annotator, labels)
+    if annotator.absent_means == "unknown":
+        if due and (labels != UNKNOWN).any():
+            return _learn_anew(annotator, Y, labels)
+        targets = change_targets(Y, annotator._labels, annotator._targets, annotator._left_out, annotator._forgotten)
+    tags = np.flatnonzero((targets != annotator._targets).any(axis=0))
+    if not len(tags) and not due:
+        return tags
+    if not (labels != UNKNOWN).any():
+        raise InvalidLabelsError("update needs at least one known label; all entries of Y are -1 (unknown)")
+    rows = _rows_to_learn(annotator, labels)
+    # A photo that moves in where another has lost its labels brings those of tags that did not change.
+    moved_in = np.setdiff1d(rows, annotator._model.rows)
+    tags = np.union1d(tags, np.flatnonzero((targets[moved_in] != UNKNOWN).any(axis=0)))
+    annotator._targets, annotator._priors = targets.copy(), soft_priors(targets)
+    if len(tags):
+        annotator._deviations[:, tags] = annotator._model.update(targets, rows, annotator._priors, tags)
+    if due:
+        _calibrate(annotator, labels, rows)
+        tags = np.arange(Y.shape[1])
+    else:
+        if annotator._refinement.changes_nothing:
+            annotator._scores[:, tags] = annotator._deviations[:, tags] + annotator._priors[tags]
+        else:
+            annotator._scores = annotator._refinement.of_all(annotator._deviations) + annotator._priors
+            tags = np.arange(Y.shape[1])
+        annotator._left_out = np.where(labels == UNKNOWN, annotator._scores, annotator._left_out)
+        annotator._scale = annotator._scale_of(labels, annotator._scale.rates)
+    annotator._finish(Y, labels)
+    return tags
+
+
+def is_calibration_due(annotator: "AutoAnnotator", labels: LabelMatrix) -> bool:
+    """Tell whether the map to probabilities is to be learnt anew.
+
+    Parameters
+    ----------
+    annotator : AutoAnnotator
+        Fitted.
+    labels : label matrix of shape (n, c)
+        What is learnt from now.
+    """
+    # What another method says of photos without their labels is not known in closed form.
+    if annotator._refinement.outcome is not None:
+        return False
+    # A version that did not note them has stored it: the photos that were compared on, and nothing of tags.
+    before = max(getattr(annotator, "_n_calibrated", len(annotator._search_rows)), 1)
+    now = int(labeled_rows(labels).sum())
+    if now >= DUE * before or before >= DUE * now:
+        return True
+    then, counts = getattr(annotator, "_calibrated_counts", None), tag_counts(labels)
+    if then is None:
+        return True
+    # A tag that is new has scores without its labels that know nothing, not even of its other labels.
+    more = counts >= DUE_FOR_TAG * np.maximum(then, 0.5)
+    fewer = then >= DUE_FOR_TAG * np.maximum(counts, 0.5)
+    return bool((more | fewer).any())
+
+
+def tag_counts(labels: LabelMatrix) -> NDArray[np.intp]:
+    """Return for each tag how many photos have it, and how many it is known on, shape (2, c)."""
+    return np.stack([(labels == 1).sum(axis=0), (labels != UNKNOWN).sum(axis=0)])
+
+
+def _calibrate(annotator: "AutoAnnotator", labels: LabelMatrix, rows: NDArray[np.intp]) -> None:
+    deviations = _leave_out(annotator, labels, rows)
+    annotator._express(labels, deviations)
+    left_out = annotator._refinement.of_left_out(deviations) + annotator._priors
+    annotator._calibrate(labels, left_out, _folds(annotator, labels))
+
+
+def _learn_anew(annotator: "AutoAnnotator", Y: LabelMatrix, labels: LabelMatrix) -> NDArray[np.intp]:
+    """Do all that a fit does once members are chosen: how many tags are forgotten is told by all labels."""
+    rows = _rows_to_learn(annotator, labels)
+    deviations = _leave_out(annotator, labels, rows)
+    refinement = annotator._refinement
+    plain = annotator._learn_plainly(labels, rows, deviations)
+    annotator._refinement = refinement
+    annotator._settle(Y, labels, rows, deviations, _folds(annotator, labels), plain)
+    return np.arange(Y.shape[1])
+
+
+def _leave_out(annotator: "AutoAnnotator", labels: LabelMatrix, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Choose the photos that left-out scores are of; return deviations by the members."""
+    annotator._search_rows = compared = _rows_to_compare(rows, annotator.max_search_rows)
+    search = Search(annotator._views, annotator._model.weightings, labels, compared)
+    end = time.perf_counter() + CALIBRATION_SHARE * annotator.budget_seconds
+    return members_left_out(search, annotator._model, go_on=lambda: time.perf_counter() < end)
+
+
+def _folds(annotator: "AutoAnnotator", labels: LabelMatrix) -> NDArray[np.intp]:
+    return folds_of(annotator._views.plain, labels, annotator._search_rows)
+
+
+def _rows_to_learn(annotator: "AutoAnnotator", labels: LabelMatrix) -> NDArray[np.intp]:
+    """Return the labelled photos, those learnt from before first where there are too many."""
+    rows = np.flatnonzero(labeled_rows(labels))
+    if len(rows) <= annotator.max_rows:
+        return rows
+    kept = np.intersect1d(annotator._model.rows, rows)
+    added = np.setdiff1d(rows, kept)[: annotator.max_rows - len(kept)]
+    return np.union1d(kept, added)
+
+
+def _rows_to_compare(rows: NDArray[np.intp], most: int) -> NDArray[Any]:
+    """Return the photos whose left-out scores are computed; drawn at random where there are too many."""
+    return rows if len(rows) <= most else np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
+
+
+# Other tags for a fitted `AutoAnnotator`: nothing is known of new ones before an update learns from their labels.
+
+
+def set_tags(annotator: "AutoAnnotator", columns: ArrayLike) -> None:
+    """Reorder, drop and add tags; the annotator is changed.
+
+    Parameters
+    ----------
+    annotator : AutoAnnotator
+        Fitted; no other method was taken in.
+    columns : array of int, shape (c,)
+        For each tag its column of before; -1 for one of which no label is known.
+
+    Notes
+    -----
+    A new tag has the members of the combination, each with the mean of its factors; it listens to no other tag, and
+    its probabilities follow the pooled map. What is said of other tags stays.
+    """
+    at = np.asarray(columns, dtype=np.intp)
+    if np.array_equal(at, np.arange(annotator.n_tags_)):
+        return
+    if annotator._refinement.outcome is not None:
+        raise InvalidInputError("expected a combination without other methods, got one; fit again with all tags")
+    if not len(at) or (at >= annotator.n_tags_).any():
+        raise InvalidInputError(f"expected columns below {annotator.n_tags_}, at least one, got {at.tolist()}")
+    dropped = np.setdiff1d(np.arange(annotator.n_tags_), at)
+    if (annotator._labels[:, dropped] != UNKNOWN).any():
+        annotator._n_calibrated = 0  # the pooled map has learnt from them: the next update makes it anew
+    labels = _taken(annotator._labels, at, UNKNOWN)
+    annotator.n_tags_ = len(at)
+    annotator._targets = _taken(annotator._targets, at, UNKNOWN)
+    annotator._priors = soft_priors(annotator._targets)
+    annotator._deviations = _taken(annotator._deviations, at, 0.0)
+    for name in ("_scores", "_left_out"):
+        values = _taken(getattr(annotator, name), at, 0.0)
+        values[:, at < 0] = annotator._priors[at < 0]
+        setattr(annotator, name, values)
+    if hasattr(annotator, "_calibrated_counts"):
+        annotator._calibrated_counts = _taken(annotator._calibrated_counts, at, 0)
+    _set_tags_of_model(annotator._model, at)
+    annotator._refinement = _refinement(annotator._refinement, at)
+    annotator.map_ = _map(annotator.map_, at)
+    learnt = annotator._labels_to_learn(labels)
+    annotator._scale = annotator._scale_of(learnt, annotator._scale.rates)
+    annotator._finish(labels, learnt)
+
+
+def _taken(values: NDArray[Any], at: Indices, fill: float) -> NDArray[Any]:
+    """Return the columns of tags along the last axis, a number for those that are new."""
+    found = values[..., np.maximum(at, 0)]
+    found[..., at < 0] = fill
+    return found
+
+
+def _set_tags_of_model(model: StackModel, at: Indices) -> None:
+    model.members = [
+        Member(one.candidate, _taken(one.factor, at, float(one.factor.mean())))
+        if isinstance(one.factor, np.ndarray)
+        else one
+        for one in model.members
+    ]
+    coefficients = [_taken(one, at, 0.0) for one in model.coefficients]
+    smoothed = {strength: _taken(scores, at, 0.0) for strength, scores in model.smoothed.items()}
+    model.restore(model.rows, coefficients, smoothed)
+
+
+def _refinement(before: Refinement, at: Indices) -> Refinement:
+    if before.mixing is None:
+        return before
+    matrix = _taken(_taken(before.mixing.matrix, at, 0.0).T, at, 0.0).T
+    matrix[at < 0, at < 0] = 1.0
+    return replace(before, mixing=replace(before.mixing, matrix=matrix))
+
+
+def _map(before: CalibrationMap, at: Indices) -> CalibrationMap:
+    tags, knots = before.tags, before.steps.knots
+    return replace(
+        before,
+        tags=replace(
+            tags,
+            offsets=_taken(tags.offsets, at, 0.0),
+            slopes=_taken(tags.slopes, at, 0.0),
+            centres=_taken(tags.centres, at, 0.0),
+            offset_variances=_taken(tags.offset_variances, at, tags.offset_spread**2),
+            slope_variances=_taken(tags.slope_variances, at, tags.slope_spread**2),
+        ),
+        steps=TagSteps({place: knots[column] for place, column in enumerate(at.tolist()) if column in knots}),
+    )
 
 
 #: Strength of the smoothing of features, as measured on Corel5K training photos.

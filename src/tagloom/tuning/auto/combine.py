@@ -1,19 +1,66 @@
 """Which candidates `AutoAnnotator` combines, and with what weights."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tagloom.core.labels import LabelMatrix
+from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
-from tagloom.tuning.auto._stack_start import start_counts
 from tagloom.tuning.auto.model import Member
 from tagloom.tuning.auto.search import CAUTION, LeaderboardRow, Trial
-from tagloom.tuning.auto.stacking import stack_scores
+from tagloom.tuning.auto.stacking import gain_stands_out, score_spread, stack_scores
 from tagloom.tuning.auto.views import View
 
-__all__ = ["Combination", "combine"]
+__all__ = ["Combination", "choose_per_tag", "combine"]
+
+
+# What the combination behind `AutoAnnotator` begins with.
+
+#: One of these is there where a network's groups are.
+NETWORK_VIEWS = ("deep", "balanced", "deep and semantic", "without the network")
+
+#: Views that the combination begins with, on smoothed and on plain features, where there is an embedding and where not.
+SMOOTHED_START, PLAIN_START = ("deep", "joint", "balanced"), ("deep", "joint")
+START_WITHOUT_NETWORK = ("joint", "directions")
+#: Known positives per tag at which smoothed and plain features begin with equal shares; with more, plain ones gain.
+EVEN_POSITIVES = 8.0
+#: How much evidence the beginning is worth, in members added: little where features are not known to be good.
+START_COUNT, COUNT_WITHOUT_NETWORK = 8.0, 3.0
+
+
+def start_counts(trials: list[Trial], weightings: list[View], labels: LabelMatrix) -> NDArray[np.float64]:
+    """Return how often each candidate is in the combination to begin with.
+
+    Of the kernels of a view the one of the usual width begins, unless the gain of another stands out.
+    """
+    per_tag = float((labels == 1).sum()) / labels.shape[1]
+    plain_share = per_tag / (per_tag + EVEN_POSITIVES)
+    names = {view.name for view in weightings}
+    has_network = not names.isdisjoint(NETWORK_VIEWS)
+    starts = (SMOOTHED_START, PLAIN_START) if has_network else (START_WITHOUT_NETWORK,) * 2
+    counts = np.zeros(len(trials))
+    for smoothed, start, share in zip((True, False), starts, (1.0 - plain_share, plain_share), strict=True):
+        chosen = [_preferred(trials, name, smoothed) for name in start if name in names]
+        for place in [place for place in chosen if place is not None]:
+            counts[place] += share / len(chosen)
+    if not counts.any():
+        counts[0] = 1.0
+    return (START_COUNT if has_network else COUNT_WITHOUT_NETWORK) * counts / counts.sum()
+
+
+def _preferred(trials: list[Trial], view: str, smoothed: bool) -> int | None:
+    """Return the place of a view's kernel: the first, which has the usual width, unless a better one stands out."""
+    places = [
+        place
+        for place, trial in enumerate(trials)
+        if (trial.candidate.view, trial.candidate.smoothed) == (view, smoothed)
+    ]
+    if not places:
+        return None
+    usual, best = places[0], max(places, key=lambda place: np.nan_to_num(trials[place].figure, nan=-1.0))
+    return best if gain_stands_out(trials[best].precisions - trials[usual].precisions, CAUTION) else usual
 
 
 #: Candidates that enter the choice besides those that it begins with.
@@ -81,3 +128,110 @@ def combine(trials: list[Trial], labels: LabelMatrix, weightings: list[View]) ->
         for place in order
     ]
     return Combination(members, np.asarray(total), board, choice)
+
+
+# A choice tag by tag, where the labels can tell: a tag may want other features than the rest of the collection.
+
+#: Known photos with a tag, and without, from which on the tag has a say of its own.
+ENOUGH_EXAMPLES = 20
+#: A candidate joins where its gain in a tag's average precision is above so many standard errors: dozens are compared.
+OWN_CHOICE_CAUTION = 2.5
+#: Times that photos are drawn anew for that.
+N_RESAMPLES = 200
+#: Share of the combination that it then is, for that tag.
+SHARE = 0.5
+#: Candidates that join for some tag: each costs a kernel of all photos.
+MOST_ADDED = 3
+
+
+@dataclass(frozen=True)
+class _Wish:
+    tag: int
+    place: int
+    gain: float
+
+
+def choose_per_tag(trials: list[Trial], combination: Combination, labels: LabelMatrix) -> Combination:
+    """Return the combination, half of it given to one candidate for tags whose own photos say so.
+
+    Parameters
+    ----------
+    trials : list of Trial
+        What the search found; in the order of the combination's members.
+    combination : Combination
+        That of all tags.
+    labels : label matrix of shape (m, c)
+        Of the photos that candidates were compared on.
+
+    Notes
+    -----
+    The standard error of a tag's gain in average precision comes from drawing the photos anew, 200 times. Few tags have
+    enough photos for a gain that stands out; the others keep what is good for all.
+    """
+    spread = score_spread(combination.deviations, labels)
+    wishes = [wish for tag in _tags(labels) if (wish := _best(tag, trials, combination, spread, labels)) is not None]
+    wishes = _affordable(wishes, combination)
+    if not wishes:
+        return replace(combination, choice=combination.choice | {"single_tags": []})
+    deviations = combination.deviations.copy()
+    factors = [np.full(labels.shape[1], member.factor, dtype=np.float64) for member in combination.members]
+    for wish in wishes:
+        for one in factors:
+            one[wish.tag] *= 1.0 - SHARE
+        added = SHARE * spread / trials[wish.place].spread
+        factors[wish.place][wish.tag] += added
+        deviations[:, wish.tag] *= 1.0 - SHARE
+        deviations[:, wish.tag] += added * trials[wish.place].deviations[:, wish.tag]
+    members = [
+        Member(member.candidate, one if len(np.unique(one)) > 1 else member.factor)
+        for member, one in zip(combination.members, factors, strict=True)
+    ]
+    told: list[dict[str, Any]] = [
+        {"tag": wish.tag, "candidate": trials[wish.place].candidate.name, "gain": wish.gain} for wish in wishes
+    ]
+    return replace(
+        combination, members=members, deviations=deviations, choice=combination.choice | {"single_tags": told}
+    )
+
+
+def _tags(labels: LabelMatrix) -> NDArray[np.intp]:
+    enough = ((labels == 1).sum(axis=0) >= ENOUGH_EXAMPLES) & ((labels == 0).sum(axis=0) >= ENOUGH_EXAMPLES)
+    return np.flatnonzero(enough)
+
+
+def _best(tag: int, trials: list[Trial], combination: Combination, spread: float, labels: LabelMatrix) -> _Wish | None:
+    known = labels[:, tag] != UNKNOWN
+    has = labels[known, tag] == 1
+    own = combination.deviations[known, tag] / spread
+    once = np.ones((1, len(has)))
+    now = _average_precisions(own, has, once)
+    best, mixed = _Wish(int(tag), -1, 0.0), own
+    for place, trial in enumerate(trials):
+        tried = (1.0 - SHARE) * own + SHARE * trial.deviations[known, tag] / trial.spread
+        gain = float((_average_precisions(tried, has, once) - now)[0])
+        if gain > best.gain:
+            best, mixed = _Wish(int(tag), place, gain), tried
+    if best.place < 0:
+        return None
+    counts = np.random.default_rng(0).multinomial(len(has), np.full(len(has), 1.0 / len(has)), size=N_RESAMPLES)
+    error = float((_average_precisions(mixed, has, counts) - _average_precisions(own, has, counts)).std())
+    return best if best.gain > OWN_CHOICE_CAUTION * error else None
+
+
+def _average_precisions(scores: Floats, has: NDArray[np.bool_], counts: NDArray[Any]) -> Floats:
+    """Return the average precision (b,) of a tag with each photo there so many times (b, m)."""
+    order = np.argsort(-scores, kind="stable")
+    ranked, right = counts[:, order], counts[:, order] * has[order]
+    shares = np.cumsum(right, axis=1) / np.maximum(np.cumsum(ranked, axis=1), 1.0)
+    return np.asarray((shares * right).sum(axis=1) / np.maximum(right.sum(axis=1), 1.0))
+
+
+def _affordable(wishes: list[_Wish], combination: Combination) -> list[_Wish]:
+    """Return the wishes for members, and for the few further candidates that bring most."""
+    members = {place for place, member in enumerate(combination.members) if np.any(member.factor > 0.0)}
+    totals: dict[int, float] = {}
+    for wish in wishes:
+        if wish.place not in members:
+            totals[wish.place] = totals.get(wish.place, 0.0) + wish.gain
+    allowed = members | set(sorted(totals, key=lambda place: -totals[place])[:MOST_ADDED])
+    return [wish for wish in wishes if wish.place in allowed]

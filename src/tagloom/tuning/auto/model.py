@@ -1,21 +1,90 @@
 """The chosen combination, solved with all labels: coefficients per member, scores of all photos and of new ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from tagloom.core.labels import known_patterns
+from tagloom.core.labels import UNKNOWN, known_patterns
 from tagloom.core.typing import Floats
-from tagloom.tuning.auto._kept_kernels import KeptKernels
-from tagloom.tuning.auto._left_out_scores import left_out_deviations, targets_of
-from tagloom.tuning.auto.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate, smooth_columns, spread_labels
-from tagloom.tuning.auto.views import NewPhotos, PhotoViews, View
+from tagloom.tuning.auto.search import (
+    GRAPH,
+    GRAPH_SCALE,
+    GRAPH_SMOOTHING,
+    Candidate,
+    Search,
+    smooth_columns,
+    spread_labels,
+)
+from tagloom.tuning.auto.views import NewPhotos, PhotoViews, View, left_out_deviations, prior_shifts, targets_of
 
-__all__ = ["Member", "StackModel"]
+__all__ = ["KeptKernels", "Member", "StackModel", "members_left_out", "pattern_left_out"]
+
+
+# Kernels of all photos with the labelled ones, kept between updates: a photo's column is computed once.
+
+#: Columns of some labelled photos, one array (n, k) for each member.
+Columns = Callable[[NDArray[np.intp]], list[NDArray[np.float32]]]
+
+#: Room for this share of columns more, so that a few more labelled photos move nothing.
+ROOM = 0.25
+
+
+class KeptKernels:
+    """One kernel (n, m) for each member.
+
+    Parameters
+    ----------
+    n_photos, n_members : int
+        Sizes.
+    columns : callable
+        Computes columns of some labelled photos.
+    """
+
+    def __init__(self, n_photos: int, n_members: int, columns: Columns) -> None:
+        self._columns = columns
+        # Columns lie one after another, so that those in use are one piece.
+        self._kernels = [np.empty((n_photos, 0), dtype=np.float32, order="F") for _ in range(n_members)]
+        #: Where the column of a photo is; -1: nowhere yet.
+        self._places = np.full(n_photos, -1, dtype=np.intp)
+        self._count = 0
+
+    def hold(self, rows: NDArray[np.intp]) -> None:
+        """Compute the columns of labelled photos that are not there yet."""
+        new = rows[self._places[rows] < 0]
+        if not len(new):
+            return
+        wanted = self._count + len(new)
+        if self._kernels and wanted > self._kernels[0].shape[1]:
+            self._kernels = [self._larger(kernel, int(np.ceil((1.0 + ROOM) * wanted))) for kernel in self._kernels]
+        for kernel, found in zip(self._kernels, self._columns(new), strict=True):
+            kernel[:, self._count : wanted] = found
+        self._places[new] = np.arange(self._count, wanted)
+        self._count = wanted
+
+    def of(self, member: int, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return a member's kernel of all photos with some labelled ones that are held."""
+        return self._kernels[member][:, self._places[rows]]
+
+    def among(self, member: int, rows: NDArray[np.intp]) -> Floats:
+        """Return a member's kernel among some labelled photos that are held, as symmetric as it should be."""
+        found = self._kernels[member][np.ix_(rows, self._places[rows])].astype(np.float64)
+        return np.asarray(0.5 * (found + found.T))
+
+    def times(self, member: int, rows: NDArray[np.intp], coefficients: Floats) -> Floats:
+        """Return a member's kernel times coefficients (m, c) of labelled photos that are held."""
+        weights = np.zeros((self._count, coefficients.shape[1]), dtype=np.float32)
+        weights[self._places[rows]] = coefficients
+        return np.asarray(self._kernels[member][:, : self._count] @ weights, dtype=np.float64)
+
+    def _larger(self, kernel: NDArray[np.float32], n_columns: int) -> NDArray[np.float32]:
+        found = np.empty((len(kernel), n_columns), dtype=np.float32, order="F")
+        found[:, : self._count] = kernel[:, : self._count]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,3 +387,131 @@ def _solve(
         factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
         coefficients[np.ix_(rows, tags)] = linalg.cho_solve(factor, targets[np.ix_(rows, tags)], check_finite=False)
     return coefficients
+
+
+# Left-out scores of a combination where tags are known on different photos, as after a review of some tags.
+
+Part = tuple[NDArray[Any], NDArray[Any], float, Member]
+
+
+def pattern_left_out(
+    search: Search,
+    weightings: Sequence[View],
+    members: Sequence[Member],
+    approximate: Floats,
+    *,
+    go_on: Callable[[], bool] = lambda: True,
+) -> tuple[Floats, int]:
+    """Return the combination's deviations of each photo without its own label, exact for known entries.
+
+    Parameters
+    ----------
+    search : Search
+        Kernels, labels and labelled photos.
+    weightings : sequence of View
+        Those that members name.
+    members : sequence of Member
+        What is combined.
+    approximate : array of shape (m, c)
+        Deviations with unknown entries taken for the frequency; right where all tags are known on all photos.
+    go_on : callable, optional
+        Asked before each group of tags known on the same photos; False leaves the rest as they are.
+
+    Returns
+    -------
+    deviations : ndarray of shape (m, c)
+        Unknown entries as they were.
+    n_left : int
+        Tags for which there was no time.
+    """
+    if known_patterns(search.labels)[0].all():
+        return approximate, 0
+    return _by_pattern(search, _kernels(search, weightings, members), approximate, go_on)
+
+
+def members_left_out(search: Search, model: StackModel, *, go_on: Callable[[], bool] = lambda: True) -> Floats:
+    """Return the same of members that were chosen before, whatever photos tags are known on.
+
+    Parameters
+    ----------
+    search : Search
+        Labels and labelled photos; it need not have been run.
+    model : StackModel
+        The members, with kernels that were kept.
+    go_on : callable, optional
+        As for `pattern_left_out`; tags for which there is no time are taken for known on all photos.
+    """
+    if model.kept is None:
+        parts = _kernels(search, model.weightings, model.members)
+    else:
+        parts = _kept(search, model.kept, model.members)
+    approximate, counts = np.zeros(search.targets.shape), (search.labels != UNKNOWN).sum(axis=0)
+    for kernel, influence, ridge, member in parts:
+        approximate += member.factor * _left_out(kernel, influence, search.targets, ridge, counts)
+    patterns, _ = known_patterns(search.labels)
+    return approximate if patterns.all() else _by_pattern(search, parts, approximate, go_on)[0]
+
+
+def _by_pattern(
+    search: Search, parts: list[Part], approximate: Floats, go_on: Callable[[], bool]
+) -> tuple[Floats, int]:
+    patterns, pattern_of = known_patterns(search.labels)
+    found, n_left = approximate.copy(), 0
+    for pattern in range(patterns.shape[1]):
+        rows, tags = np.flatnonzero(patterns[:, pattern]), np.flatnonzero(pattern_of == pattern)
+        if not go_on():
+            n_left += len(tags)
+        elif len(rows):
+            square, entries = np.ix_(rows, rows), np.ix_(rows, tags)
+            found[entries] = sum(
+                member.on(tags)
+                * _left_out(kernel[square], influence[square], search.targets[entries], ridge, len(rows))
+                for kernel, influence, ridge, member in parts
+            )
+    return found, n_left
+
+
+def _kernels(search: Search, weightings: Sequence[View], members: Sequence[Member]) -> list[Part]:
+    """Return each member's kernel among the labelled photos, what coefficients bring to scores, penalty, member."""
+
+    def place(member: Member) -> tuple[str, bool]:
+        return member.candidate.view, member.candidate.smoothed
+
+    views = {view.name: view for view in weightings}
+    taking_part = sorted((one for one in members if one.takes_part), key=place)
+    found: list[Part] = []
+    for (name, smoothed), group in groupby(taking_part, key=place):
+        if name == GRAPH:
+            common = GRAPH_SCALE * spread_labels(search.views, search.rows, GRAPH_SMOOTHING)
+        else:
+            common = search.distances(views[name], smoothed)
+        for member in group:
+            one: Candidate = member.candidate
+            kernel = common if name == GRAPH else np.exp(-one.width * common)
+            among, smooth = search.influences(kernel, one.score_smoothing)
+            found.append((among, smooth, one.ridge, member))
+    return found
+
+
+def _kept(search: Search, kernels: KeptKernels, members: Sequence[Member]) -> list[Part]:
+    """Return the same by kernels that were kept."""
+    kernels.hold(search.rows)
+    found: list[Part] = []
+    for place, member in enumerate(members):
+        kernel = kernels.of(place, search.rows)
+        found.append((*search.influences(kernel, member.candidate.score_smoothing), member.candidate.ridge, member))
+    return found
+
+
+def _left_out(kernel: NDArray[Any], influence: NDArray[Any], targets: Floats, ridge: float, counts: Any) -> Floats:
+    """Return deviations of each photo without its own label, the prior's included; see `left_out_deviations`."""
+    system = np.array(kernel, dtype=np.float64)
+    system[np.diag_indices(len(system))] += ridge
+    factor = linalg.cholesky(system, lower=True, overwrite_a=True, check_finite=False)
+    # The diagonal of G = (K + λI)⁻¹ = HᵀH takes all of H, the inverse of the triangle.
+    half = linalg.solve_triangular(factor, np.eye(len(factor)), lower=True, overwrite_b=True, check_finite=False)
+    coefficients = half.T @ (half @ np.column_stack([targets, np.ones(len(targets))]))
+    influence = np.asarray(influence, dtype=np.float64)
+    own = np.einsum("ij,ji->i", influence @ half.T, half) / np.einsum("ji,ji->i", half, half)
+    found = influence @ coefficients - own[:, None] * coefficients
+    return np.asarray(found[:, :-1] + prior_shifts(targets, counts) * found[:, -1:])

@@ -18,9 +18,8 @@ from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision
 from tagloom.solvers import block_cg
-from tagloom.tuning.auto._left_out_scores import left_out_deviations, prior_shifts, smoothed_priors, targets_of
 from tagloom.tuning.auto.stacking import gain_stands_out, rankable_tags, score_spread
-from tagloom.tuning.auto.views import PhotoViews, View
+from tagloom.tuning.auto.views import PhotoViews, View, left_out_deviations, prior_shifts, smoothed_priors, targets_of
 
 __all__ = [
     "INTERRUPTED",

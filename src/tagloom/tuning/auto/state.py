@@ -17,16 +17,13 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
-from tagloom.tuning.auto._tag_mixing import TagMixing
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.model import Member, StackModel
-from tagloom.tuning.auto.refine import Refinement
+from tagloom.tuning.auto.refine import Refinement, TagMixing
 from tagloom.tuning.auto.search import Candidate, LeaderboardRow
 from tagloom.tuning.auto.views import PhotoViews, View
-from tagloom.tuning.calibration._isotonic import TagSteps
-from tagloom.tuning.calibration._pooled_platt import TagSigmoids
 from tagloom.tuning.calibration.level_scale import LevelScale
-from tagloom.tuning.calibration.maps import CalibrationMap
+from tagloom.tuning.calibration.maps import CalibrationMap, TagSigmoids, TagSteps
 
 __all__ = ["auto_state", "restore_auto"]
 

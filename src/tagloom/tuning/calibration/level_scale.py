@@ -14,7 +14,7 @@ from scipy.special import betaln, logit, pdtr
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
-from tagloom.tuning.calibration._held_out import ScoreScale
+from tagloom.tuning.calibration.calibrated import ScoreScale
 
 __all__ = ["LevelScale", "TagRates", "fit_rates", "has_unseen_tags", "heaps", "sharpened", "telling"]
 

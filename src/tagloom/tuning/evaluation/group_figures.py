@@ -14,14 +14,17 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.typing import Floats
 from tagloom.exceptions import NothingToScoreError
 from tagloom.metrics import average_precision
-from tagloom.tuning.evaluation._bootstrap import (
+from tagloom.tuning.evaluation.evaluation import (
     centred,
+    check_draws,
+    deal_folds,
     draw_counts,
+    draw_seed,
     interval_around,
     mean_over_tags,
     resampled_average_precision,
+    score_held_out,
 )
-from tagloom.tuning.evaluation.evaluation import check_draws, deal_folds, draw_seed, score_held_out
 
 __all__ = ["GroupFigure", "compare_groups"]
 

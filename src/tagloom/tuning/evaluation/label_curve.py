@@ -14,17 +14,20 @@ from tagloom.core.seeds import check_generator
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision, mean_average_precision
-from tagloom.tuning.evaluation._bootstrap import (
+from tagloom.tuning.evaluation.evaluation import (
+    SharedFits,
     centred,
+    check_draws,
+    deal_folds,
     draw_counts,
+    draw_seed,
     interval,
     interval_around,
     mean_over_tags,
     resampled_average_precision,
+    score_held_out,
     spread_of_few,
 )
-from tagloom.tuning.evaluation._shared_fits import SharedFits
-from tagloom.tuning.evaluation.evaluation import check_draws, deal_folds, draw_seed, score_held_out
 
 __all__ = ["Forecast", "LearningCurve", "learning_curve"]
 

@@ -1,6 +1,8 @@
 """Why an annotator gives a photo a score: by labelled photos, by feature groups, by other tags."""
 
 import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,15 +18,225 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.methods.boosted import BoostedAnnotator
 from tagloom.methods.shared.ridge_path import linear_scores
-from tagloom.tuning.auto._left_out_scores import smoothed_priors
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.explain._auto_weights import AutoWeights, find_auto_weights
-from tagloom.tuning.explain._explanations import Decomposition, Explanation, NeighborDecomposition, sum_labels, sum_up
-from tagloom.tuning.explain._mixtures import mix_groups, mix_neighbors
-from tagloom.tuning.explain.label_weights import LabelWeights, Latest, RidgeWeights, RowView, find_label_weights
+from tagloom.tuning.auto.views import smoothed_priors
+from tagloom.tuning.explain.label_weights import (
+    AutoWeights,
+    LabelWeights,
+    Latest,
+    RidgeWeights,
+    RowView,
+    find_auto_weights,
+    find_label_weights,
+)
 from tagloom.tuning.explain.surrogates import RidgeStandIn, SharedRidge, labels_shown, local_line
 
 __all__ = ["Decomposition", "Explanation", "NeighborDecomposition", "ScoreExplainer", "explain_score"]
+
+
+# What an explanation of a score consists of: sums, and what they leave over.
+
+#: What a decomposition may miss of the score and still be called exact, relative to the larger of 1 and the score.
+EXACT = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """A score as a sum: ``score = base + Σ amounts + rest``.
+
+    Attributes
+    ----------
+    names : tuple
+        What the amounts belong to: rows of photos, names of groups, or columns of tags.
+    amounts : ndarray of shape (k,)
+        What each adds to the score, or takes from it.
+    base : float
+        What the score would be without any of them.
+    rest : float
+        What is not explained; rounding where the decomposition is exact.
+    is_exact : bool
+        Whether this is how the annotator itself comes to its score. Otherwise a simpler model stands in for it.
+    """
+
+    names: tuple[Any, ...]
+    amounts: Floats
+    base: float
+    rest: float
+    is_exact: bool
+
+    @property
+    def error(self) -> float:
+        """Size of what is not explained."""
+        return abs(self.rest)
+
+
+@dataclass(frozen=True, eq=False)
+class NeighborDecomposition(Decomposition):
+    """A score by the photos on which the tag is known, ``amount = weight·(label - frequency)``.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (k,)
+        By how much the score rises if the photo's label goes from no to yes, all else being equal.
+    labels : ndarray of shape (k,)
+        1 has the tag, 0 has it not.
+    frequency : float
+        Share of yes among the labels; ``base`` is the score if every label were this number.
+    """
+
+    weights: Floats = field(default_factory=lambda: np.empty(0))
+    labels: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, dtype=np.int8))
+    frequency: float = 0.0
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """Places from the largest amount, whatever its sign, to the smallest."""
+        return np.argsort(-np.abs(self.amounts), kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why a photo has its score for a tag.
+
+    Attributes
+    ----------
+    row, tag : int
+        The photo and the tag.
+    score : float
+        The annotator's score, not calibrated.
+    neighbors : NeighborDecomposition
+        By photos on which the tag is known.
+    groups : Decomposition or None
+        By feature groups, against the average photo; None where no groups were given.
+    tags : Decomposition or None
+        By the scores of all tags; None where each tag is looked at alone, or that sum is not known.
+    """
+
+    row: int
+    tag: int
+    score: float
+    neighbors: NeighborDecomposition
+    groups: Decomposition | None
+    tags: Decomposition | None
+
+    @property
+    def parts(self) -> tuple[Decomposition, ...]:
+        """The decompositions that there are."""
+        return tuple(part for part in (self.neighbors, self.groups, self.tags) if part is not None)
+
+    @property
+    def rest(self) -> float:
+        """What the labelled photos do not explain."""
+        return self.neighbors.rest
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every decomposition is exact."""
+        return all(part.is_exact for part in self.parts)
+
+    @property
+    def error(self) -> float:
+        """The largest of the errors."""
+        return max(part.error for part in self.parts)
+
+
+def is_small(rest: float, score: float) -> bool:
+    """Tell whether what is left of a score is rounding."""
+    return abs(rest) <= EXACT * max(1.0, abs(score))
+
+
+def sum_up(names: tuple[Any, ...], amounts: Floats, base: float, score: float, *, is_own: bool) -> Decomposition:
+    """Return a decomposition, exact where it is the annotator's own and leaves nothing over."""
+    rest = score - base - float(amounts.sum())
+    return Decomposition(names, amounts, base, rest, is_own and is_small(rest, score))
+
+
+def sum_labels(
+    rows: NDArray[np.intp],
+    labels: NDArray[np.int8],
+    weights: Floats,
+    offset: float,
+    score: float | None = None,
+    *,
+    is_own: bool = True,
+) -> NeighborDecomposition:
+    """Return ``offset + Σ weights·labels`` by photos, against the frequency of yes.
+
+    Parameters
+    ----------
+    rows, labels, weights : arrays of shape (k,)
+        Photos on which the tag is known, their labels, and what those weigh.
+    offset : float
+        What is there if all labels are no.
+    score : float, optional
+        What is to be explained. Default: the sum itself.
+    is_own : bool, default=True
+        Whether this is how the annotator comes to its score.
+    """
+    frequency = float(labels.mean()) if len(labels) else 0.0
+    amounts = weights * (labels - frequency)
+    base = offset + frequency * float(weights.sum())
+    whole = base + float(amounts.sum())
+    rest = 0.0 if score is None else score - whole
+    is_exact = is_own and is_small(rest, whole + rest)
+    return NeighborDecomposition(tuple(rows.tolist()), amounts, base, rest, is_exact, weights, labels, frequency)
+
+
+# Explanations of scores that are mixtures: sums of what is known of the scores of single tags.
+
+
+def mix_groups(parts: Sequence[tuple[float, Decomposition]], level: float, score: float) -> Decomposition | None:
+    """Return the sum of decompositions of single tags by the same names, None where there are none.
+
+    Parameters
+    ----------
+    parts : sequence of (float, Decomposition)
+        Shares and decompositions.
+    level : float
+        What the mixture adds to their sum.
+    score : float
+        What is explained.
+    """
+    if not parts:
+        return None
+    amounts = np.sum([share * part.amounts for share, part in parts], axis=0)
+    base = level + sum(share * part.base for share, part in parts)
+    return sum_up(parts[0][1].names, amounts, float(base), score, is_own=all(part.is_exact for _, part in parts))
+
+
+def mix_neighbors(
+    parts: Sequence[tuple[int, float, NeighborDecomposition]], level: float, score: float, Y: LabelMatrix, tag: int
+) -> NeighborDecomposition:
+    """Return what each labelled photo adds by all of its labels; weights are those of the label of the tag itself.
+
+    Parameters
+    ----------
+    parts : sequence of (int, float, NeighborDecomposition)
+        Tags, their shares, and decompositions by photos; a tag may be there more than once.
+    level : float
+        What the mixture adds to their sum.
+    score : float
+        What is explained.
+    Y : label matrix of shape (n, c)
+        Labels.
+    tag : int
+        The tag that is explained.
+    """
+    totals, own = np.zeros(len(Y)), np.zeros(len(Y))
+    base = level
+    for other, share, part in parts:
+        rows = np.asarray(part.names, dtype=np.intp)
+        totals[rows] += share * part.amounts
+        base += share * part.base
+        if other == tag:
+            own[rows] += share * part.weights
+    kept = np.flatnonzero((Y != UNKNOWN).any(axis=1))
+    rest = score - base - float(totals.sum())
+    is_exact = all(part.is_exact for *_, part in parts) and is_small(rest, score)
+    labels = Y[kept, tag]
+    frequency = float(labels[labels != UNKNOWN].mean()) if (labels != UNKNOWN).any() else 0.0
+    names = tuple(kept.tolist())
+    return NeighborDecomposition(names, totals[kept], float(base), rest, is_exact, own[kept], labels, frequency)
 
 
 #: What scores of `AutoAnnotator` may differ by from those in double precision, its smoothing being in float32.

@@ -8,8 +8,9 @@ the right-hand side, all systems being symmetric; the labels are never looked at
 import copy
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import clone
+from sklearn.metrics.pairwise import euclidean_distances
 
 from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core.groups import FeatureGroups
+from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
+from tagloom.core.typing import Floats, Indices, Reals
 from tagloom.graph import NeighborGraph, check_graph
 from tagloom.methods.baselines.laprls import LapRLS
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
@@ -28,8 +31,21 @@ from tagloom.methods.baselines.neighbor_transfer import NeighborTransfer
 from tagloom.methods.baselines.propagation import HarmonicPropagation, LocalGlobalConsistency
 from tagloom.methods.shared.smoothing import smoothing_graph
 from tagloom.solvers import block_cg
+from tagloom.tuning.auto.annotator import AutoAnnotator
+from tagloom.tuning.auto.model import StackModel
+from tagloom.tuning.auto.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING
+from tagloom.tuning.auto.views import PRIOR_COUNT, View, smoothed_priors
 
-__all__ = ["LabelWeights", "Latest", "RidgeWeights", "RowView", "find_label_weights", "weighted_rows"]
+__all__ = [
+    "AutoWeights",
+    "LabelWeights",
+    "Latest",
+    "RidgeWeights",
+    "RowView",
+    "find_auto_weights",
+    "find_label_weights",
+    "weighted_rows",
+]
 
 
 #: Relative residual of the systems; explanations are asked for to 1e-6.
@@ -354,3 +370,373 @@ def _solve(system: Any, target: Floats, free: NDArray[np.bool_] | None = None) -
     mask = None if free is None else free[:, None]
     found = block_cg(system, target[:, None], tol=TOLERANCE, column_mask=mask).x[:, 0]
     return np.asarray(found, dtype=np.float64)
+
+
+# The members of a `StackModel` in double precision: what coefficients of labelled photos bring to scores.
+
+#: Factorisations are kept up to this size together, one at least.
+FACTOR_BYTES = 1_000_000_000
+#: So are kernels of members whose scores are smoothed: every photo's score comes from all of them.
+KERNEL_BYTES = 500_000_000
+#: Distances of labelled photos in all views are computed together up to this size, and otherwise one by one.
+TOGETHER_BYTES = 400_000_000
+#: Distances that are computed at a time.
+STEP_ENTRIES = 1_000_000
+#: Solutions with the graph kernel are differences of nearly equal numbers, divided by the penalty.
+GRAPH_TOLERANCE = 1e-12
+
+
+class ViewDistances:
+    """Squared distances in several views; groups that all of them weigh alike, up to a factor, are multiplied once.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        Coordinates of photos.
+    groups : FeatureGroups
+        Their columns.
+    views : sequence of View
+        The weightings.
+    """
+
+    def __init__(self, points: Reals, groups: FeatureGroups, views: Sequence[View]) -> None:
+        self.names = [view.name for view in views]
+        self._points = points
+        weights = np.array([[view.weights.get(name, 0.0) for name in groups] for view in views])
+        weights = weights.reshape(len(views), len(groups.names))
+        largest = weights.max(axis=0, initial=0.0)
+        used = np.flatnonzero(largest)
+        directions = weights[:, used] / largest[used]
+        _, firsts, family_of = np.unique(directions.round(12), axis=1, return_index=True, return_inverse=True)
+        #: Columns, their factors, and what the views make of the squared distances in these.
+        self._families: list[tuple[Indices, Floats, Floats]] = []
+        for family, first in enumerate(firsts):
+            columns = np.flatnonzero(np.isin(groups.labels, used[family_of.ravel() == family]))
+            roots = np.sqrt(largest[groups.labels[columns]])
+            self._families.append((columns, roots, directions[:, first]))
+
+    def between(self, rows: Indices | slice, anchors: Indices, names: Collection[str]) -> dict[str, Floats]:
+        """Return squared distances (q, m) of some photos to others, by view."""
+        points, ends = self._points[rows], self._points[anchors]
+        found = {name: np.zeros((len(points), len(ends))) for name in names}
+        # What is made on the way stays small: new memory is slower than the sums.
+        step = max(64, STEP_ENTRIES // max(len(ends), 1))
+        for columns, roots, factors in self._families:
+            wanted = [(name, factor) for name, factor in zip(self.names, factors, strict=True) if name in found]
+            if not any(factor for _, factor in wanted):
+                continue
+            scaled = ends[:, columns] * roots
+            for start in range(0, len(points), step):
+                block = slice(start, start + step)
+                squares = euclidean_distances(points[block, columns] * roots, scaled, squared=True)
+                for name, factor in wanted:
+                    if factor:
+                        found[name][block] += factor * squares
+        return found
+
+    def among(self, rows: Indices, names: Collection[str]) -> dict[str, Floats]:
+        """Return squared distances (m, m) of some photos to each other, by view."""
+        found = self.between(rows, rows, names)
+        for squares in found.values():
+            np.fill_diagonal(squares, 0.0)
+        return found
+
+
+class ExactStack:
+    """Kernels and smoothing of a fitted combination, as `StackModel` has them but for its float32.
+
+    Parameters
+    ----------
+    model : StackModel
+        Fitted.
+
+    Notes
+    -----
+    What is square is of labelled photos. Of all photos there are blocks of kernels, some of them kept.
+    """
+
+    def __init__(self, model: StackModel) -> None:
+        self.rows: Indices = model.rows
+        self.ridges = [member.candidate.ridge for member in model.members]
+        self._candidates = [member.candidate for member in model.members]
+        self._photos, self._scales = model.views, model._scales
+        weightings = {view.name: view for view in model.weightings}
+        self._distances: dict[bool, ViewDistances] = {}
+        for smoothed in (True, False):
+            used = sorted({one.view for one in self._candidates if one.smoothed == smoothed} - {GRAPH})
+            points = model.views.coordinates(smoothed)
+            self._distances[smoothed] = ViewDistances(points, model.views.groups, [weightings[name] for name in used])
+        self._in_graph = [place for place, one in enumerate(self._candidates) if one.view == GRAPH]
+        self._in_views = [place for place, one in enumerate(self._candidates) if one.view != GRAPH]
+        self._laplacian = model.views.laplacian()
+        self._influences, self._systems = Latest(), Latest()
+        self._factors = Latest(max(1, FACTOR_BYTES // (8 * max(1, len(self.rows)) ** 2)))
+        self._kernels: dict[int, dict[int, Floats]] = {}
+
+    def influences(self, row: int) -> Floats:
+        """Return what coefficients of each member bring to the score of a photo, shape (members, m)."""
+        return np.asarray(self._influences.get(row, lambda: self._find_influences(row)))
+
+    def scores(self, coefficients: Sequence[Floats]) -> Floats:
+        """Return the scores (n,) of all photos, from coefficients (m,) of each member."""
+        by_strength = {self._strength(place): np.zeros(self._photos.n_photos) for place in range(len(coefficients))}
+        for block in self._blocks():
+            for place, kernel in self._find_kernels(block, self._in_views).items():
+                by_strength[self._strength(place)][block] += kernel @ coefficients[place]
+        for place in self._in_graph:
+            by_strength[self._strength(place)][self.rows] += GRAPH_SCALE * coefficients[place]
+        smooth = [self._smooth(found, strength) for strength, found in by_strength.items()]
+        return np.asarray(np.sum(smooth, axis=0))
+
+    def solve(self, among: Indices, targets: Floats) -> Floats:
+        """Return ``(K + λI)⁻¹ targets`` of each member, over some of the labelled photos, shape (members, k).
+
+        Parameters
+        ----------
+        among : array of int, shape (k,)
+            Places in ``rows``.
+        targets : array of shape (members, k)
+            Right-hand sides.
+        """
+        found, distances = np.zeros_like(targets), _DistancesAmong(self._distances, self.rows[among])
+        for place, target in enumerate(targets if len(among) else ()):
+            if self._candidates[place].view == GRAPH:
+                found[place] = self._solve_in_graph(place, among, target)
+                continue
+            make = partial(self._factorise, place, distances)
+            factor = self._factors.get((place, among.tobytes()), make)
+            found[place] = cho_solve(factor, target, check_finite=False)
+        return found
+
+    def _solve_in_graph(self, place: int, among: Indices, targets: Floats) -> Floats:
+        """Solve without the kernel, which is dense.
+
+        With ``K = P Q⁻¹ Pᵀ``, Q sparse and P taking the photos out of all,
+        ``(K + λI)⁻¹ = (I - P (λQ + PᵀP)⁻¹ Pᵀ)/λ``.
+        """
+        ridge, rows = self.ridges[place], self.rows[among]
+        taken, spread = np.zeros((self._photos.n_photos, 1)), np.zeros((self._photos.n_photos, 1))
+        taken[rows, 0], spread[rows, 0] = 1.0, targets
+        system = self._system(GRAPH_SMOOTHING)
+        scales = np.array([ridge / GRAPH_SCALE])
+        found = block_cg(system, spread, tol=GRAPH_TOLERANCE, scales=scales, shifts=taken).x[rows, 0]
+        return np.asarray((targets - found) / ridge, dtype=np.float64)
+
+    def _find_influences(self, row: int) -> Floats:
+        found = np.zeros((len(self._candidates), len(self.rows)))
+        unit = np.zeros(self._photos.n_photos)
+        unit[row] = 1.0
+        # The smoothing is symmetric: what reaches the photo from others is what reaches them from it.
+        strengths = {self._strength(place) for place in range(len(found))}
+        reached = {strength: self._smooth(unit, strength) for strength in strengths}
+        for place in self._in_graph:
+            found[place] = GRAPH_SCALE * reached[self._strength(place)][self.rows]
+        own = [place for place in self._in_views if not self._strength(place)]
+        for place, kernel in self._find_kernels(slice(row, row + 1), own).items():
+            found[place] = kernel[0]
+        others = [place for place in self._in_views if self._strength(place)]
+        for block in self._blocks() if others else ():
+            for place, kernel in self._kept_kernels(block, others).items():
+                found[place] += reached[self._strength(place)][block] @ kernel
+        return found
+
+    def _strength(self, place: int) -> float:
+        one = self._candidates[place]
+        return GRAPH_SMOOTHING if one.view == GRAPH else one.score_smoothing
+
+    def _blocks(self) -> Iterator[slice]:
+        return self._photos.blocks(self._photos.n_photos, len(self.rows))
+
+    def _system(self, strength: float) -> Any:
+        identity = sparse.eye_array(self._photos.n_photos)
+        return self._systems.get(strength, lambda: sparse.csr_array(identity + strength * self._laplacian))
+
+    def _smooth(self, column: Floats, strength: float) -> Floats:
+        if not strength:
+            return column
+        found = block_cg(self._system(strength), column[:, None], tol=TOLERANCE).x[:, 0]
+        return np.asarray(found, dtype=np.float64)
+
+    def _kept_kernels(self, block: slice, places: Sequence[int]) -> dict[int, Floats]:
+        """Return kernels of a block of photos, kept as long as there is room."""
+        if block.start in self._kernels:
+            return self._kernels[block.start]
+        found = self._find_kernels(block, places)
+        sizes = [kernel.nbytes for kernels in (found, *self._kernels.values()) for kernel in kernels.values()]
+        if sum(sizes) <= KERNEL_BYTES:
+            self._kernels[block.start] = found
+        return found
+
+    def _find_kernels(self, block: slice, places: Sequence[int]) -> dict[int, Floats]:
+        """Return kernels (q, m) of some photos and the labelled ones, by member."""
+        found = {}
+        for smoothed, distances in self._distances.items():
+            chosen = [place for place in places if self._candidates[place].smoothed == smoothed]
+            if not chosen:
+                continue
+            by_view = distances.between(block, self.rows, {self._candidates[place].view for place in chosen})
+            found.update({place: self._kernel(place, by_view[self._candidates[place].view]) for place in chosen})
+        return found
+
+    def _kernel(self, place: int, distances: Floats) -> Floats:
+        one = self._candidates[place]
+        found = distances * (-one.width / self._scales[one.view, one.smoothed])
+        return np.exp(found, out=found)
+
+    def _factorise(self, place: int, distances: "_DistancesAmong") -> tuple[Floats, bool]:
+        one = self._candidates[place]
+        system = self._kernel(place, distances.of(one.view, one.smoothed))
+        system[np.diag_indices(len(system))] += self.ridges[place]
+        factor: tuple[Floats, bool] = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        return factor
+
+
+class _DistancesAmong:
+    """Distances of some photos to each other, found when they are asked for, those of all views together.
+
+    They are not needed any more where all members are factorised, and should not outlive that.
+    """
+
+    def __init__(self, distances: dict[bool, ViewDistances], rows: Indices) -> None:
+        self._distances, self._rows = distances, rows
+        self._found: dict[bool, dict[str, Floats]] = {}
+
+    def of(self, view: str, smoothed: bool) -> Floats:
+        """Return squared distances (k, k) in a view."""
+        distances = self._distances[smoothed]
+        if 8 * len(distances.names) * len(self._rows) ** 2 > TOGETHER_BYTES:
+            return distances.among(self._rows, [view])[view]
+        if smoothed not in self._found:
+            self._found[smoothed] = distances.among(self._rows, distances.names)
+        return self._found[smoothed][view]
+
+
+# What each label weighs in a score of `AutoAnnotator`, and its scores in double precision.
+
+
+class AutoWeights(LabelWeights):
+    """Weights of labels in scores of `AutoAnnotator` before calibration, each photo's own label among them.
+
+    Photos beyond ``max_rows`` are not learnt from; their labels count through the frequency π alone.
+
+    Parameters
+    ----------
+    annotator : AutoAnnotator
+        Fitted on X and Y, absence meaning no, no other method taken in.
+    X : array of shape (n, d)
+        Its features.
+    Y : label matrix of shape (n, c)
+        Its labels.
+
+    Attributes
+    ----------
+    mixing : ndarray of shape (c, c) or None
+        M; None for the identity.
+    """
+
+    def __init__(self, annotator: AutoAnnotator, X: NDArray[Any], Y: LabelMatrix) -> None:
+        super().__init__(annotator, X, Y)
+        model, mixing = annotator._model, annotator._refinement.mixing
+        self.mixing: Floats | None = mixing.matrix if mixing is not None and mixing.strength else None
+        self._stack = ExactStack(model)
+        factors = [np.broadcast_to(np.asarray(one.factor, dtype=np.float64), Y.shape[1]) for one in model.members]
+        #: Of members and tags.
+        self._factors = np.array(factors).reshape(len(factors), Y.shape[1])
+        self._take(Y)
+
+    def _take(self, Y: LabelMatrix) -> None:
+        self.Y, self._priors, self._learnt = Y, smoothed_priors(Y), Y[self._stack.rows]
+        self._patterns, self._pattern_of = known_patterns(self._learnt)
+        # Tags that listen to each other need those of all patterns for one photo.
+        self._slopes = Latest(max(KEPT, self._patterns.shape[1]))
+
+    def without(self, Y: LabelMatrix) -> "AutoWeights":
+        """Return the weights where some labels are not there; members, kernels and what tags share stay."""
+        found = copy.copy(self)
+        found._take(Y)
+        return found
+
+    def of(self, row: int, tag: int) -> tuple[Floats, float]:
+        """Return weights and offset of ``π + D``: the score where tags do not listen to each other."""
+        weights, offset = self.of_deviation(row, tag)
+        added, level = self.of_prior(tag)
+        return weights + added, offset + level
+
+    def of_prior(self, tag: int) -> tuple[Floats, float]:
+        """Return weights and offset of π."""
+        count = int((self.Y[:, tag] != UNKNOWN).sum())
+        total = count + 2.0 * PRIOR_COUNT
+        return np.full(count, 1.0 / total), PRIOR_COUNT / total
+
+    def of_deviation(self, row: int, tag: int) -> tuple[Floats, float]:
+        """Return weights and offset of D: those of ``Σ a (y - π)``, π being a sum of labels too."""
+        pattern = int(self._pattern_of[tag])
+        slopes = self._factors[:, tag] @ self._slopes_of(row, pattern)
+        weights, offset = self.of_prior(tag)
+        total = float(slopes.sum())
+        weights *= -total
+        weights[np.searchsorted(self.known(tag), self._stack.rows[self._among(pattern)])] += slopes
+        return weights, -total * offset
+
+    def prior(self, tag: int) -> float:
+        """Return π."""
+        return float(self._priors[tag])
+
+    def shares(self, tag: int) -> Floats:
+        """Return what the deviations of all tags count for the score of one: a column of M."""
+        return np.eye(self.Y.shape[1])[tag] if self.mixing is None else self.mixing[:, tag]
+
+    def deviations(self, row: int) -> Floats:
+        """Return D of a photo for all tags, shape (c,)."""
+        found = np.empty(self.Y.shape[1])
+        for pattern in range(self._patterns.shape[1]):
+            tags = np.flatnonzero(self._pattern_of == pattern)
+            found[tags] = self._deviations_of(row, pattern, tags)
+        return found
+
+    def score(self, row: int, tag: int) -> float:
+        """Return the score of one photo for a tag."""
+        if self.mixing is not None:
+            return self.prior(tag) + float(self.deviations(row) @ self.shares(tag))
+        return self.prior(tag) + float(self._deviations_of(row, int(self._pattern_of[tag]), np.array([tag]))[0])
+
+    def scores(self, tag: int) -> Floats:
+        """Return the scores (n,) of all photos for a tag, its coefficients mixed before they are brought to photos."""
+        shares = self.shares(tag)
+        mixed = np.zeros((len(self._factors), len(self._learnt)))
+        for pattern in np.unique(self._pattern_of[np.flatnonzero(shares)]):
+            among, tags = self._among(pattern), np.flatnonzero(self._pattern_of == pattern)
+            targets = (self._factors[:, tags] * shares[tags]) @ self._targets(pattern, tags).T
+            mixed[:, among] += self._stack.solve(among, targets)
+        return self._priors[tag] + self._stack.scores(list(mixed))
+
+    def _among(self, pattern: int) -> NDArray[np.intp]:
+        return np.flatnonzero(self._patterns[:, pattern])
+
+    def _slopes_of(self, row: int, pattern: int) -> Floats:
+        """Return ``(K + λI)⁻¹ b`` of each member, b its influences on the photo, shape (members, k)."""
+        return np.asarray(self._slopes.get((row, pattern), lambda: self._find_slopes(row, pattern)))
+
+    def _find_slopes(self, row: int, pattern: int) -> Floats:
+        among = self._among(pattern)
+        return self._stack.solve(among, self._stack.influences(row)[:, among])
+
+    def _targets(self, pattern: int, tags: NDArray[np.intp]) -> Floats:
+        """Return what tags of a pattern are learnt from, shape (k, tags)."""
+        return np.asarray(self._learnt[np.ix_(self._among(pattern), tags)] - self._priors[tags])
+
+    def _deviations_of(self, row: int, pattern: int, tags: NDArray[np.intp]) -> Floats:
+        products = self._slopes_of(row, pattern) @ self._targets(pattern, tags)
+        return np.asarray((self._factors[:, tags] * products).sum(axis=0))
+
+
+def find_auto_weights(annotator: AutoAnnotator, X: NDArray[Any], Y: LabelMatrix) -> AutoWeights | None:
+    """Return the weights of labels where the annotator is linear in them, None elsewhere.
+
+    It is not where absent tags have targets that depend on scores, or where other methods were taken in. Labels other
+    than those it has learnt from say nothing of its scores.
+    """
+    is_fitted = hasattr(annotator, "_labels")
+    if not is_fitted or annotator.absent_means != "no" or annotator._refinement.outcome is not None:
+        return None
+    return AutoWeights(annotator, X, Y) if np.array_equal(annotator._labels, Y) else None
