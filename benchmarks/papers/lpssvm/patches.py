@@ -102,7 +102,7 @@ def category_words(patches: Patches, n_words: int, seed: int) -> Floats:
 
 
 def pyramid_histograms(patches: Patches, words: Floats) -> Floats:
-    """Return pyramid histograms (n, 21 · n_words) of photos, in the order of `tagloom.features.words.words.PYRAMIDS`."""
+    """Return pyramid histograms (n, 21 · n_words) of photos, in the order of `features.words.words.PYRAMIDS`."""
     n_photos, n_words = len(patches.counts), len(words)
     photo = np.repeat(np.arange(n_photos), patches.counts)
     nearest = np.concatenate(list(_nearest(patches.descriptors, words)))

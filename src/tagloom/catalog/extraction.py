@@ -17,7 +17,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.photos import FileStamp, PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import PhotosError, WriteError
-from tagloom.features import Descriptor, ExtractionEngine, OnnxEncoder, get_descriptor, resolve_descriptors
+from tagloom.features import Descriptor, OnnxEncoder, get_descriptor, resolve_descriptors
 from tagloom.features.engine import ExtractionEngine
 from tagloom.features.registry import DEFAULT_DESCRIPTORS
 from tagloom.features.words.learned import is_learned, learned_descriptor
@@ -30,7 +30,6 @@ from tagloom.settings import (
     read_project_file,
     setting_names,
 )
-from tagloom.store import FolderCache
 from tagloom.store.cache import FolderCache
 from tagloom.store.project import ProjectStore
 

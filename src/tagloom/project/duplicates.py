@@ -7,10 +7,10 @@ import numpy as np
 from tagloom.catalog.extraction import load_rows
 from tagloom.catalog.photo_index import load_photos
 from tagloom.catalog.results import Result
+from tagloom.catalog.vectors import deep_vectors
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.relations.duplicates import N_BITS, near_duplicates
-from tagloom.review.similarity import deep_vectors
 from tagloom.settings import Settings
 from tagloom.store.project import ProjectStore
 

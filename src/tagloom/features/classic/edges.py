@@ -144,7 +144,7 @@ def edge_block_histogram(pixels: NDArray[np.uint8], *, threshold: float = _BLOCK
     The regions are the upper left, upper right, lower left and lower right quarter of the picture, and its centre,
     half as wide and half as high, which overlaps them. Pixel row r of h is in the upper half where ``4 r // h`` is 0 or
     1 and in the centre where it is 1 or 2, columns alike; a side shorter than four pixels is stretched by repeating
-    pixels first, so that no region is empty. Edges and their angles are those of `tagloom.features.classic.edges.edge_angles`.
+    pixels first, so that no region is empty. Edges and their angles are those of `edge_angles`.
     With a step of 360° / 14, bin k holds the angles from (k - 3/8) steps to (k + 5/8) steps: bin 0 is brighter to the
     right, 3 brighter below, 7 brighter to the left and 10 brighter above. A region's numbers are divided by its number
     of pixels and sum to one. The order is region, direction, with the share of pixels that are no edge as the 15th

@@ -75,7 +75,7 @@ class LapSVM(ManifoldAnnotator):
     For each tag: ``½[Σ_known (1 - y_i f_i)₊² + γ_A ‖f‖² + γ_I fᵀLf]``, y coded ±1, f without b in the penalties. The
     reference's factors 1/l and 1/n² are part of the weights here.
 
-    One LU factorisation of ``γ_A I + γ_I LK`` for all tags (`tagloom.methods.baselines._shared.manifold`); what remains are
+    One LU factorisation of ``γ_A I + γ_I LK`` for all tags (`methods.baselines._shared.manifold`); what remains are
     l × l problems, solved by Newton steps for all tags at once (`tagloom.methods.baselines._shared.squared_hinge`). The
     reference takes Newton steps or preconditioned conjugate gradients in n unknowns for each tag. A tag without a known
     positive or without a known negative gets a constant score and is named in a warning.
