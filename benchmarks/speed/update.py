@@ -34,7 +34,7 @@ from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import average_precision, brier_skill, calibration_error
 from tagloom.project.project import Project
 from tagloom.solvers import block_cg
-from tagloom.tuning.auto.annotator import _auto_update
+from tagloom.tuning.auto import annotator as _auto_update
 
 TITLE = "Learning from twenty more photos"
 DESCRIPTORS = ("color", "rgb", "correlogram", "edges", "gist", "wavelet")

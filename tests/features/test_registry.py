@@ -10,11 +10,11 @@ from tagloom.features import (
     EdgeDescriptor,
     available_descriptors,
     available_groups,
-    faces,
     get_descriptor,
     registry,
     resolve_descriptors,
 )
+from tagloom.features.network import faces
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from scipy import ndimage
 from skimage import measure, segmentation
 
 from tagloom.exceptions import InvalidInputError
+from tagloom.features.words import regions as module
 from tagloom.features.words.regions import segment
-from tagloom.features.words.words import regions as module
 
 COLORS = np.array([[200, 40, 30], [40, 160, 60], [30, 60, 190], [230, 220, 90]], dtype=np.uint8)
 

@@ -11,9 +11,9 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError, PhotosError, StoreError
+from tagloom.features.words import vocabulary as module
 from tagloom.features.words.sift import DenseSift
 from tagloom.features.words.vocabulary import VisualVocabulary, collect_samples, learn_vocabulary
-from tagloom.features.words.words import vocabulary as module
 
 
 @pytest.fixture

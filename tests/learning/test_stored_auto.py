@@ -12,7 +12,7 @@ from tagloom.learning.labels import read_labels
 from tagloom.learning.methods import get_learner, make_annotator
 from tagloom.learning.stored_model import is_whole, numbers_of_new, restore, solved_since
 from tagloom.learning.update import Updater
-from tagloom.tuning.auto.annotator import refine as _refinement
+from tagloom.tuning.auto import refine as _refinement
 from tagloom.tuning.auto.refine import TagMixing, label_correlations
 from tagloom.tuning.explain.explain import ScoreExplainer
 

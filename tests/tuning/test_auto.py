@@ -10,8 +10,9 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.methods import HarmonicPropagation, RegularizedLeastSquares, check_annotator
 from tagloom.metrics import brier_skill, calibration_error, mean_average_precision
-from tagloom.tuning.auto.annotator import AutoAnnotator, _auto_update
-from tagloom.tuning.auto.annotator import refine as _refinement
+from tagloom.tuning.auto import annotator as _auto_update
+from tagloom.tuning.auto import refine as _refinement
+from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.extra_methods import GUESTS
 from tagloom.tuning.auto.model import StackModel
 from tagloom.tuning.auto.refine import soft_priors

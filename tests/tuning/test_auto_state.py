@@ -8,10 +8,10 @@ import pytest
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
+from tagloom.tuning.auto import refine as _refinement
+from tagloom.tuning.auto import state as _auto_state
+from tagloom.tuning.auto import views as _photo_views
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.annotator import refine as _refinement
-from tagloom.tuning.auto.annotator import state as _auto_state
-from tagloom.tuning.auto.annotator import views as _photo_views
 from tagloom.tuning.auto.refine import TagMixing, label_correlations
 from tagloom.tuning.auto.state import auto_state, restore_auto
 from tagloom.tuning.auto.views import PhotoViews

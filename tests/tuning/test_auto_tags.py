@@ -7,8 +7,8 @@ from tagloom.core.folds import label_budget
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision
+from tagloom.tuning.auto import model as _stack_model
 from tagloom.tuning.auto.annotator import AutoAnnotator, set_tags
-from tagloom.tuning.auto.annotator import model as _stack_model
 from tagloom.tuning.auto.refine import TagMixing
 from tests.tuning.test_auto import clusters
 

@@ -9,7 +9,8 @@ from tagloom.graph import knn_graph
 from tagloom.methods import HarmonicPropagation, RegularizedLeastSquares, check_annotator
 from tagloom.methods.shared import smoothing
 from tagloom.metrics.calibration import brier_skill, calibration_error
-from tagloom.tuning.calibration.calibrated import CalibratedAnnotator, _held_out
+from tagloom.tuning.calibration import calibrated as _held_out
+from tagloom.tuning.calibration.calibrated import CalibratedAnnotator
 
 
 def make_problem(n=1500, c=12, n_labelled=200, seed=0, noise=0.7):

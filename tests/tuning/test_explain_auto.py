@@ -10,13 +10,14 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import labeled_rows
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods import BoostedAnnotator
+from tagloom.tuning.auto import refine as _refinement
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.annotator import refine as _refinement
 from tagloom.tuning.auto.model import Member, StackModel
 from tagloom.tuning.auto.refine import TagMixing, label_correlations
 from tagloom.tuning.auto.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate
 from tagloom.tuning.auto.views import default_views, smoothed_priors
-from tagloom.tuning.explain.explain import ScoreExplainer, _exact_stack, explain_score
+from tagloom.tuning.explain import label_weights as _exact_stack
+from tagloom.tuning.explain.explain import ScoreExplainer, explain_score
 from tagloom.tuning.explain.label_weights import AutoWeights
 
 pytestmark = pytest.mark.medium

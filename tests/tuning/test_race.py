@@ -11,7 +11,8 @@ from tagloom.core.folds import label_budget
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import mean_average_precision
-from tagloom.tuning.auto.annotator import AutoAnnotator, _race
+from tagloom.tuning.auto import extra_methods as _race
+from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.extra_methods import GUESTS, Columns, Guest
 from tagloom.tuning.auto.views import PhotoViews, View
 

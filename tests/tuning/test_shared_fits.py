@@ -5,7 +5,7 @@ import numpy as np
 from tagloom.core.groups import FeatureGroups
 from tagloom.methods.shared.out_of_fold import known_means, stable_folds
 from tagloom.metrics import average_precision
-from tagloom.tuning.auto.annotator import annotator as auto
+from tagloom.tuning.auto import annotator as auto
 from tagloom.tuning.evaluation.evaluation import SharedFits
 
 

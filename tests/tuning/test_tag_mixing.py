@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tagloom.metrics import mean_average_precision
+from tagloom.tuning.auto import refine as _refinement
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.annotator import refine as _refinement
 from tagloom.tuning.auto.refine import TagMixing, find_mixing, label_correlations
 
 
