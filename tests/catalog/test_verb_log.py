@@ -32,7 +32,7 @@ def project(tmp_path):
 
 
 def lines(path):
-    return [line.partition("verb_log: ")[2] for line in path.read_text(encoding="utf-8").splitlines()]
+    return [line.partition("catalog.logs: ")[2] for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.mark.medium

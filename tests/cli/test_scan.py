@@ -98,7 +98,7 @@ def test_the_log_tells_what_was_done(tagloom, project):
     tagloom("undo", "-q")
     log = (project / ".tagloom" / "logs" / "tagloom.log").read_text(encoding="utf-8")
     for verb in ("scan", "import", "write", "undo"):
-        assert f"verb_log: {verb}: " in log
+        assert f"catalog.logs: {verb}: " in log
     assert "WARNING" in log
     assert "text.jpg" in log
 

@@ -2,8 +2,8 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from tagloom.catalog.places import online_root, project_root
 from tagloom.catalog.results import Result
-from tagloom.catalog.trust import are_trusted
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.photos import FileStamp, PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
@@ -22,14 +21,7 @@ from tagloom.features.engine import ExtractionEngine
 from tagloom.features.registry import DEFAULT_DESCRIPTORS
 from tagloom.features.words.learned import is_learned, learned_descriptor
 from tagloom.images import find_photos
-from tagloom.settings import (
-    PROJECT_FILE_NAME,
-    Settings,
-    load_settings,
-    raises_limits,
-    read_project_file,
-    setting_names,
-)
+from tagloom.settings import Settings
 from tagloom.store.cache import FolderCache
 from tagloom.store.project import ProjectStore
 
@@ -41,8 +33,6 @@ __all__ = [
     "load_rows",
     "make_folder",
     "open_engine",
-    "project_settings",
-    "raised_settings",
 ]
 
 
@@ -381,48 +371,3 @@ def _ready(engine: ExtractionEngine, cache: FolderCache, hashes: Sequence[str]) 
 
 def _path(root: bytes) -> Path:
     return Path(os.fsdecode(root))
-
-
-STORED = "stored in the project"
-
-
-def project_settings(store: ProjectStore, flags: Mapping[str, Any] | None = None) -> Settings:
-    """Return the settings: flag > environment > ``tagloom.toml`` in the project's folder > store > default.
-
-    In a project that is not trusted, settings that raise limits or name a file to run do not count (see
-    `tagloom.catalog.trust`); ``Settings.ignored`` names them.
-
-    Parameters
-    ----------
-    store : ProjectStore
-        The project.
-    flags : mapping, optional
-        ``{setting: value}``; None is a flag that was not given.
-
-    Raises
-    ------
-    SettingsError
-        If a value does not fit; says where it was set.
-    """
-    stored, raised = _found(store)
-    ignored = tuple(sorted(raised)) if raised and not are_trusted(store, raised) else ()
-    settings = load_settings(flags, os.environ, store.folder / PROJECT_FILE_NAME, ignored=ignored)
-    if ignored:
-        settings = replace(settings, ignored=ignored)
-    stored = {name: value for name, value in stored.items() if name not in settings.origins and name not in ignored}
-    if not stored:
-        return settings
-    return replace(settings, **stored, origins={**settings.origins, **dict.fromkeys(stored, STORED)})
-
-
-def raised_settings(store: ProjectStore) -> dict[str, Any]:
-    """Return the settings in a project that raise limits or name a file to run."""
-    return _found(store)[1]
-
-
-def _found(store: ProjectStore) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings kept in the store, and all in the project that raise limits or name a file to run."""
-    names = setting_names()
-    stored = {name: value for name, value in store.settings.all().items() if name in names}
-    found = {**stored, **read_project_file(store.folder / PROJECT_FILE_NAME)}
-    return stored, {name: value for name, value in found.items() if raises_limits(name, value)}

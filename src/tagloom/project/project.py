@@ -70,7 +70,7 @@ class ProjectBase:
     def settings(self) -> "Settings":
         """All settings: flag, environment, ``tagloom.toml`` in the project's folder, the store, default."""
         if self._settings is None:
-            from tagloom.catalog.extraction import project_settings
+            from tagloom.catalog.project_settings import project_settings
 
             self._settings = project_settings(self.store, self._flags)
         return self._settings
@@ -83,7 +83,7 @@ class ProjectBase:
         SettingsError
             If a value does not fit; the settings then stay as they are.
         """
-        from tagloom.catalog.extraction import project_settings
+        from tagloom.catalog.project_settings import project_settings
 
         before, self._settings = self.settings, project_settings(self.store, self._flags)
         return self._settings != before
@@ -369,7 +369,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
     def raised_settings(self) -> dict[str, Any]:
         """Return the settings in the project that raise limits or name a file to run: they need trust."""
-        from tagloom.catalog.extraction import raised_settings
+        from tagloom.catalog.project_settings import raised_settings
 
         return raised_settings(self.store)
 

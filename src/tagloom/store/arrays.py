@@ -5,7 +5,6 @@ import json
 import os
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +15,11 @@ from safetensors.numpy import load, save
 
 from tagloom.core.files import write_bytes
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError
+from tagloom.store.array_files import ArrayFile
 from tagloom.store.folder import ARRAY_SUFFIX, ProjectFolder, check_array_name
 from tagloom.store.runs import to_json
 
-__all__ = ["ArrayFile", "load_arrays", "read_arrays", "save_arrays", "write_arrays"]
-
-
-# What the register knows of a file of arrays. Apart from those who read and write such files, which need numpy.
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayFile:
-    """A written file: name without folder, size and checksum."""
-
-    file: str
-    n_bytes: int
-    checksum: str
-
+__all__ = ["load_arrays", "read_arrays", "save_arrays", "write_arrays"]
 
 FORMAT = 1
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import apsw
 
 from tagloom.exceptions import DamagedStoreError
-from tagloom.store.arrays import ArrayFile, read_arrays
+from tagloom.store.array_files import ArrayFile
+from tagloom.store.arrays import read_arrays
 from tagloom.store.database import fetch, schema_problem
 from tagloom.store.folder import check_array_name, is_array_name, is_digest, temporary_of
 from tagloom.store.layout import BACKUPS, FEATURES, MODELS, SCRATCH, SUGGESTIONS, WRITTEN

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tagloom.exceptions import InvalidInputError, StoreError
-from tagloom.store.arrays import ArrayFile
+from tagloom.store.array_files import ArrayFile
 from tagloom.store.database import fetch
 from tagloom.store.folder import ProjectFolder, is_array_name
 from tagloom.store.layout import MODELS, SUGGESTIONS

@@ -5,95 +5,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from tagloom.core.file_kinds import is_pair_photo, is_raw, pair_key
 from tagloom.core.verdicts import Verdict
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.store.session import Database, id_array, json_ids, whole_numbers
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from tagloom.store.photo_table import PhotoTable
     from tagloom.store.reconcile import Changes
     from tagloom.store.session import Ids
 
 __all__ = ["PhotoCounts", "Photos", "Stamp"]
-
-
-# The photos of a project by column.
-
-COLUMNS = (
-    "SELECT p.id AS id, p.root, p.path, p.content_hash, p.verdict, p.width, p.height, p.taken, "
-    "CASE WHEN NOT r.online THEN 'offline' WHEN p.present THEN 'present' ELSE 'missing' END AS state, "
-    "p.first_seen, iif(p.present, max(p.last_seen, r.scanned), p.last_seen) FROM photos p JOIN roots r ON r.id = p.root"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class PhotoTable:
-    """Photos by column, in the order of their ids.
-
-    Parameters
-    ----------
-    ids, roots : ndarray of int64
-        The photos and the folders they lie in.
-    paths : list of bytes
-        Relative to the root.
-    hashes : list of str
-        Content, hexadecimal; empty where the file could not be read.
-    verdicts : list of str
-        "ok", or why the file could not be read as a photo.
-    sizes : ndarray of int64, shape (n, 2)
-        Width and height in pixels after orientation.
-    taken : ndarray of float64
-        Seconds; NaN where not known.
-    states : list of str
-        "present", "missing" (not found in the last scan) or "offline" (its root cannot be reached).
-    first_seen, last_seen : ndarray of float64
-        Seconds since 1970.
-    """
-
-    ids: "Ids"
-    roots: "Ids"
-    paths: list[bytes]
-    hashes: list[str]
-    verdicts: list[str]
-    sizes: "Ids"
-    taken: NDArray[np.float64]
-    states: list[str]
-    first_seen: NDArray[np.float64]
-    last_seen: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-def photo_table(rows: Sequence[tuple[Any, ...]]) -> PhotoTable:
-    """Return rows of `COLUMNS` by column."""
-    id_, roots, paths, hashes, verdicts, widths, heights, taken, states, first, last = (
-        zip(*rows, strict=True) if rows else ((),) * 11
-    )
-    return PhotoTable(
-        ids=id_array(id_),
-        roots=id_array(roots),
-        paths=list(paths),
-        hashes=[item.hex() for item in hashes],
-        verdicts=list(verdicts),
-        sizes=np.array([widths, heights], dtype=np.int64).T.reshape(-1, 2),
-        taken=np.array(taken, dtype=np.float64),  # None becomes NaN
-        states=list(states),
-        first_seen=np.array(first, dtype=np.float64),
-        last_seen=np.array(last, dtype=np.float64),
-    )
-
-
-def times_of(ids: ArrayLike, seconds: ArrayLike) -> list[tuple[float | None, int]]:
-    """Return pairs (seconds, photo); None where they are NaN."""
-    photos, times = whole_numbers(ids, "ids"), np.atleast_1d(np.asarray(seconds, dtype=np.float64))
-    if times.shape != (len(photos),):
-        raise InvalidInputError(f"expected a time for each of {len(photos)} photos, got {times.shape}")
-    return [(None if time != time else time, photo) for photo, time in zip(photos, times.tolist(), strict=True)]
-
 
 _CHUNK = 500
 _UNREADABLE = f"verdict NOT IN ('{Verdict.OK}', '{Verdict.RAW_OF_PHOTO}')"
@@ -190,6 +114,8 @@ class Photos:
 
     def table(self, ids: "ArrayLike | None" = None, *, state: str | None = None) -> "PhotoTable":
         """Return photos by column: all, or some by id, or those in a state."""
+        from tagloom.store.photo_table import COLUMNS, photo_table
+
         where, values = ["1"], []
         if ids is not None:
             where.append("id IN (SELECT value FROM json_each(?))")
@@ -304,6 +230,8 @@ class Photos:
 
     def set_taken(self, ids: "ArrayLike", seconds: "ArrayLike") -> None:
         """Store when photos were taken, such as `PhotoFacts.seconds`; NaN: looked for and not found."""
+        from tagloom.store.photo_table import times_of
+
         rows = times_of(ids, seconds)
         with self._database.write() as connection:
             connection.executemany("UPDATE photos SET taken = ?, dated = 1 WHERE id = ?", rows)
