@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tagloom.core.groups import FeatureGroups
-from tagloom.learning import stored_model as stored_graph
+from tagloom.learning import kept_graph
 from tagloom.learning import train as training
 from tagloom.learning.methods import get_learner, make_annotator
 from tagloom.settings import Settings
@@ -117,7 +117,7 @@ def test_the_graph_that_updates_need_is_there_after_training(made_up, monkeypatc
     made.say(range(30))
     made.project.train()
     built = []
-    monkeypatch.setattr(stored_graph, "knn_graph", lambda *given, **options: built.append(1))
+    monkeypatch.setattr(kept_graph, "knn_graph", lambda *given, **options: built.append(1))
     made.say([40])
     assert len(made.project.update().tag_ids) == 2
     assert not built

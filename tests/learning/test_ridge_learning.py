@@ -5,8 +5,8 @@ import pytest
 from sklearn.base import clone
 
 from tagloom.graph import knn_graph
-from tagloom.learning import train as ridge_learning
-from tagloom.learning.train import MAX_PATTERNS, RidgeLearner, SharedRidge, choose_strength
+from tagloom.learning import ridge as ridge_learning
+from tagloom.learning.ridge import MAX_PATTERNS, RidgeLearner, SharedRidge, choose_strength
 from tagloom.methods import RegularizedLeastSquares
 
 

@@ -18,14 +18,15 @@ from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph
+from tagloom.learning.kept_graph import KeptGraph
 from tagloom.learning.labels import TrainingLabels, read_labels
 from tagloom.learning.methods import get_learner
 from tagloom.learning.probability_map import Mixture
+from tagloom.learning.ridge import RidgeLearner
 from tagloom.learning.stored_model import (
     OWN_PHOTOS,
     OWN_VALUES,
     FeaturesUsed,
-    KeptGraph,
     common_strength,
     is_whole,
     load_scaler,
@@ -34,7 +35,6 @@ from tagloom.learning.stored_model import (
     trained_features,
 )
 from tagloom.learning.suggest import PROBABILITY, SCORE
-from tagloom.learning.train import RidgeLearner
 from tagloom.learning.update import Start, start_from
 from tagloom.methods import (
     NOVA,

@@ -16,8 +16,8 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.seeds import check_generator
 from tagloom.exceptions import InvalidInputError, StoreError, TagloomError
 from tagloom.graph import NeighborGraph
+from tagloom.learning.kept_graph import KeptGraph, graph_of_model, graph_of_photos
 from tagloom.learning.methods import prepare
-from tagloom.learning.stored_model import KeptGraph, graph_of_model, graph_of_photos
 from tagloom.learning.suggest import PROBABILITY, open_suggestions
 from tagloom.settings import Settings
 from tagloom.store.project import ProjectStore

@@ -19,6 +19,7 @@ from tagloom.exceptions import StoreBusyError, StoreError
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph
 from tagloom.learning.judgements import Solver, calibrate_new, use_looks
+from tagloom.learning.kept_graph import KeptGraph
 from tagloom.learning.labels import Looks, TrainingLabels, read_labels
 from tagloom.learning.methods import SMOOTHED_RIDGE, SMOOTHING
 from tagloom.learning.probabilities import (
@@ -30,11 +31,11 @@ from tagloom.learning.probabilities import (
     too_few,
 )
 from tagloom.learning.probability_map import OwnNumbers, ScoreScale, UpdatedNumbers, log_odds, refresh_scale
+from tagloom.learning.ridge import RidgeLearner, choose_strength, learn_ridge
 from tagloom.learning.stored_model import (
     OWN_PHOTOS,
     OWN_VALUES,
     FeaturesUsed,
-    KeptGraph,
     NewModel,
     restore,
     save_model,
@@ -42,7 +43,6 @@ from tagloom.learning.stored_model import (
     whole_parts,
 )
 from tagloom.learning.suggest import PROBABILITY, SCORE
-from tagloom.learning.train import RidgeLearner, choose_strength, learn_ridge
 from tagloom.settings import Settings
 from tagloom.store.models import Model, StoredSuggestions
 from tagloom.store.project import ProjectStore

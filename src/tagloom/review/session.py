@@ -16,8 +16,8 @@ from tagloom.catalog.photo_index import PhotoIndex
 from tagloom.core.tag_names import similar_tags, split_tag
 from tagloom.exceptions import InvalidInputError, StoreBusyError, StoreError
 from tagloom.graph import NeighborGraph
+from tagloom.learning.kept_graph import graph_of_model
 from tagloom.learning.next_photos import Features, KeptFeatures, load_choice_features
-from tagloom.learning.stored_model import graph_of_model
 from tagloom.project.label import label_pairs
 from tagloom.project.project import Project
 from tagloom.review.jobs import Job, job_work
