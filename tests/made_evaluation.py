@@ -1,6 +1,6 @@
 """An evaluation with every part, and one tag of a hostile name."""
 
-from tagloom.learning.evaluate import Bin, CurvePoint, Evaluation, TagFigures
+from tagloom.learning.evaluation import Bin, CurvePoint, Evaluation, TagFigures
 from tagloom.tuning.evaluation.group_figures import GroupFigure
 from tagloom.tuning.evaluation.label_curve import Forecast
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tagloom.exceptions import WriteError
-from tagloom.learning.evaluate import LastEvaluation, keep_evaluation, last_evaluation
 from tagloom.learning.labels import read_labels
+from tagloom.learning.stored_evaluation import LastEvaluation, keep_evaluation, last_evaluation
 from tests.made_evaluation import make_evaluation
 
 

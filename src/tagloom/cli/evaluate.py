@@ -19,7 +19,7 @@ from tagloom.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tagloom.learning.evaluate import Evaluation
+    from tagloom.learning.evaluation import Evaluation
 
 __all__ = ["evaluate"]
 

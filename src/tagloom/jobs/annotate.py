@@ -28,7 +28,8 @@ from tagloom.core.threads import limit_libraries
 from tagloom.core.vocabulary import TagVocabulary
 from tagloom.exceptions import LabelsFileError, NothingToScoreError, PhotosError
 from tagloom.features import ExtractionCounts
-from tagloom.learning.evaluate import LEVEL, compare_with_truth, make_evaluation, read_truth
+from tagloom.learning.evaluate import compare_with_truth, read_truth
+from tagloom.learning.evaluation import LEVEL, make_evaluation
 from tagloom.learning.labels import TrainingLabels, labels_of
 from tagloom.learning.methods import Learner, get_learner, make_annotator, prepare
 from tagloom.learning.probabilities import Numbers, learn, probability_threshold, too_few
@@ -44,7 +45,8 @@ from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.evaluation.evaluation import cross_validate
 
 if TYPE_CHECKING:
-    from tagloom.learning.evaluate import Comparison, Evaluation
+    from tagloom.learning.evaluate import Comparison
+    from tagloom.learning.evaluation import Evaluation
 
 __all__ = ["AnnotateResult", "annotate"]
 

@@ -24,10 +24,11 @@ from tagloom.store.project import ProjectStore
 if TYPE_CHECKING:
     from tagloom.catalog.extraction import ExtractSummary
     from tagloom.core.labels import AbsentMeans
-    from tagloom.learning.evaluate import Evaluation, LastEvaluation
+    from tagloom.learning.evaluation import Evaluation
     from tagloom.learning.explain import ExplainResult, ProjectExplainer
     from tagloom.learning.next_photos import NextPhotos
     from tagloom.learning.score import ScoreResult
+    from tagloom.learning.stored_evaluation import LastEvaluation
     from tagloom.learning.suggest import Suggestion
     from tagloom.learning.train import TrainResult
     from tagloom.learning.update import UpdateResult
@@ -117,7 +118,7 @@ class InsightVerbs(ProjectBase):
 
     def last_evaluation(self) -> "LastEvaluation | None":
         """Return what was measured last, and whether anything was decided since; None if nothing ever was."""
-        from tagloom.learning.evaluate import last_evaluation
+        from tagloom.learning.stored_evaluation import last_evaluation
 
         return last_evaluation(self.store)
 

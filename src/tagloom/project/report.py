@@ -15,8 +15,8 @@ from tagloom.catalog.output_guard import check_report_target
 from tagloom.catalog.photo_index import PhotoIndex, load_photos
 from tagloom.catalog.reader import ProjectReader
 from tagloom.catalog.results import Result
-from tagloom.learning.evaluate import LastEvaluation, last_evaluation
 from tagloom.learning.few_labels import labels_needed, not_calibrated
+from tagloom.learning.stored_evaluation import LastEvaluation, last_evaluation
 from tagloom.learning.suggest import SCORE, OpenSuggestions, open_suggestions
 from tagloom.project.status import n_learnt
 from tagloom.report.data import add_thumbnails, make_photos, suggestions_first

@@ -13,7 +13,7 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.learning.suggest import top_suggestions
 
 if TYPE_CHECKING:
-    from tagloom.learning.evaluate import Evaluation
+    from tagloom.learning.evaluation import Evaluation
     from tagloom.methods.topics import TopicDescription
 
 __all__ = [

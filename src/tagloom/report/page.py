@@ -19,7 +19,7 @@ from tagloom.learning.suggest import PROBABILITY
 from tagloom.report.data import ReportData, ReportPhoto, TagSummary, UnreadablePhoto, summarize_tags
 
 if TYPE_CHECKING:
-    from tagloom.learning.evaluate import CurvePoint, Evaluation
+    from tagloom.learning.evaluation import CurvePoint, Evaluation
     from tagloom.methods.topics import TopicDescription, TopicPhoto, TopicTag
 
 __all__ = [
