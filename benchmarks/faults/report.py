@@ -177,7 +177,13 @@ def _hostile(stored: dict[str, Any]) -> list[str]:
         "",
         *markdown_table(header, rows),
         "",
+        *_again(stored),
     ]
+
+
+def _again(stored: dict[str, Any]) -> list[str]:
+    """Return what was run once more with a later commit, and why."""
+    return [line for each in stored.get("again", []) for line in (f"{each['why']} Commit {each['commit']}.", "")]
 
 
 def _filesystems(stored: dict[str, Any]) -> list[str]:

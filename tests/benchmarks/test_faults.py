@@ -46,6 +46,15 @@ def test_recorded_results_have_no_problem_and_enough_of_everything():
         cases = stored["full-disk"]["cases"]
         assert set(cases) == set(VERBS)
         assert all(case["n_levels"] >= 20 and case["n_failed"] and case["n_worked"] for case in cases.values())
+    if "hostile" in stored:
+        n_cases = dict.fromkeys(hostile.KINDS, 0)
+        for family in stored["hostile"]["families"]:
+            n_cases[family["kind"]] += family["n_cases"]
+            assert family["n_violations"] == 0
+            assert family["kind"] != "projects" or family["n_runs"] == family["n_cases"] * family["n_verbs"]
+        assert n_cases["projects"] >= 150
+        assert n_cases["metadata"] >= 200
+        assert n_cases["imports"] >= 60
     if "processes" in stored:
         assert {case["n_lost"] for case in stored["processes"]["cases"]} == {0}
 

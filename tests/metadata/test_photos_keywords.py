@@ -41,6 +41,13 @@ def test_the_same_is_found_as_in_one(photos, embedded):
     assert any(found.keywords for found in expected)
 
 
+def test_what_each_file_says_can_be_had_alone(photos):
+    for alone, whole in zip(read_photos_keywords(photos, files_only=True), read_photos_keywords(photos), strict=True):
+        assert alone.files == whole.files
+        assert (alone.sidecar, alone.fingerprint, alone.problems) == (whole.sidecar, whole.fingerprint, whole.problems)
+        assert not alone.keywords
+
+
 def test_a_small_photo_that_would_take_gigabytes_is_one_line(photos, tmp_path):
     names = "".join(f"<n:a{number}/>" for number in range(40_000))
     bomb = tmp_path / "bomb.png"

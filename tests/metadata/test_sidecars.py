@@ -12,10 +12,14 @@ import pytest
 from tagloom.core import system
 from tagloom.core.keywords import Keyword
 from tagloom.exceptions import WriteError
+from tagloom.images.limited import CallLimits
+from tagloom.metadata import sidecars
 from tagloom.metadata.file_changes import FileChanges
 from tagloom.metadata.photo_keywords import read_photo_keywords
 from tagloom.metadata.sidecar_plan import plan_sidecar
-from tagloom.metadata.sidecars import KeywordChange, SidecarWriter
+from tagloom.metadata.sidecars import FileMemory, KeywordChange, SidecarWriter
+from tagloom.metadata.write_journal import fingerprint
+from tagloom.metadata.xmp_fields import HIERARCHICAL
 from tagloom.metadata.xmp_read import read_xmp
 
 SIDECARS = Path(__file__).parent / "sidecars"
@@ -275,3 +279,35 @@ def test_exiv2_reads_what_was_written(exiv2, writer, photo, program):
     assert "Orte|Köln|Straße, alt" in found["Xmp.lr.hierarchicalSubject"]
     assert "Orte/Köln/Straße, alt" in found["Xmp.digiKam.TagsList"]
     assert "日本/京都" in found["Xmp.digiKam.TagsList"]
+
+
+def test_a_large_sidecar_becomes_the_same_in_a_process_of_its_own(writer, photo, monkeypatch):
+    before = (SIDECARS / "digikam.xmp").read_bytes().replace(b"</rdf:RDF>", b"<!--" + b" " * 100_000 + b"--></rdf:RDF>")
+    there = read_xmp(before)
+    first = plan_sidecar(before, add=[SEA])
+    memory = FileMemory(first.own, first.record)
+    photo.with_name("IMG_1.jpg.xmp").write_bytes(first.after)
+    change = KeywordChange(
+        os.fsencode(photo), (BOAT, CAT), there[-1:], memory={fingerprint(first.after): memory}, again=(CAT,)
+    )
+    assert len(first.after) > sidecars.SMALL
+    apart = writer.plan(change)
+    monkeypatch.setattr(sidecars, "SMALL", 1 << 20)
+    assert apart == writer.plan(change)
+    assert apart.plan.added
+
+
+@pytest.mark.parametrize(("limits", "reason"), [({"deadline": 1.0}, "more than 1 s"), ({"memory": 1 << 27}, "")])
+def test_a_sidecar_that_takes_too_much_is_left_alone_in_one_line(writer, photo, monkeypatch, limits, reason):
+    levels = "".join(f"<rdf:li>a|b{n}|c{n}|d{n}|e{n}|f{n}</rdf:li>" for n in range(60_000))
+    field = f'<lr:hierarchicalSubject xmlns:lr="{HIERARCHICAL.namespace}"><rdf:Bag>{levels}</rdf:Bag>'
+    empty = plan_sidecar(None, add=[CAT]).after.decode()
+    bomb = empty.replace("</rdf:Description>", f"{field}</lr:hierarchicalSubject></rdf:Description>").encode()
+    photo.with_name("IMG_1.jpg.xmp").write_bytes(bomb)
+    monkeypatch.setattr(sidecars, "LIMITS", CallLimits(**limits))
+    outcome = write_one(writer, photo, add=(SEA,))
+    assert outcome.status == "failed"
+    assert outcome.problem.startswith("its XMP could not be understood: ")
+    assert reason in outcome.problem
+    assert "\n" not in outcome.problem
+    assert photo.with_name("IMG_1.jpg.xmp").read_bytes() == bomb

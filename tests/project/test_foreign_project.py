@@ -118,6 +118,42 @@ def test_a_written_path_that_is_none_is_left_alone(photos):
             project.undo(confirm=_yes)
 
 
+@pytest.mark.parametrize("after", ["removed", "no digest", "0"])
+def test_a_written_photo_that_has_no_fingerprint_is_left_alone(photos, after):
+    with Project.open(photos) as project:
+        _point(project, photos / "gone.jpg")
+        with project.store._database.write() as connection:
+            connection.execute("UPDATE written SET after = ? WHERE id = 1", (after,))
+        done = project.undo(confirm=_yes, leave_changed=True)
+        assert (done.n_files, len(done.left_alone)) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE written SET note = '5'",
+        "UPDATE written SET note = 'no JSON'",
+        """UPDATE written SET note = '{"fields": {"dc:subject": [1]}}'""",
+        "UPDATE runs SET result = '5'",
+        """UPDATE runs SET result = '{"fields": {"by_photo": {"1": {"photo": 9}}, "records": []}}'""",
+        """UPDATE runs SET settings = '{"suggested": {"x": ["a"]}}'""",
+    ],
+)
+def test_records_that_tagloom_does_not_make_are_called_damaged(photos, sql):
+    with Project.open(photos) as project:
+        with project.store._database.write() as connection:
+            connection.execute(sql)
+        with pytest.raises(DamagedStoreError):
+            project.import_from_photos()
+
+
+def test_a_number_of_an_undo_that_no_undo_has_is_passed_over(photos):
+    with Project.open(photos) as project:
+        project.store.settings.set("undoing", 10**20)
+    with Project.open(photos) as project:
+        assert project.recovered == ()
+
+
 def test_undo_writes_no_other_file_below_the_root(photos):
     other = photos / "thesis.txt"
     other.write_bytes(b"precious")
@@ -125,6 +161,19 @@ def test_undo_writes_no_other_file_below_the_root(photos):
         _point(project, other)
         with pytest.raises(InvalidInputError, match=r"thesis\.txt"):
             project.undo(confirm=_yes)
+    assert other.read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("name", ["other.jpg", "other.xmp", "sub/other.jpg.xmp"])
+@pytest.mark.parametrize("photo", [None, 1])
+def test_undo_in_a_foreign_project_writes_no_photo_or_sidecar_that_is_not_of_the_project(photos, name, photo):
+    other = photos / name
+    other.write_bytes(b"precious")
+    with Project.open(photos) as project:
+        _point(project, other, photo)
+        with pytest.raises(InvalidInputError, match="other"):
+            project.undo(confirm=_yes)
+        assert project.undo(confirm=_yes, leave_changed=True).n_files == 2
     assert other.read_bytes() == b"precious"
 
 

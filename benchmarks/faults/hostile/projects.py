@@ -9,11 +9,14 @@ from pathlib import Path
 
 import apsw
 
+from tagloom.metadata.file_changes import REMOVED
+from tagloom.metadata.write_journal import fingerprint
+
 STORE = ".tagloom"
 DATABASE = "tagloom.sqlite"
-N_TRUNCATED = 24
 N_FLIPPED = 24
 LARGE = 20_000_000
+TRUNCATED = "truncated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +166,14 @@ def _stored_paths() -> Iterator[Case]:
                     (text,),
                 )
                 if table == "written":
-                    # As an undo would need it: the file is as tagloom says that it left it.
-                    connection.execute("UPDATE written SET state = 'done'")
+                    # As an undo would need it: the file is as tagloom says that it left it, and was something else.
+                    data, path = b"owned", os.path.join(folder, os.fsdecode(text).replace("\0", ""))
+                    after = fingerprint(Path(path).read_bytes()) if os.path.isfile(path) else REMOVED
+                    digest = fingerprint(data)
+                    connection.execute("INSERT OR IGNORE INTO contents(digest, data) VALUES (?, ?)", (digest, data))
+                    connection.execute(
+                        "UPDATE written SET state = 'done', before = ?, after = ? WHERE path = ?", (digest, after, text)
+                    )
                 connection.close()
 
             yield Case("stored paths", f"{table}.path, path {number}", spoil)
@@ -299,8 +308,8 @@ def _cut(share: float) -> Callable[[Path, Path], None]:
 
 def _truncated(template: Path) -> Iterator[Case]:
     n_pages = (template / STORE / DATABASE).stat().st_size // 4096
-    for page in sorted({round(i * (n_pages - 1) / (N_TRUNCATED - 1)) for i in range(N_TRUNCATED)}):
-        yield Case("truncated and flipped", f"cut after page {page} of {n_pages}", _cut(page / n_pages + 1e-9))
+    for page in range(n_pages):
+        yield Case(TRUNCATED, f"cut after page {page} of {n_pages}", _cut(page / n_pages + 1e-9))
 
 
 def _flipped(template: Path) -> Iterator[Case]:
@@ -314,7 +323,7 @@ def _flipped(template: Path) -> Iterator[Case]:
                     file.seek(rng.randrange(size))
                     file.write(bytes([rng.randrange(256)]))
 
-        yield Case("truncated and flipped", f"{1 + seed} bytes flipped", spoil)
+        yield Case("flipped bytes", f"{1 + seed} bytes flipped", spoil)
 
 
 def _settings() -> Iterator[Case]:

@@ -46,6 +46,7 @@ from tagloom.methods import (
 )
 from tagloom.methods.shared.ridge_path import linear_scores
 from tagloom.settings import Settings
+from tagloom.store.database import as_stored
 from tagloom.store.models import StoredSuggestions
 from tagloom.store.project import ProjectStore
 from tagloom.tuning.auto.annotator import AutoAnnotator
@@ -478,8 +479,9 @@ class ProjectExplainer:
         if active is None or stored is None:
             raise StoreError("there is no model yet that could be explained; train one first: tagloom train")
         self.key = _moment(store)
-        self.model, self.method = active.id, str(active.settings["method"])
-        self._n_neighbors = int(active.settings.get("n_neighbors", settings.n_neighbors))
+        with as_stored("the model"):
+            self.model, self.method = active.id, str(active.settings["method"])
+            self._n_neighbors = int(active.settings.get("n_neighbors", settings.n_neighbors))
         self._arrays, self._info = store.models.load(active.id)
         with store.cache() as cache:
             rows = load_rows(store, cache, settings, compute=False)

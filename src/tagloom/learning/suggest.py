@@ -12,6 +12,7 @@ from tagloom.catalog.lookup import PhotoName, find_photo_ids
 from tagloom.catalog.results import Result
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.exceptions import InvalidInputError, StoreError
+from tagloom.store.database import as_stored
 from tagloom.store.project import ProjectStore
 
 __all__ = [
@@ -261,7 +262,8 @@ def open_suggestions(
     chosen = store.settings.get(THRESHOLD) if threshold is None else threshold
     info = stored.info
     if chosen is not None:
-        limits = np.full(len(tag_ids), float(chosen))
+        with as_stored("the threshold"):
+            limits = np.full(len(tag_ids), float(chosen))
     else:
         limits = trained if uncalibrated or info["kind"] == PROBABILITY else np.full(len(tag_ids), np.inf)
     Y = store.decisions.labels(ids, tag_ids)[2]

@@ -31,8 +31,15 @@ from tagloom.metadata.iptc import is_utf8, read_iptc
 from tagloom.metadata.kept_process import KeptProcess
 from tagloom.metadata.photo_keywords import IPTC, XP_KEYWORDS
 from tagloom.metadata.pixel_hash import PixelHasher
-from tagloom.metadata.sidecar_plan import FieldChange, SidecarPlan, plan_sidecar
-from tagloom.metadata.sidecars import KeywordChange, SidecarWriter, WriteOutcome, is_disk_full, line_of
+from tagloom.metadata.sidecar_plan import FieldChange, SidecarPlan
+from tagloom.metadata.sidecars import (
+    KeywordChange,
+    SidecarWriter,
+    WriteOutcome,
+    is_disk_full,
+    line_of,
+    plan_foreign,
+)
 from tagloom.metadata.xmp_fields import is_programs_own, joined_names
 from tagloom.metadata.xmp_read import Stated, read_xmp
 
@@ -341,7 +348,7 @@ def _plan_iptc(
     packet = blocks.xmp or None
     known = change.memory_of(change.photo, original)
     brought = known.own
-    plan = plan_sidecar(packet, change.add, change.remove, brought, known.record, change.again)
+    plan = plan_foreign(packet, change.add, change.remove, known, change.again)
     is_asked = iptc_is_asked and _kind(original) in _IPTC_KINDS
     if not blocks.iptc and not is_asked:
         return plan, None
@@ -359,7 +366,7 @@ def _plan_iptc(
     spoken = {name for keyword in (*plan.added, *plan.kept) for name in (*keyword.path, *joined_names(keyword))}
     more = {keyword for keyword in old if keyword.name not in spoken}  # a name that repeats a level is no keyword
     add = {*change.add, *more} - gone - set(change.remove) - theirs
-    again = plan_sidecar(packet, add, change.remove, brought, known.record, change.again)
+    again = plan_foreign(packet, add, change.remove, known, change.again)
     plan = replace(again, own=_without(plan.own, old, brought))
     levels = _levels({*plan.added, *plan.kept} - own) | theirs
     iptc = tuple(sorted(each for each in levels if len(each.name.encode()) <= LONGEST_IPTC_KEYWORD))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree
-from xml.sax.saxutils import escape
 
 from tagloom.core.keywords import Keyword
 from tagloom.exceptions import MetadataError
@@ -51,6 +50,8 @@ def categories_text(keywords: Iterable[Keyword]) -> str:
 
 
 def _categories_below(above: tuple[str, ...], assigned: set[tuple[str, ...]]) -> str:
+    from xml.sax.saxutils import escape  # takes long to import, and is needed by few
+
     depth = len(above)
     here = sorted({path[depth] for path in assigned if len(path) > depth and path[:depth] == above})
     return "".join(

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tagloom.core.keywords import Keyword, SidecarName
@@ -26,6 +26,7 @@ __all__ = [
     "find_sidecar",
     "find_sidecars",
     "interpret",
+    "interpret_files",
     "new_sidecar",
     "put_together",
     "read_photo_fields",
@@ -251,6 +252,25 @@ def interpret(fields: PhotoFields, known: Known | None = None) -> FoundKeywords:
     known : callable, optional
         As of `read_photo_keywords`.
     """
+    found = interpret_files(fields, known)
+    places: dict[Place, dict[str, list[str]]] = {}
+    for each in fields.files:
+        for place, by_label in each.places.items():
+            for label, texts in by_label.items():
+                places.setdefault(place, {}).setdefault(label, []).extend(texts)
+    said = {place: told for place, items in places.items() if (told := _by_people(read_fields(items).keywords))}
+    keywords, added, removed = put_together(found.files)
+    return replace(found, keywords=keywords, places=said, added=added, removed=removed)
+
+
+def interpret_files(fields: PhotoFields, known: Known | None = None) -> FoundKeywords:
+    """Return what each file means by itself, as `interpret` does, and nothing of what they mean together.
+
+    Parameters
+    ----------
+    fields, known
+        As of `interpret`.
+    """
     files, beside = [], []
     for each in fields.files:
         # A file that cannot be read, or lost all its metadata, does not say that keywords are gone.
@@ -259,23 +279,8 @@ def interpret(fields: PhotoFields, known: Known | None = None) -> FoundKeywords:
         reading = read_fields(items, record)
         files.append(FileKeywords(each.file, reading, each.fingerprint, record is not None, each.has_word))
         beside += [files[-1]] if "sidecar" in each.places else []
-    places: dict[Place, dict[str, list[str]]] = {}
-    for each in fields.files:
-        for place, by_label in each.places.items():
-            for label, texts in by_label.items():
-                places.setdefault(place, {}).setdefault(label, []).extend(texts)
-    said = {place: found for place, items in places.items() if (found := _by_people(read_fields(items).keywords))}
-    keywords, added, removed = put_together(files)
-    return FoundKeywords(
-        keywords,
-        said,
-        beside[0].file if beside else None,
-        beside[0].fingerprint if beside else "",
-        fields.problems,
-        tuple(files),
-        added,
-        removed,
-    )
+    sidecar, fingerprint = (beside[0].file, beside[0].fingerprint) if beside else (None, "")
+    return FoundKeywords((), {}, sidecar, fingerprint, fields.problems, tuple(files))
 
 
 def put_together(

@@ -11,6 +11,7 @@ from tagloom.metadata.photo_keywords import (
     PhotoFields,
     find_sidecar,
     interpret,
+    interpret_files,
     read_photo_fields,
 )
 
@@ -23,6 +24,7 @@ def read_photos_keywords(
     sidecars: bool = True,
     embedded: bool = True,
     known: Sequence[Known | None] | None = None,
+    files_only: bool = False,
 ) -> Iterator[FoundKeywords]:
     """Read the keywords of photos from their sidecars and from the files themselves, as `read_photo_keywords` does.
 
@@ -35,6 +37,8 @@ def read_photos_keywords(
         Whether to look beside the photos, and into them.
     known : sequence of callable, optional
         For each photo, as of `read_photo_keywords`.
+    files_only : bool, default=False
+        Leave out what the files of a photo say together, which takes longer than to read them.
 
     Yields
     ------
@@ -47,9 +51,10 @@ def read_photos_keywords(
         options=[sidecars, embedded],
         classes=(PhotoFields, FileFields),
     )
+    meaning = interpret_files if files_only else interpret
     for row, (photo, result) in enumerate(zip(photos, results, strict=True)):
         if isinstance(result, PhotoFields):
-            yield interpret(result, None if known is None else known[row])
+            yield meaning(result, None if known is None else known[row])
             continue
         reason = result.reason if isinstance(result, CallFailure) else "the reader answered nonsense"
         problem = f"{os.fsdecode(os.path.basename(photo))!r}: its keywords could not be read: {reason}"

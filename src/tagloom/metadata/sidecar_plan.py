@@ -179,7 +179,8 @@ def plan_sidecar(
     stated = reading.stated
     spelled = _spellings(stated, own, adding, removing)
     adding = frozenset(spelled.get(keyword, keyword) for keyword in adding)
-    removing |= {each for each in stated.keywords if fold_tag(each.text) in {fold_tag(gone.text) for gone in removing}}
+    folded = {fold_tag(gone.text) for gone in removing}
+    removing |= {each for each in stated.keywords if fold_tag(each.text) in folded}
     removing -= adding
     again = {spelled.get(keyword, keyword) for keyword in again}
     withheld = ((adding & reading.removed) | (removing & reading.added)).difference(again)

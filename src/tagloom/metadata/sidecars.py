@@ -3,26 +3,39 @@
 import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from tagloom.core.keywords import Keyword, SidecarName
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.verdicts import Verdict
 from tagloom.exceptions import ChangedMeanwhileError, MetadataError, TagloomError
+from tagloom.images.limited import CallFailure, CallLimits, LimitedCalls
 from tagloom.images.source import read_file
 from tagloom.images.verdicts import Refused, one_line
 from tagloom.metadata.file_changes import FileChanges, real_file
 from tagloom.metadata.names import name_to_text
 from tagloom.metadata.photo_keywords import find_sidecar, new_sidecar
-from tagloom.metadata.sidecar_plan import SidecarPlan, describe, plan_sidecar
+from tagloom.metadata.sidecar_plan import FieldChange, SidecarPlan, describe, plan_sidecar
 from tagloom.metadata.write_journal import JournalEntry, fingerprint
 from tagloom.metadata.xmp_read import NOTHING, FieldRecord, Stated
 from tagloom.metadata.xmp_tree import LARGEST_XMP
 
-__all__ = ["FileMemory", "KeywordChange", "SidecarWriter", "WriteOutcome", "is_disk_full", "line_of", "remembered"]
+__all__ = [
+    "FileMemory",
+    "KeywordChange",
+    "SidecarWriter",
+    "WriteOutcome",
+    "is_disk_full",
+    "line_of",
+    "plan_foreign",
+    "plan_limited",
+    "remembered",
+]
 
 _TRIES = 3
+SMALL = 1 << 16  # bytes of XMP that can take no more than half a second and a few MB to understand
+LIMITS = CallLimits()  # of what is larger
 _NO_SPACE = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})  # a quota is no matter on Windows
 Status = Literal["planned", "written", "merged", "unchanged", "failed"]
 
@@ -58,7 +71,7 @@ def remembered(memory: Mapping[str | bytes, FileMemory], file: bytes, digest: st
     digest : str
         Its fingerprint.
     """
-    return memory.get(digest) or memory.get(os.path.realpath(file)) or NO_MEMORY
+    return (memory.get(digest) or memory.get(os.path.realpath(file)) or NO_MEMORY) if memory else NO_MEMORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +185,7 @@ class SidecarWriter:
         try:
             content = _read(path)
             known = change.memory_of(path, content)
-            plan = plan_sidecar(content, change.add, change.remove, known.own, known.record, change.again)
+            plan = plan_foreign(content, change.add, change.remove, known, change.again)
         except TagloomError as error:
             return WriteOutcome(change.photo, path, "failed", problem=line_of(error))
         return WriteOutcome(change.photo, path, "planned" if plan.changes else "unchanged", plan)
@@ -235,6 +248,48 @@ class SidecarWriter:
             else:
                 return WriteOutcome(change.photo, path, "merged" if was_changed else "written", plan, entry)
         return WriteOutcome(change.photo, path, "failed", problem=problem)
+
+
+def plan_foreign(
+    packet: bytes | None,
+    add: Iterable[Keyword],
+    remove: Iterable[Keyword],
+    known: FileMemory,
+    again: Iterable[Keyword],
+) -> SidecarPlan:
+    """Work out what a packet of unknown origin becomes, a large one in a process with limits on memory and time.
+
+    Parameters
+    ----------
+    packet : bytes or None
+        Untrusted.
+    add, remove, known, again
+        As of `plan_sidecar`; ``known`` is what is remembered of the file.
+
+    Raises
+    ------
+    MetadataError
+        If it cannot be understood, or takes too much.
+    """
+    if packet is None or len(packet) <= SMALL:
+        return plan_sidecar(packet, add, remove, known.own, known.record, again)
+    record = None if known.record is None else known.record.as_dict()
+    texts = [[keyword.text for keyword in each] for each in (add, remove, again)]
+    try:
+        with LimitedCalls(LIMITS, (SidecarPlan, FieldChange, Stated, FieldRecord, Keyword)) as calls:
+            (plan,) = calls.stream(f"{__name__}:{plan_limited.__name__}", packet, *texts, known.own.to_text(), record)
+    except CallFailure as failure:
+        raise MetadataError(f"its XMP could not be understood: {failure.reason}; it is left alone") from failure
+    return replace(plan, before=packet)
+
+
+def plan_limited(
+    packet: bytes, add: list[str], remove: list[str], again: list[str], own: str, record: dict[str, Any] | None
+) -> Iterator[SidecarPlan]:
+    """Yield what becomes of a packet; what `plan_foreign` calls in a worker process."""
+    said = None if record is None else FieldRecord.from_dict(record)
+    adding, removing, asked = ([Keyword.parse(text) for text in each] for each in (add, remove, again))
+    yield replace(plan_sidecar(packet, adding, removing, Stated.from_text(own), said, asked), before=None)
 
 
 def is_disk_full(error: BaseException) -> bool:

@@ -1,5 +1,6 @@
 """The fields of XMP that hold keywords, and what single items of them mean."""
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -26,6 +27,7 @@ __all__ = [
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 Form = Literal["list", "categories", "hierarchy", "regions"]
+_N_KEPT, _LONGEST_KEPT = 16_384, 200  # photos share most of their keywords
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,8 @@ class XmpField:
         text : str
             The item. Empty levels, as in ``/Animals/Cat``, are left out.
         """
-        levels = text.split(self.separator) if self.separator else [text]
-        try:
-            return Keyword(tuple(level for level in levels if level.strip()))
-        except InvalidInputError:
-            return None
+        make = _keyword if len(text) <= _LONGEST_KEPT else _keyword.__wrapped__
+        return make(text, self.separator)
 
     def level(self, text: str) -> str:
         """Return one level as the field can hold it: with the stand-in for its separator."""
@@ -94,6 +93,15 @@ class XmpField:
         if not self.separator:
             return keyword.name
         return self.separator.join(map(self.level, keyword.path))
+
+
+@functools.lru_cache(maxsize=_N_KEPT)
+def _keyword(text: str, separator: str) -> Keyword | None:
+    levels = text.split(separator) if separator else [text]
+    try:
+        return Keyword(tuple(level for level in levels if level.strip()))
+    except InvalidInputError:
+        return None
 
 
 SUBJECT = XmpField("http://purl.org/dc/elements/1.1/", "subject", "dc")

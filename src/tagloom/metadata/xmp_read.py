@@ -124,6 +124,8 @@ class FieldRecord:
         """Return what `as_dict` made; None of anything else."""
         if "fields" not in said:
             return None
+        if not all(isinstance(text, str) for texts in said["fields"].values() for text in texts):
+            raise TypeError("an item of a field is no text")
         lists = (said.get(name, ()) for name in ("keywords", "added", "removed"))
         keywords, added, removed = (frozenset(map(Keyword.parse, texts)) for texts in lists)
         return cls(dict(said["fields"]), keywords, added, removed, said.get("whole", True))
@@ -211,7 +213,8 @@ def fields_of(tree: XmpTree, fields: Iterable[XmpField] = (*WRITTEN, *READ_ONLY)
     fields : iterable of XmpField
         Which to look for.
     """
-    found = {of.label: field_items(tree, of) for of in fields}
+    there = {name for each in tree.descriptions for name in (*each.attributes, *(one.name for one in each.children))}
+    found = {of.label: field_items(tree, of) for of in fields if (of.namespace, of.name) in there}
     return {label: items for label, items in found.items() if items}
 
 

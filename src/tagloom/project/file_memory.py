@@ -17,6 +17,7 @@ from tagloom.metadata.photo_keywords import find_sidecar, find_sidecars, new_sid
 from tagloom.metadata.sidecars import FileMemory
 from tagloom.metadata.xmp_read import NOTHING, FieldRecord, Stated
 from tagloom.project.unwritten import WRITE
+from tagloom.store.database import as_stored
 from tagloom.store.project import ProjectStore
 from tagloom.store.runs import Run
 from tagloom.store.writes import Write
@@ -27,6 +28,7 @@ IMPORT_PHOTOS = "import-photos"
 FIELDS_READ = "fields"  # the key in a run's result
 _PHOTO, _LONG, _SHORT = "photo", "photo.jpg.xmp", "photo.xmp"
 _ALL = 1_000_000
+_FILES = "the files of photos"
 _N_IMPORTS = 10  # each tells of all photos, but those that were away
 
 
@@ -79,6 +81,7 @@ class FileMemories:
         The project.
     """
 
+    @as_stored(_FILES)
     def __init__(self, store: ProjectStore) -> None:
         self._store = store
         self._seen: dict[str, str] = {}
@@ -97,6 +100,7 @@ class FileMemories:
         self._sharing = _sharing(store) if self._by_photo else set()
         self._decided: dict[tuple[int, int], int] | None = None
 
+    @as_stored(_FILES)
     def of(self, photo: int, path: bytes) -> dict[str | bytes, FileMemory]:
         """Return what is remembered of the files of a photo, by fingerprint and by path.
 
@@ -154,7 +158,7 @@ class FileMemories:
     def _take(self, run: Run) -> None:
         result = run.result or {}
         if run.kind == IMPORT_PHOTOS:
-            self._seen, self._since = result.get("seen", {}), run.started
+            self._seen, self._since = dict(result.get("seen", {})), run.started
         read = result.get(FIELDS_READ, {"by_photo": {}})
         for photo, files in read["by_photo"].items():
             for kind, row in files.items():

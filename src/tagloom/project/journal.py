@@ -31,6 +31,7 @@ from tagloom.metadata.names import name_to_text
 from tagloom.metadata.photo_keywords import find_sidecar, sidecar_places
 from tagloom.metadata.write_journal import JournalEntry, State, WriteJournal, fingerprint
 from tagloom.store.contents import ContentChange, KnownFile
+from tagloom.store.folder import is_digest
 from tagloom.store.layout import SCRATCH, WRITTEN
 from tagloom.store.project import ProjectStore
 from tagloom.store.writes import Intent, Write
@@ -158,7 +159,7 @@ class ProjectJournal(WriteJournal):
         return [
             ContentChange(found, before, after)
             for before, after in dict.fromkeys(steps)
-            if before is not None and after is not None
+            if before is not None and after is not None and is_digest(before) and is_digest(after)  # contents alone
             for file in self.store.contents.files(before)
             if (found := _with_content(file, roots.get(file.root, b""), after)) is not None
         ]
@@ -231,8 +232,9 @@ class ProjectChanges(FileChanges):
 class Reach:
     """Which files a project may write: its photos and their sidecars, below its folder of photos.
 
-    In a project that this user made here, or trusts, that folder may be anywhere, and folders in it may be links. In a
-    stranger's it is the folder around the project, and nothing in it leads out.
+    In a project that this user made here, or trusts, that folder may be anywhere, folders in it may be links, and
+    photos may have had other names. In a stranger's it is the folder around the project, nothing in it leads out, and
+    a file counts only under the name of the photo that it is said to belong to.
 
     Parameters
     ----------
@@ -283,22 +285,24 @@ class Reach:
         if not stat.S_ISREG(mode):
             return f"{shown} is no file; it is left alone"
         if any(_is_below(real, root) for root in self._real_roots) and not _is_below(real, self._folder):
-            if os.path.splitext(real)[1].lower() in _WRITABLE or self._is_own(real, photo):
+            is_writable = self._is_trusted and os.path.splitext(real)[1].lower() in _WRITABLE
+            if is_writable or self._is_own(real, photo):
                 return None
-            return f"{shown} is neither a photo nor a sidecar; it is left alone"
+            return f"{shown} is neither a photo of the project nor its sidecar; it is left alone"
         if self._is_trusted and self._is_own(real, photo):
             return None
         remedy = "" if self._is_trusted else " If you trust the project, run: tagloom trust"
         return f"{shown} is outside of the project's folder of photos; it is left alone.{remedy}"
 
     def _is_own(self, real: bytes, photo: int | None) -> bool:
-        """Tell whether a file is a photo, wherever links lead, or lies beside it and is its sidecar."""
+        """Tell whether a file is a photo, wherever links lead, or its sidecar."""
         table = None if photo is None else self._store.photos.table([photo])
         if table is None or not len(table) or int(table.roots[0]) not in self._roots:
             return False
         own = os.path.join(self._roots[int(table.roots[0])], table.paths[0])
-        beside = is_sidecar(real) and os.path.dirname(real) == os.path.realpath(os.path.dirname(own))
-        return beside or real == os.path.realpath(own)
+        if self._is_trusted and is_sidecar(real) and os.path.dirname(real) == os.path.realpath(os.path.dirname(own)):
+            return True  # that of another name it had
+        return real in map(os.path.realpath, (own, *sidecar_places(own)))
 
 
 def _is_below(path: bytes, folder: bytes) -> bool:
@@ -363,7 +367,7 @@ def recover(store: ProjectStore) -> list[Recovered]:
     """
     with store.lock():
         undoing = store.settings.get(UNDOING)
-        undoing = undoing if type(undoing) is int else None
+        undoing = undoing if type(undoing) is int and 0 < undoing < 1 << 63 else None
         pending = store.writes.pending()
         unsettled = pending if undoing is None else [*pending, *store.writes.entries(batch=undoing)]
         if (undoing is None and not pending) or _is_out_of_reach(store, unsettled):

@@ -22,6 +22,7 @@ from tagloom.project.status import n_learnt
 from tagloom.report.data import add_thumbnails, make_photos, suggestions_first
 from tagloom.report.page import ReportData, ReportPhoto, UnreadablePhoto, write_report
 from tagloom.settings import Settings
+from tagloom.store.database import as_stored
 from tagloom.store.models import Model
 from tagloom.store.project import ProjectStore
 
@@ -88,12 +89,14 @@ def report(store: ProjectStore, settings: Settings, path: str | os.PathLike[str]
     note = _note(last, model)
     has_evaluation = last is not None and last.evaluation is not None
     is_score = found is not None and not found.calibrated
+    with as_stored("the model"):
+        features = "" if model is None else ", ".join(name for name, _ in model.features["groups"])
     scores = (f"Scores are {not_calibrated(labels_needed(store))}.",) if is_score else ()
     data = ReportData(
         photos=[photos[row] for row in order],
         unreadable=unreadable,
         method="" if model is None else str(model.settings.get("method", "")),
-        features="" if model is None else ", ".join(name for name, _ in model.features["groups"]),
+        features=features,
         n_learned=None if model is None else _n_learned(store, model),
         created=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
         version=__version__,

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from tagloom.store.database import as_stored
 from tagloom.store.project import ProjectStore
 
 __all__ = [
@@ -48,6 +49,7 @@ class WrittenSuggestions:
     by_content: dict[str, set[str]]
 
     @classmethod
+    @as_stored("suggestions that were written")
     def read(cls, store: ProjectStore) -> "WrittenSuggestions":
         """Return what all writes of a project have noted."""
         by_photo: dict[int, set[str]] = {}

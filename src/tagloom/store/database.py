@@ -20,12 +20,20 @@ import apsw
 
 from tagloom.core import system
 from tagloom.core.files import TEMPORARY_MARK
-from tagloom.exceptions import DamagedStoreError, NewerFormatError, StoreBusyError, StoreError, WriteError
+from tagloom.exceptions import (
+    DamagedStoreError,
+    NewerFormatError,
+    StoreBusyError,
+    StoreError,
+    TagloomError,
+    WriteError,
+)
 from tagloom.store.folder import ProjectFolder
 from tagloom.store.layout import BACKUPS
 
 __all__ = [
     "PATIENCE",
+    "as_stored",
     "connect",
     "copy_database",
     "fetch",
@@ -425,3 +433,22 @@ def translate_errors(path: Path) -> Iterator[None]:
         ) from error
     except (apsw.CantOpenError, apsw.PermissionsError) as error:
         raise StoreError(f"cannot use {path.name} ({error}); check permissions and free space of its folder") from error
+
+
+@contextlib.contextmanager
+def as_stored(what: str) -> Iterator[None]:
+    """Call a project damaged if values of it are not what tagloom stores there; also a decorator.
+
+    Parameters
+    ----------
+    what : str
+        What they are about.
+    """
+    try:
+        yield
+    except TagloomError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise DamagedStoreError(
+            f"what the project holds about {what} is damaged ({' '.join(str(error).split())[:200]}); {_REMEDY}"
+        ) from error

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "PhotoTable", "photo_table", "times_of"]
 
 COLUMNS = (
-    "SELECT p.id AS id, p.root, p.path, p.content_hash, p.verdict, p.width, p.height, p.taken, "
+    "SELECT p.id AS id, p.root, p.path, p.content_hash, substr(p.verdict, 1, 64) AS verdict, p.width, p.height, "
+    "p.taken, "
     "CASE WHEN NOT r.online THEN 'offline' WHEN p.present THEN 'present' ELSE 'missing' END AS state, "
     "p.first_seen, iif(p.present, max(p.last_seen, r.scanned), p.last_seen) FROM photos p JOIN roots r ON r.id = p.root"
 )

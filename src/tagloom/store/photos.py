@@ -151,13 +151,14 @@ class Photos:
 
     def unreadable(self, *, root: int | None = None) -> list[tuple[bytes, str]]:
         """Return paths and verdicts of the present files of a root that could not be read as photos."""
-        sql = f"SELECT path, verdict FROM photos WHERE present = 1 AND root = ? AND {_UNREADABLE} ORDER BY id"  # noqa: S608
+        where = f"present = 1 AND root = ? AND {_UNREADABLE}"
+        sql = f"SELECT path, substr(verdict, 1, 64) FROM photos WHERE {where} ORDER BY id"  # noqa: S608
         return [(path, verdict) for path, verdict in self._database.read(sql, (self._root_id(root),))]
 
     def problems(self, *, root: int | None = None) -> list[tuple[bytes, str, str]]:
         """Return path, verdict and detail of the present photos of a root that could not be read."""
         rows = self._database.read(
-            "SELECT p.path, p.verdict, ifnull(f.detail, '') FROM photos p "  # noqa: S608
+            "SELECT p.path, substr(p.verdict, 1, 64), substr(ifnull(f.detail, ''), 1, 1000) FROM photos p "  # noqa: S608
             "LEFT JOIN files f ON f.root = p.root AND f.path = p.path "
             f"WHERE p.present = 1 AND p.root = ? AND p.{_UNREADABLE} ORDER BY p.path",
             (self._root_id(root),),

@@ -83,7 +83,7 @@ class Runs:
                 from_json(settings, "a run", dict),
                 started,
                 ended,
-                None if result is None else from_json(result, "a run"),
+                None if result is None else from_json(result, "a run", dict),
             )
             for number, name, settings, started, ended, result in rows
         ]
@@ -93,7 +93,7 @@ class Runs:
         rows = self._database.read(
             "SELECT result FROM runs WHERE kind = ? AND result IS NOT NULL ORDER BY id DESC LIMIT ?", (kind, limit)
         )
-        return [from_json(result, "a run") for (result,) in rows]
+        return [from_json(result, "a run", dict) for (result,) in rows]
 
     def record_import(
         self,

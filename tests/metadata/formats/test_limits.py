@@ -64,6 +64,16 @@ def test_a_small_table_of_many_rows_is_refused(tmp_path, pyarrow):
         read_statements(tmp_path / "many.parquet", PHOTOS)
 
 
+def test_a_small_table_of_many_values_in_a_row_is_refused(tmp_path, pyarrow):
+    from pyarrow import parquet
+
+    table = pyarrow.table({"file": ["a.jpg"], "tags": [["cat"] * 20_000_000]})
+    parquet.write_table(table, tmp_path / "long.parquet", compression="zstd")
+    assert (tmp_path / "long.parquet").stat().st_size < 100_000
+    with pytest.raises(LabelsFileError, match="claims 20,000,000 values"):
+        read_statements(tmp_path / "long.parquet", PHOTOS)
+
+
 def test_a_small_table_that_takes_much_memory_is_refused(tmp_path, monkeypatch, pyarrow):
     from pyarrow import parquet
 

@@ -20,6 +20,7 @@ _ROWS_PER_GROUP = 10_000
 _ROWS_PER_BATCH = 1000
 _FREE_ROWS = 100_000
 _ROWS_PER_BYTE = 10  # a row names a photo, and a name that comes often may take less than a byte
+_VALUES_PER_ROW = 10  # on average, where rows hold lists
 
 
 def read_parquet(path: Path, options: ReadOptions, notes: Notes) -> Iterator[Said]:
@@ -141,13 +142,16 @@ def _names(value: Any, names: list[Any]) -> list[Any] | None:
 
 
 def _check_rows(table: Any, path: Path, notes: Notes) -> None:
-    """Refuse a table of more rows than a file of its size can name photos: a few bytes can stand for any number."""
-    most = _FREE_ROWS + _ROWS_PER_BYTE * path.stat().st_size
-    if table.num_rows > most:
-        raise LabelsFileError(
-            f"{notes.source} claims {table.num_rows:,} rows in {path.stat().st_size:,} bytes; it is not read, as it "
-            f"may be an attack"
-        )
+    """Refuse more rows or values than a file of its size can name photos: a few bytes can stand for any number."""
+    n_bytes = path.stat().st_size
+    most = _FREE_ROWS + _ROWS_PER_BYTE * n_bytes
+    groups = [table.row_group(number) for number in range(table.num_row_groups)]
+    n_values = max((sum(each.column(at).num_values for each in groups) for at in range(table.num_columns)), default=0)
+    for n, what, limit in ((table.num_rows, "rows", most), (n_values, "values", _VALUES_PER_ROW * most)):
+        if n > limit:
+            raise LabelsFileError(
+                f"{notes.source} claims {n:,} {what} in {n_bytes:,} bytes; it is not read, as it may be an attack"
+            )
 
 
 def _leaf(field: Any) -> str:
