@@ -327,10 +327,8 @@ def _taken_in(table: Table) -> list[str]:
             continue
         mixed = sum(point["tag_mixing"]["strength"] > 0 for point in chosen)
         single = sum(bool(point.get("single_tags")) for point in chosen)
-        names = sorted({name for point in chosen for name in point["guests"]})
-        guests = ", ".join(f"{name} {sum(name in point['guests'] for point in chosen)}" for name in names)
-        rows.append([f"{title_of(data)}, {condition}", str(len(chosen)), str(mixed), str(single), guests or "none"])
-    header = ["set, labelled", "draws", "tags listen to others", "single tags choose", "methods taken in"]
+        rows.append([f"{title_of(data)}, {condition}", str(len(chosen)), str(mixed), str(single)])
+    header = ["set, labelled", "draws", "tags listen to others", "single tags choose"]
     return [
         "## What `auto` took in",
         "",

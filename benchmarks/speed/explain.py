@@ -1,10 +1,10 @@
 """Why this tag: a stored model of the default method taken up again, and its scores taken apart by labelled photos.
 
-The photos are made up as in the benchmark of updates, and some of them labelled; the model is trained without a race of
-other methods. Rows of the table that say "further" have model, features and kernels in memory, as behind the review
-page. The literal way to learn what each labelled photo adds is to change its label and to solve the tag again: one
-label is changed and changed back, and the time multiplied. "Difference" is that between what the explanation says of
-that label and what came of changing it, "rest" what the amounts of all labelled photos leave of the score.
+The photos are made up as in the benchmark of updates, and some of them labelled. Rows of the table that say "further"
+have model, features and kernels in memory, as behind the review page. The literal way to learn what each labelled photo
+adds is to change its label and to solve the tag again: one label is changed and changed back, and the time multiplied.
+"Difference" is that between what the explanation says of that label and what came of changing it, "rest" what the
+amounts of all labelled photos leave of the score.
 """
 
 import os

@@ -30,9 +30,7 @@ from benchmarks.projects import Collection, Flags, bare_project, made_up, public
 from benchmarks.results import seed_of
 from benchmarks.speed.harness import Local, case, compare, missing_case, out_parser, record
 from tagloom.learning import judgements as judged_tags
-from tagloom.learning import train as training
 from tagloom.learning.labels import TrainingLabels
-from tagloom.learning.methods import make_annotator
 from tagloom.learning.update import Updater
 from tagloom.project.project import Project
 
@@ -94,9 +92,7 @@ def make_project(root: Path, photos: Collection, n_labeled: int, threads: int) -
     tags = np.asarray(store.tags.add([f"tag {column}" for column in range(photos.truth.shape[1])]))
     pairs = np.repeat(ids[:n_labeled], len(tags)), np.tile(tags, n_labeled)
     store.decisions.decide(*pairs, photos.truth[:n_labeled].ravel().astype(np.int8))
-    # A race of other methods would leave updates to a ridge.
-    with patch.object(training, "make_annotator", lambda *given: make_annotator(*given).set_params(also=())):
-        project.train()
+    project.train()
     return project, ids, tags
 
 

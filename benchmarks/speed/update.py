@@ -1,6 +1,6 @@
 """Twenty more photos decided: `Updater.update`, as the review page calls it, beside a fit of everything from scratch.
 
-The second part starts from a trained model of the default method without a race of other methods. It learns by itself,
+The second part starts from a trained model of the default method. It learns by itself,
 or is mixed with a ridge as larger ones are; beside it a training from scratch.
 
 The photos are records without files, with made-up features and tags; all tags of the twenty photos are decided, so that
@@ -26,7 +26,6 @@ from tagloom.catalog.extraction import load_rows
 from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
 from tagloom.features import get_descriptor
 from tagloom.graph import NeighborGraph
-from tagloom.learning import train as training
 from tagloom.learning.labels import read_labels
 from tagloom.learning.methods import SMOOTHING, get_learner, make_annotator
 from tagloom.learning.update import Updater
@@ -167,8 +166,7 @@ def auto_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]:
         os.mkdir(root)
         scene = make_scene(root, n, c, threads)
         scene.say(n_labeled)
-        with patch.object(training, "make_annotator", _without_race):
-            scene.project.train(AUTO)
+        scene.project.train(AUTO)
         with ExitStack() as stack:
             stack.enter_context(scene.project)
             own, anew, mixed = (stack.enter_context(_updater(scene)) for _ in range(3))
@@ -187,7 +185,7 @@ def auto_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]:
 
             def scratch() -> NDArray[np.float64]:
                 labels = read_labels(store, rows.ids)
-                return _without_race(get_learner(AUTO), settings, rows.groups).fit(rows.X, labels.Y).probabilities_
+                return make_annotator(get_learner(AUTO), settings, rows.groups).fit(rows.X, labels.Y).probabilities_
 
             def accuracy(found: NDArray[Any]) -> dict[str, float]:
                 unseen, truth = found[scene.n_said :], scene.truth[scene.n_said :]
@@ -207,10 +205,6 @@ def auto_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]:
             entries = compare(contenders, accuracy=accuracy, repeats=REPEATS, threads=threads)
     name = f"a model of auto, {n} photos, {n_labeled} labelled, {c} tags"
     return case(name, {"n": n, "labelled": n_labeled, "d": d}, entries)
-
-
-def _without_race(*given: Any) -> Any:
-    return make_annotator(*given).set_params(also=())
 
 
 def _updater(scene: Scene) -> Updater:

@@ -3,21 +3,12 @@
 import csv
 
 import numpy as np
-import pytest
 
 from benchmarks.few import cells, page
 from benchmarks.few.cells import TOY, figures, photos_of, run_cell
 from benchmarks.said.situations import Sizes, Work
-from tagloom.learning import train as training
-from tagloom.learning.methods import make_annotator
 
 N = 40
-
-
-@pytest.fixture(autouse=True)
-def no_race(monkeypatch):
-    """Race no other methods: that takes longer than all the rest here."""
-    monkeypatch.setattr(training, "make_annotator", lambda *given: make_annotator(*given).set_params(also=()))
 
 
 def test_figures_are_those_of_the_file(tmp_path):

@@ -10,17 +10,9 @@ from benchmarks.said import cells, page, situations
 from benchmarks.said.cells import TOY, figures, run_cell
 from benchmarks.said.situations import SITUATIONS, Work
 from tagloom.core.labels import UNKNOWN
-from tagloom.learning import train as training
 from tagloom.learning.labels import read_labels
-from tagloom.learning.methods import make_annotator
 
 N = cells.TOY_SIZES
-
-
-@pytest.fixture(autouse=True)
-def no_race(monkeypatch):
-    """Race no other methods: that takes longer than all the rest here."""
-    monkeypatch.setattr(training, "make_annotator", lambda *given: make_annotator(*given).set_params(also=()))
 
 
 @pytest.fixture

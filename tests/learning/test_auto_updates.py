@@ -4,20 +4,12 @@ import numpy as np
 import pytest
 
 from tagloom.catalog.extraction import load_rows
-from tagloom.learning import train as training
 from tagloom.learning import update as auto_updates
 from tagloom.learning.labels import read_labels
 from tagloom.learning.methods import get_learner, make_annotator
 from tagloom.learning.stored_model import is_whole
 from tagloom.learning.update import Updater
 from tagloom.tuning.auto.annotator import set_tags
-
-
-@pytest.fixture(autouse=True)
-def no_race(monkeypatch):
-    """Let no other method be taken in, which would not be stored."""
-    made = training.make_annotator
-    monkeypatch.setattr(training, "make_annotator", lambda *given: made(*given).set_params(also=()))
 
 
 @pytest.fixture
@@ -28,7 +20,7 @@ def trained(made_up):
     made.project.train()
     with made.project.store.lock(), made.project.store.cache() as cache:
         rows = load_rows(made.project.store, cache, made.project.settings)
-    annotator = make_annotator(get_learner("auto"), made.project.settings, rows.groups).set_params(also=())
+    annotator = make_annotator(get_learner("auto"), made.project.settings, rows.groups)
     labels = read_labels(made.project.store, rows.ids)
     assert annotator.fit(rows.X, labels.Y).choice_["members"]
     return made, annotator

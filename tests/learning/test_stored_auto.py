@@ -12,16 +12,9 @@ from tagloom.learning.labels import read_labels
 from tagloom.learning.methods import get_learner, make_annotator
 from tagloom.learning.stored_model import is_whole, numbers_of_new, restore, solved_since
 from tagloom.learning.update import Updater
-from tagloom.tuning.auto import refine as _refinement
+from tagloom.tuning.auto import annotator as _annotator
 from tagloom.tuning.auto.refine import TagMixing, label_correlations
 from tagloom.tuning.explain.explain import ScoreExplainer
-
-
-@pytest.fixture(autouse=True)
-def no_race(monkeypatch):
-    """Let no other method be taken in, which would not be stored."""
-    made = training.make_annotator
-    monkeypatch.setattr(training, "make_annotator", lambda *given: made(*given).set_params(also=()))
 
 
 def new_features(n=12, random_state=1):
@@ -37,7 +30,7 @@ def in_memory(project):
     """Return an annotator fitted on what the project would train on now."""
     rows = rows_of(project)
     labels = read_labels(project.store, rows.ids)
-    annotator = make_annotator(get_learner("auto"), project.settings, rows.groups).set_params(also=())
+    annotator = make_annotator(get_learner("auto"), project.settings, rows.groups)
     return annotator.fit(rows.X, labels.Y), rows, labels
 
 
@@ -271,7 +264,7 @@ def test_tags_that_listen_to_each_other_are_explained_by_tags(made_up, monkeypat
     def find(deviations, labels, spreads, folds):
         return TagMixing(0.3, np.eye(len(spreads)) + 0.3 * label_correlations(labels), 0.0)
 
-    monkeypatch.setattr(_refinement, "find_mixing", find)
+    monkeypatch.setattr(_annotator, "find_mixing", find)
     made = made_up(120, 4)
     made.say(range(40))
     made.project.train()
@@ -288,7 +281,7 @@ def test_tags_that_listen_and_are_known_on_photos_of_their_own_are_explained_by_
     def find(deviations, labels, spreads, folds):
         return TagMixing(0.3, np.eye(len(spreads)) + 0.3 * label_correlations(labels), 0.0)
 
-    monkeypatch.setattr(_refinement, "find_mixing", find)
+    monkeypatch.setattr(_annotator, "find_mixing", find)
     monkeypatch.setattr(explained_scores, "MOST_PATTERNS", 3)
     made = made_up(120, 4)
     for tag in range(4):

@@ -37,7 +37,7 @@ from tagloom.methods import (
 from tagloom.tuning import AutoAnnotator, CalibratedAnnotator, PositiveUnlabeledAnnotator
 
 ANNOTATORS = [
-    AutoAnnotator(also=()),
+    AutoAnnotator(),
     AutoAnnotator(),
     BoostedAnnotator(),
     BoostedAnnotator(boost="structured", correlations="training", weights="asymptotic"),

@@ -65,15 +65,14 @@ def test_a_map_with_a_bend_ranks_like_the_one_without():
     np.testing.assert_array_equal(one[one < BEND_FROM], other[one < BEND_FROM])
 
 
-@pytest.fixture(scope="module", params=["alone", pytest.param("after a race", marks=pytest.mark.medium)])
-def annotator(request):
+@pytest.fixture(scope="module")
+def annotator():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6))
     truth = (X[:, :3] + 0.3 * rng.normal(size=(300, 3)) > 0.8).astype(np.int8)
     Y = truth.copy()
     Y[120:] = UNKNOWN
-    others = {"also": ()} if request.param == "alone" else {}
-    return AutoAnnotator(**others, random_state=0).fit(X, Y), truth
+    return AutoAnnotator(random_state=0).fit(X, Y), truth
 
 
 def test_auto_accepts_the_most_probable_entries_whose_mean_is_the_wanted_precision(annotator):

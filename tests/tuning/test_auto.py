@@ -11,9 +11,7 @@ from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.methods import HarmonicPropagation, RegularizedLeastSquares, check_annotator
 from tagloom.metrics import brier_skill, calibration_error, mean_average_precision
 from tagloom.tuning.auto import annotator as _auto_update
-from tagloom.tuning.auto import refine as _refinement
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.extra_methods import GUESTS
 from tagloom.tuning.auto.model import StackModel
 from tagloom.tuning.auto.refine import soft_priors
 from tagloom.tuning.calibration.positive_unlabeled import weak_negatives
@@ -34,13 +32,11 @@ def clusters(n=400, c=6, seed=0, noise=1.0):
 def fitted():
     X, truth, groups = clusters()
     Y = label_budget(truth, 80, random_state=0)
-    return X, truth, Y, AutoAnnotator(groups, also=(), random_state=0).fit(X, Y)
+    return X, truth, Y, AutoAnnotator(groups, random_state=0).fit(X, Y)
 
 
-@pytest.mark.medium
 def test_it_passes_the_checks_of_annotators():
-    # The race of the slower methods is tested by itself.
-    check_annotator(AutoAnnotator(also=("harmonic", "svm")))
+    check_annotator(AutoAnnotator())
 
 
 def test_it_is_not_behind_single_learners_on_the_same_features(fitted):
@@ -69,7 +65,7 @@ def test_known_entries_have_what_is_said_without_their_labels(fitted):
     changed = Y.copy()
     row = int(np.flatnonzero(known)[3])
     changed[row] = 1 - changed[row]
-    other = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, changed)
+    other = AutoAnnotator(model.groups, random_state=0).fit(X, changed)
     gap = np.abs(other.probabilities_[row] - model.probabilities_[row])
     assert gap.max() < 0.2  # priors, members and maps move a little; the photo's own label is not in it
 
@@ -77,8 +73,8 @@ def test_known_entries_have_what_is_said_without_their_labels(fitted):
 def test_new_photos_are_scored_like_the_same_photos_in_the_training_set():
     X, truth, groups = clusters(500)
     Y = label_budget(truth[:400], 100, random_state=1)
-    model = AutoAnnotator(groups, also=(), random_state=0).fit(X[:400], Y)
-    together = AutoAnnotator(groups, also=(), random_state=0).fit(X, np.vstack([Y, np.full((100, 6), -1)]))
+    model = AutoAnnotator(groups, random_state=0).fit(X[:400], Y)
+    together = AutoAnnotator(groups, random_state=0).fit(X, np.vstack([Y, np.full((100, 6), -1)]))
     as_new = model.decision_function(X[400:])
     np.testing.assert_allclose(model.predict_proba(X[400:]), 1.0 / (1.0 + np.exp(-as_new)))
     assert np.corrcoef(as_new.ravel(), together.transduction_[400:].ravel())[0, 1] > 0.97
@@ -101,7 +97,7 @@ def test_update_gives_what_a_solution_with_all_labels_gives(fitted):
     rows = np.flatnonzero(Y[:, 0] == -1)[:7]
     more[rows] = truth[rows]
     more[rows[:3], 0] = -1
-    updated = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
+    updated = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
     before = updated.transduction_.copy()
     kept = updated._scores.copy()
     assert updated.update(more) is updated
@@ -115,7 +111,7 @@ def test_update_gives_what_a_solution_with_all_labels_gives(fitted):
 
 def test_update_solves_changed_tags_only(fitted):
     X, truth, Y, model = fitted
-    updated = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
+    updated = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
     scores, new = updated._scores.copy(), updated.decision_function(X[:7])
     more = Y.copy()
     row = int(np.flatnonzero(Y[:, 0] == -1)[0])
@@ -131,8 +127,8 @@ def test_update_solves_changed_tags_only(fitted):
 
 def test_with_more_labels_an_update_learns_probabilities_anew(fitted, monkeypatch):
     X, truth, Y, model = fitted
-    updated = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
-    stale = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
+    updated = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
+    stale = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
     more = Y.copy()
     rows = np.flatnonzero(Y[:, 0] == -1)[:120]
     more[rows] = truth[rows]
@@ -169,7 +165,7 @@ def test_probabilities_are_due_by_labelled_photos_and_by_those_of_a_tag(fitted, 
     labels[:n_of_tag, 0] = 1
     labels[n_of_tag:30, 0] = 0
     before = AutoAnnotator(model.groups)
-    before._refinement, before._search_rows, before._n_calibrated = model._refinement, np.arange(80), 80
+    before._search_rows, before._n_calibrated = np.arange(80), 80
     counts = np.full((2, 6), 30)
     counts[:, 0], counts[1] = 10, 80
     before._calibrated_counts = counts
@@ -181,7 +177,7 @@ def test_update_calibrates_against_other_labels_where_they_are_given(fitted):
     more = Y.copy()
     rows = np.flatnonzero(Y[:, 0] == -1)[:20]
     more[rows] = truth[rows]
-    plain, sampled = (AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y) for _ in range(2))
+    plain, sampled = (AutoAnnotator(model.groups, random_state=0).fit(X, Y) for _ in range(2))
     plain.update(more)
     # Half of the yeses are doubted: probabilities come out lower, scores stay.
     doubted = np.where(more == 1, np.random.default_rng(0).integers(0, 2, more.shape), more).astype(np.int8)
@@ -195,7 +191,7 @@ def test_update_refuses_labels_that_do_not_fit(fitted):
     with pytest.raises(InvalidLabelsError, match="rows"):
         model.update(Y[1:])
     with pytest.raises(InvalidLabelsError, match="at least one known"):
-        AutoAnnotator(model.groups, also=()).fit(X, Y).update(np.full_like(Y, -1))
+        AutoAnnotator(model.groups).fit(X, Y).update(np.full_like(Y, -1))
 
 
 def test_named_tags_alone_are_learnt_from_as_positive_and_unlabelled():
@@ -203,8 +199,8 @@ def test_named_tags_alone_are_learnt_from_as_positive_and_unlabelled():
     rng = np.random.default_rng(3)
     named = np.where((truth == 1) & (rng.random(truth.shape) < 0.5), 1, -1)
     named[300:] = -1
-    explicit = AutoAnnotator(groups, also=(), absent_means="unknown", random_state=0).fit(X, named)
-    as_no = AutoAnnotator(groups, also=(), random_state=0).fit(X, weak_negatives(named))
+    explicit = AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, named)
+    as_no = AutoAnnotator(groups, random_state=0).fit(X, weak_negatives(named))
     assert 0.4 < explicit.completeness_ < 0.8
     hidden = slice(300, None)
     assert brier_skill(truth[hidden], explicit.probabilities_[hidden]) > brier_skill(
@@ -218,14 +214,14 @@ def test_only_positive_labels_without_the_word_give_finite_answers():
     X, truth, groups = clusters(60)
     Y = np.where(truth == 1, 1, -1)
     Y[20:] = -1
-    assert np.isfinite(AutoAnnotator(groups, also=()).fit(X, Y).transduction_).all()
+    assert np.isfinite(AutoAnnotator(groups).fit(X, Y).transduction_).all()
 
 
 @pytest.mark.parametrize("n_labelled", [1, 2, 3])
 def test_very_few_labels_give_finite_answers(n_labelled):
     X, truth, groups = clusters(40)
     Y = label_budget(truth, n_labelled, random_state=0)
-    model = AutoAnnotator(groups, also=(), random_state=0).fit(X, Y)
+    model = AutoAnnotator(groups, random_state=0).fit(X, Y)
     assert np.isfinite(model.transduction_).all()
     assert model.choice_["members"]
 
@@ -251,7 +247,7 @@ def test_the_length_of_rows_counts_where_there_is_no_network():
 
 def test_more_labels_than_are_learnt_from_are_named():
     X, truth, groups = clusters(200)
-    model = AutoAnnotator(groups, also=(), max_rows=50, max_search_rows=30, random_state=0).fit(X, truth)
+    model = AutoAnnotator(groups, max_rows=50, max_search_rows=30, random_state=0).fit(X, truth)
     assert any("labelled photos" in name for name in model.left_out_)
     assert model.choice_["n_search_rows"] == 30
     assert np.isfinite(model.transduction_).all()
@@ -261,7 +257,7 @@ def test_more_labels_than_are_learnt_from_are_named():
 
 def test_a_photo_that_moves_in_after_another_lost_its_labels_counts_for_all_its_tags():
     X, truth, groups = clusters(120)
-    model = AutoAnnotator(groups, also=(), max_rows=50, random_state=0).fit(X, truth)
+    model = AutoAnnotator(groups, max_rows=50, random_state=0).fit(X, truth)
     fewer = truth.copy()
     fewer[model._model.rows[0]] = -1
     model.update(fewer)
@@ -273,14 +269,13 @@ def test_a_photo_that_moves_in_after_another_lost_its_labels_counts_for_all_its_
 
 def test_without_time_it_still_answers_and_says_so(fitted):
     X, truth, Y, model = fitted
-    hasty = AutoAnnotator(model.groups, also=(), budget_seconds=1e-6, random_state=0).fit(X, Y)
+    hasty = AutoAnnotator(model.groups, budget_seconds=1e-6, random_state=0).fit(X, Y)
     assert "the time was over" in hasty.left_out_.values()
     hidden = Y[:, 0] == -1
     assert mean_average_precision(truth[hidden], hasty.transduction_[hidden]) > 0.5
 
 
-@pytest.mark.parametrize("also", [None, (), ("svm", "sfss")], ids=str)
-def test_interrupted_it_goes_on_with_what_it_has_and_races_no_others(fitted, also, monkeypatch):
+def test_interrupted_it_goes_on_with_what_it_has(fitted):
     X, _, Y, model = fitted
 
     class Impatient:
@@ -297,14 +292,8 @@ def test_interrupted_it_goes_on_with_what_it_has_and_races_no_others(fitted, als
         def finish(self):
             pass
 
-    def no_race(*_, **__):
-        raise AssertionError("other methods were raced")
-
-    monkeypatch.setattr(_refinement, "race", no_race)
-    stopped = AutoAnnotator(model.groups, also=also, progress=Impatient(), random_state=0).fit(X, Y)
+    stopped = AutoAnnotator(model.groups, progress=Impatient(), random_state=0).fit(X, Y)
     assert stopped.left_out_["further candidates"] == "interrupted"
-    named = GUESTS if also is None else also
-    assert {name: stopped.left_out_.get(name) for name in named} == dict.fromkeys(named, "interrupted")
     assert np.isfinite(stopped.transduction_).all()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
-from tagloom.tuning.auto import refine as _refinement
+from tagloom.tuning.auto import annotator as _annotator
 from tagloom.tuning.auto import state as _auto_state
 from tagloom.tuning.auto import views as _photo_views
 from tagloom.tuning.auto.annotator import AutoAnnotator
@@ -52,7 +52,7 @@ CASES = ("as chosen", "float32", "no groups", "some rows", "steps", "mixed tags"
 def case(request):
     """Return features, new ones, labels and the annotator fitted on them."""
     X, new, Y = make_problem()
-    options = {"also": (), "n_neighbors": 8, "random_state": 0}
+    options = {"n_neighbors": 8, "random_state": 0}
     groups = None if request.param == "no groups" else GROUPS
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "float32":
@@ -64,7 +64,7 @@ def case(request):
             options |= {"calibration": "isotonic"}
             Y[:N_LABELLED, 0] = np.arange(N_LABELLED) % 2
         if request.param == "mixed tags":
-            patch.setattr(_refinement, "find_mixing", forced_mixing)
+            patch.setattr(_annotator, "find_mixing", forced_mixing)
         if request.param == "named":
             options |= {"absent_means": "unknown"}
             Y = np.where(Y == 1, 1, -1).astype(np.int8)
@@ -75,7 +75,7 @@ def case(request):
         if request.param == "own factors":
             own_factors(fitted, Y)
         assert bool(fitted.map_.steps.knots) == (request.param == "steps")
-        assert (fitted._refinement.mixing is not None) == (request.param == "mixed tags")
+        assert (fitted._mixing is not None) == (request.param == "mixed tags")
         assert fitted._views.plain.dtype == (np.float32 if request.param == "float32" else np.float64)
         yield request.param, X, new, Y, fitted
 
@@ -164,7 +164,7 @@ def test_explanations_are_the_same(case):
 
 def test_the_graph_is_not_built_again(monkeypatch):
     X, new, Y = make_problem()
-    fitted = AutoAnnotator(GROUPS, also=(), n_neighbors=8, random_state=0).fit(X, Y)
+    fitted = AutoAnnotator(GROUPS, n_neighbors=8, random_state=0).fit(X, Y)
     state = kept(fitted)
     monkeypatch.setattr(_photo_views, "knn_graph", None)
     found = restore_auto(X, *state, n_threads=1)
@@ -180,7 +180,7 @@ def test_weights_of_a_graph_and_shared_views_are_kept():
     weighted.data = 1.0 + 0.5 * np.cos(weighted.indices + np.repeat(np.arange(N), np.diff(weighted.indptr)))
     graph = type(views.graph)(weighted, recall=0.9)
     shared = PhotoViews(X, GROUPS, n_neighbors=8, smoothing=2.0, n_threads=1, graph=graph)
-    annotator = AutoAnnotator(GROUPS, also=(), random_state=0)
+    annotator = AutoAnnotator(GROUPS, random_state=0)
     annotator._shared = shared
     fitted = annotator.fit(X, Y)
     found = restore_auto(X, *kept(fitted))
@@ -189,18 +189,10 @@ def test_weights_of_a_graph_and_shared_views_are_kept():
     close(found.predict_proba(new), fitted.predict_proba(new), "")
 
 
-@pytest.mark.medium
-def test_an_annotator_that_took_another_method_in_is_not_kept(sparse_groups):
-    X, Y, groups = sparse_groups
-    fitted = AutoAnnotator(groups, also=("gllr",), random_state=0).fit(X, Y)
-    assert fitted.choice_["guests"]
-    assert auto_state(fitted) is None
-
-
 @pytest.fixture(scope="module")
 def small():
     X, _, Y = make_problem()
-    return X, AutoAnnotator(GROUPS, also=(), n_neighbors=8, random_state=0).fit(X, Y)
+    return X, AutoAnnotator(GROUPS, n_neighbors=8, random_state=0).fit(X, Y)
 
 
 def test_what_cannot_be_told_in_plain_values_is_not_kept(small):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tagloom.core.folds import label_budget
-from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision
 from tagloom.tuning.auto import model as _stack_model
@@ -17,7 +16,7 @@ from tests.tuning.test_auto import clusters
 def fitted():
     X, truth, groups = clusters()
     Y = label_budget(truth, 80, random_state=0)
-    return X, truth, Y, AutoAnnotator(groups, also=(), random_state=0).fit(X, Y[:, :4])
+    return X, truth, Y, AutoAnnotator(groups, random_state=0).fit(X, Y[:, :4])
 
 
 def test_other_tags_stay_as_they_were(fitted):
@@ -54,7 +53,7 @@ def test_an_update_learns_them_as_a_fit_with_these_members_does(fitted):
     fresh = _stack_model.StackModel(model._views, model._model.weightings, model._model.members)
     np.testing.assert_allclose(model._deviations, fresh.fit(Y, rows, model._priors), atol=1e-6)
     hidden = Y[:, 0] == -1
-    whole = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
+    whole = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
     for tag in (4, 5):
         found, wanted = (
             average_precision(truth[hidden][:, [tag]], one.transduction_[hidden][:, [tag]])[0] for one in (model, whole)
@@ -68,24 +67,15 @@ def test_tags_with_own_factors_and_mixing_are_widened(fitted):
     factors = np.array([0.1, 0.2, 0.3, 0.4])
     model._model.members[0] = _stack_model.Member(first.candidate, factors)
     matrix = np.eye(4) + 0.01 * np.arange(16).reshape(4, 4)
-    object.__setattr__(model._refinement, "mixing", TagMixing(0.1, matrix, 0.01))
+    model._mixing = TagMixing(0.1, matrix, 0.01)
     set_tags(model, [1, 0, 2, 3, -1, -1])
     np.testing.assert_allclose(model._model.members[0].factor, [0.2, 0.1, 0.3, 0.4, 0.25, 0.25])
     swapped = matrix[np.ix_([1, 0, 2, 3], [1, 0, 2, 3])]
-    np.testing.assert_allclose(model._refinement.mixing.matrix[:4, :4], swapped)
-    np.testing.assert_allclose(model._refinement.mixing.matrix[4:], np.eye(6)[4:])
-    np.testing.assert_allclose(model._refinement.mixing.matrix[:4, 4:], 0.0)
+    np.testing.assert_allclose(model._mixing.matrix[:4, :4], swapped)
+    np.testing.assert_allclose(model._mixing.matrix[4:], np.eye(6)[4:])
+    np.testing.assert_allclose(model._mixing.matrix[:4, 4:], 0.0)
     model.update(Y[:, [1, 0, 2, 3, 4, 5]])
     assert np.isfinite(model.decision_function(X[:3])).all()
-
-
-def test_a_combination_with_another_method_says_no():
-    X, truth, groups = clusters(120)
-    model = AutoAnnotator(FeatureGroups(groups.names, groups.sizes), also=(), random_state=0)
-    model.fit(X, label_budget(truth, 40, random_state=0))
-    object.__setattr__(model._refinement, "outcome", object())
-    with pytest.raises(InvalidInputError, match="fit again"):
-        set_tags(model, [0, -1])
 
 
 def test_columns_that_are_not_there_are_refused(fitted):

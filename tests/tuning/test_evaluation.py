@@ -138,7 +138,7 @@ def test_accepted_are_those_above_the_probability_for_a_wanted_precision():
 
 def test_probabilities_of_an_annotator_that_tells_some_are_its_own():
     X, Y = make_problem(200, 120)
-    annotator = AutoAnnotator(also=(), random_state=0)
+    annotator = AutoAnnotator(random_state=0)
     found = cross_validate(annotator, X, Y, n_splits=3, precision=0.8, n_draws=20, random_state=1)
     expected = np.full(Y.shape, np.nan)
     for test in deal_folds(X, Y, 3, 1):

@@ -90,18 +90,16 @@ LONG = ("auto", "nova")
 QUICK = sorted(set(LEARNERS) - {"topics", *LONG})
 
 
-@pytest.mark.parametrize("name", [*QUICK, "auto, no race", *(pytest.param(n, marks=pytest.mark.medium) for n in LONG)])
+@pytest.mark.parametrize("name", [*QUICK, "auto", pytest.param("nova", marks=pytest.mark.medium)])
 def test_every_learner_says_how_well_it_is_explained(name):
     X, Y = make_problem(open_entries=False)
-    name, *no_race = name.split(", ")
-    annotator = LEARNERS[name].make(5, GROUPS)
-    annotator = (annotator.set_params(also=()) if no_race else annotator).fit(X, Y)
+    annotator = LEARNERS[name].make(5, GROUPS).fit(X, Y)
     found = explain_score(annotator, X, Y, 50, 0, groups=GROUPS)
     for part in found.parts:
         np.testing.assert_allclose(total(part) + part.rest, found.score, atol=1e-12)
         assert part.error == abs(part.rest)
         assert part.error < 1e-6 or not part.is_exact
-    is_sum = name in LINEAR_IN_LABELS or (name == "auto" and not annotator.choice_["guests"])
+    is_sum = name in LINEAR_IN_LABELS or name == "auto"
     assert found.neighbors.is_exact == is_sum
     assert found.groups.is_exact == (name in LINEAR_IN_FEATURES)
     assert found.is_exact == all(part.is_exact for part in found.parts)

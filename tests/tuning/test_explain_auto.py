@@ -10,7 +10,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import labeled_rows
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods import BoostedAnnotator
-from tagloom.tuning.auto import refine as _refinement
+from tagloom.tuning.auto import annotator as _annotator
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.model import Member, StackModel
 from tagloom.tuning.auto.refine import TagMixing, label_correlations
@@ -41,7 +41,7 @@ def make_problem(seed=0, *, open_entries=True):
 
 
 def fit(Y, X, **parameters):
-    return AutoAnnotator(GROUPS, also=(), n_neighbors=8, random_state=0, **parameters).fit(X, Y)
+    return AutoAnnotator(GROUPS, n_neighbors=8, random_state=0, **parameters).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
@@ -302,7 +302,7 @@ def mixed(monkeypatch):
     def find(deviations, labels, spreads, folds):
         return TagMixing(0.3, np.eye(len(spreads)) + 0.3 * label_correlations(labels), 0.0)
 
-    monkeypatch.setattr(_refinement, "find_mixing", find)
+    monkeypatch.setattr(_annotator, "find_mixing", find)
     X, Y = make_problem(2)
     return X, Y, fit(Y, X)
 
@@ -330,7 +330,7 @@ def test_photos_add_by_all_of_their_labels_where_tags_are_mixed(mixed):
     X, Y, model = mixed
     row, tag = 101, 1
     found = explain_score(model, X, Y, row, tag).neighbors
-    matrix, photo = model._refinement.mixing.matrix, 9
+    matrix, photo = model._mixing.matrix, 9
     amount, weight = 0.0, 0.0
     for other in range(N_TAGS):
         labels = as_numbers(Y[:, other])
@@ -363,13 +363,6 @@ def test_absence_that_is_no_no_is_explained_by_a_stand_in():
     assert is_marked(fit(named, X, absent_means="unknown"), X, named)
 
 
-def test_other_methods_that_were_taken_in_are_explained_by_a_stand_in(sparse_groups):
-    X, Y, groups = sparse_groups
-    model = AutoAnnotator(groups, also=("gllr",), random_state=0).fit(X, Y)
-    assert model.choice_["guests"]
-    assert is_marked(model, X, Y, groups)
-
-
 def test_given_scores_are_explained_by_a_stand_in(chosen):
     X, Y, model = chosen
     found = ScoreExplainer(model, X, Y, scores=model.transduction_).explain(120, 0)
@@ -379,7 +372,7 @@ def test_given_scores_are_explained_by_a_stand_in(chosen):
 
 def test_boosted_log_odds_are_not_taken_for_scores():
     X, Y = make_problem(open_entries=False)
-    inner = AutoAnnotator(GROUPS, also=(), n_neighbors=8, random_state=0)
+    inner = AutoAnnotator(GROUPS, n_neighbors=8, random_state=0)
     boosted = BoostedAnnotator(inner, correlations="training").fit(X, Y)
     found = explain_score(boosted, X, Y, 120, 1)
     assert found.tags.is_exact

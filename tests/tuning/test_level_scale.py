@@ -113,7 +113,7 @@ def test_with_few_labels_probabilities_are_right_on_the_whole():
         truth = (rng.random((12, 10)) < 0.25)[kind].astype(np.int8)
         Y = np.full_like(truth, -1)
         Y[:30] = truth[:30]
-        found = AutoAnnotator(also=(), random_state=0).fit(X, Y).probabilities_[30:]
+        found = AutoAnnotator(random_state=0).fit(X, Y).probabilities_[30:]
         usual = np.broadcast_to((truth[:30].sum(axis=0) + 0.5) / 31, found.shape)
         ratios.append(logit(found.mean()) - logit(truth[30:].mean()))
         skills.append(1 - np.square(found - truth[30:]).sum() / np.square(usual - truth[30:]).sum())
@@ -186,7 +186,7 @@ def test_as_many_tags_are_expected_as_there_are_though_rare_ones_are_known_by_ch
     expected = true = 0.0
     for seed in range(6):
         X, truth, Y, seen = _rare_tags(seed)
-        found = AutoAnnotator(also=(), random_state=0, n_threads=1).fit(X, Y[:, seen])
+        found = AutoAnnotator(random_state=0, n_threads=1).fit(X, Y[:, seen])
         expected += found.probabilities_[60:].sum()
         true += truth[60:, seen].sum()
     assert expected == pytest.approx(true, rel=0.12)

@@ -32,22 +32,6 @@ def test_an_annotator_that_chooses_gets_its_views_once_and_gives_the_same(monkey
     assert not hasattr(annotator, "n_tags_")
 
 
-def test_other_methods_are_raced_once_and_again_with_many_more_labels(monkeypatch):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(90, 6))
-    Y = (X[:, :2] > 0.7).astype(np.int8)
-    entered, refine = [], auto.refine
-    monkeypatch.setattr(
-        auto, "refine", lambda on, names, **options: entered.append(names) or refine(on, names, **options)
-    )
-    fits = SharedFits(auto.AutoAnnotator(also=("harmonic", "svm"), random_state=0), X)
-    for n_labelled in (40, 44, 30, 80):
-        labels = Y.copy()
-        labels[n_labelled:] = -1
-        fits.fit(labels)
-    assert entered == [("harmonic", "svm"), (), (), ("harmonic", "svm")]
-
-
 def test_hidden_examples_of_rare_tags_are_not_ranked_low_because_their_fit_has_fewer():
     rng = np.random.default_rng(1)
     kind = np.repeat(np.arange(60), 8)
@@ -56,7 +40,7 @@ def test_hidden_examples_of_rare_tags_are_not_ranked_low_because_their_fit_has_f
     labelled = rng.permutation(480)[:120]
     Y = np.full_like(truth, -1)
     Y[labelled] = truth[labelled]
-    fits = SharedFits(auto.AutoAnnotator(also=(), random_state=0), X)
+    fits = SharedFits(auto.AutoAnnotator(random_state=0), X)
     ranked, log_odds = np.zeros(Y.shape), np.zeros(Y.shape)
     for test in stable_folds(X, Y):
         hidden = Y.copy()

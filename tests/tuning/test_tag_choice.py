@@ -29,7 +29,7 @@ def fitted():
     X, truth, groups = told_apart(seed=2)
     Y = truth.copy()
     Y[300:] = -1
-    return X, truth, Y, AutoAnnotator(groups, also=(), random_state=0).fit(X, Y)
+    return X, truth, Y, AutoAnnotator(groups, random_state=0).fit(X, Y)
 
 
 def test_the_tag_that_other_features_show_gets_them(fitted):
@@ -59,7 +59,7 @@ def test_scores_of_new_photos_and_updates_keep_the_choice(fitted):
     X, truth, Y, model = fitted
     as_new = model.decision_function(X[300:400])
     assert np.corrcoef(as_new[:, 6], model.transduction_[300:400, 6])[0, 1] > 0.9
-    again = AutoAnnotator(model.groups, also=(), random_state=0).fit(X, Y)
+    again = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
     more = Y.copy()
     more[300:310, 6] = truth[300:310, 6]
     again.update(more)

@@ -258,7 +258,7 @@ def _groups(
         annotator = make_annotator(learner, settings, kept)
         if isinstance(annotator, AutoAnnotator):
             # One choice for each of many subsets would take as many times as long as training.
-            annotator.set_params(also=(), budget_seconds=ONE_CANDIDATE)
+            annotator.set_params(budget_seconds=ONE_CANDIDATE)
         return annotator
 
     return compare_groups(

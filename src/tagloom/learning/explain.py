@@ -261,7 +261,7 @@ def explained_auto(
 
 
 def _takes_too_long(annotator: AutoAnnotator) -> bool:
-    if annotator._refinement.mixing is None:
+    if annotator._mixing is None:
         return False
     patterns, _ = known_patterns(annotator._labels[annotator._model.rows])
     return patterns.shape[1] > MOST_PATTERNS

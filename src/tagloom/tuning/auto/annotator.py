@@ -1,7 +1,7 @@
 """The annotator that chooses for itself: views of features, kernels, smoothing, their combination, probabilities."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -18,9 +18,8 @@ from tagloom.core.seeds import check_generator
 from tagloom.core.typing import Floats, Indices
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.tuning.auto.combine import choose_per_tag, combine
-from tagloom.tuning.auto.extra_methods import GUESTS, Field
 from tagloom.tuning.auto.model import Member, StackModel, members_left_out, pattern_left_out
-from tagloom.tuning.auto.refine import Refinement, change_targets, counted_completeness, refine, soft_priors, soften
+from tagloom.tuning.auto.refine import TagMixing, change_targets, counted_completeness, find_mixing, soft_priors, soften
 from tagloom.tuning.auto.search import OVER, Search
 from tagloom.tuning.auto.views import PhotoViews, default_views
 from tagloom.tuning.calibration.calibrated import Accepting, folds_of, scale_of
@@ -72,10 +71,10 @@ def update_auto(annotator: "AutoAnnotator", Y: LabelMatrix) -> NDArray[np.intp]:
         _calibrate(annotator, labels, rows)
         tags = np.arange(Y.shape[1])
     else:
-        if annotator._refinement.changes_nothing:
+        if annotator._mixing is None:
             annotator._scores[:, tags] = annotator._deviations[:, tags] + annotator._priors[tags]
         else:
-            annotator._scores = annotator._refinement.of_all(annotator._deviations) + annotator._priors
+            annotator._scores = annotator._mix(annotator._deviations) + annotator._priors
             tags = np.arange(Y.shape[1])
         annotator._left_out = np.where(labels == UNKNOWN, annotator._scores, annotator._left_out)
         annotator._scale = annotator._scale_of(labels, annotator._scale.rates)
@@ -93,9 +92,6 @@ def is_calibration_due(annotator: "AutoAnnotator", labels: LabelMatrix) -> bool:
     labels : label matrix of shape (n, c)
         What is learnt from now.
     """
-    # What another method says of photos without their labels is not known in closed form.
-    if annotator._refinement.outcome is not None:
-        return False
     # A version that did not note them has stored it: the photos that were compared on, and nothing of tags.
     before = max(getattr(annotator, "_n_calibrated", len(annotator._search_rows)), 1)
     now = int(labeled_rows(labels).sum())
@@ -118,7 +114,7 @@ def tag_counts(labels: LabelMatrix) -> NDArray[np.intp]:
 def _calibrate(annotator: "AutoAnnotator", labels: LabelMatrix, rows: NDArray[np.intp]) -> None:
     deviations = _leave_out(annotator, labels, rows)
     annotator._express(labels, deviations)
-    left_out = annotator._refinement.of_left_out(deviations) + annotator._priors
+    left_out = annotator._mix(deviations) + annotator._priors
     annotator._calibrate(labels, left_out, _folds(annotator, labels))
 
 
@@ -126,9 +122,9 @@ def _learn_anew(annotator: "AutoAnnotator", Y: LabelMatrix, labels: LabelMatrix)
     """Do all that a fit does once members are chosen: how many tags are forgotten is told by all labels."""
     rows = _rows_to_learn(annotator, labels)
     deviations = _leave_out(annotator, labels, rows)
-    refinement = annotator._refinement
+    mixing = annotator._mixing
     plain = annotator._learn_plainly(labels, rows, deviations)
-    annotator._refinement = refinement
+    annotator._mixing = mixing
     annotator._settle(Y, labels, rows, deviations, _folds(annotator, labels), plain)
     return np.arange(Y.shape[1])
 
@@ -169,7 +165,7 @@ def set_tags(annotator: "AutoAnnotator", columns: ArrayLike) -> None:
     Parameters
     ----------
     annotator : AutoAnnotator
-        Fitted; no other method was taken in.
+        Fitted.
     columns : array of int, shape (c,)
         For each tag its column of before; -1 for one of which no label is known.
 
@@ -181,8 +177,6 @@ def set_tags(annotator: "AutoAnnotator", columns: ArrayLike) -> None:
     at = np.asarray(columns, dtype=np.intp)
     if np.array_equal(at, np.arange(annotator.n_tags_)):
         return
-    if annotator._refinement.outcome is not None:
-        raise InvalidInputError("expected a combination without other methods, got one; fit again with all tags")
     if not len(at) or (at >= annotator.n_tags_).any():
         raise InvalidInputError(f"expected columns below {annotator.n_tags_}, at least one, got {at.tolist()}")
     dropped = np.setdiff1d(np.arange(annotator.n_tags_), at)
@@ -200,7 +194,7 @@ def set_tags(annotator: "AutoAnnotator", columns: ArrayLike) -> None:
     if hasattr(annotator, "_calibrated_counts"):
         annotator._calibrated_counts = _taken(annotator._calibrated_counts, at, 0)
     _set_tags_of_model(annotator._model, at)
-    annotator._refinement = _refinement(annotator._refinement, at)
+    annotator._mixing = _mixing(annotator._mixing, at)
     annotator.map_ = _map(annotator.map_, at)
     learnt = annotator._labels_to_learn(labels)
     annotator._scale = annotator._scale_of(learnt, annotator._scale.rates)
@@ -226,12 +220,12 @@ def _set_tags_of_model(model: StackModel, at: Indices) -> None:
     model.restore(model.rows, coefficients, smoothed)
 
 
-def _refinement(before: Refinement, at: Indices) -> Refinement:
-    if before.mixing is None:
-        return before
-    matrix = _taken(_taken(before.mixing.matrix, at, 0.0).T, at, 0.0).T
+def _mixing(before: TagMixing | None, at: Indices) -> TagMixing | None:
+    if before is None:
+        return None
+    matrix = _taken(_taken(before.matrix, at, 0.0).T, at, 0.0).T
     matrix[at < 0, at < 0] = 1.0
-    return replace(before, mixing=replace(before.mixing, matrix=matrix))
+    return replace(before, matrix=matrix)
 
 
 def _map(before: CalibrationMap, at: Indices) -> CalibrationMap:
@@ -254,8 +248,6 @@ def _map(before: CalibrationMap, at: Indices) -> CalibrationMap:
 FEATURE_SMOOTHING = 2.0
 #: Share of the budget after which no further candidate is tried: the fit itself comes afterwards.
 SEARCH_SHARE = 0.6
-#: Share of the budget that is over when the race of other methods has to end.
-RACE_SHARE = 0.9
 #: Rows described at a time.
 DESCRIBED_ROWS = 4096
 
@@ -266,8 +258,8 @@ class AutoAnnotator(Accepting):
     Kernel ridge regressions over several weightings of the feature groups, with features and scores smoothed over the
     neighbour graph of all photos or not, are compared by the scores they give labelled photos without their own
     label. The best few are combined, for single tags differently where their photos say so; tags listen to those they
-    go with, and other methods (SFSS, NOVA, TKML ...) are taken in, where left-out scores show a gain that stands out.
-    The same left-out scores make probabilities of the scores.
+    go with where left-out scores show a gain that stands out. The same left-out scores make probabilities of the
+    scores.
 
     Parameters
     ----------
@@ -279,9 +271,6 @@ class AutoAnnotator(Accepting):
         "unknown": an entry -1 of a photo that has a known one was not named, which is no no. It is learnt from as the
         share of a yes that its left-out score gives it, and probabilities are corrected by the share of true tags that
         are named; see `PositiveUnlabeledAnnotator`. "no": every -1 is unknown and nothing is learnt from it.
-    also : sequence of str or None, default=None
-        Other methods that are raced against the combination: of sfss, nova, lpssvm, tkml, topics, laprls, harmonic,
-        consistency, tagprop, gllr, svm. None: all of them; an empty sequence: none.
     n_neighbors : int, default=15
         Of the graph.
     max_search_rows : int, default=1500
@@ -327,7 +316,7 @@ class AutoAnnotator(Accepting):
     be good and moves only where the gain stands out of its standard error over the tags: with few labels little is
     chosen, with many much.
 
-    Interrupted during the search, it goes on with the best found so far, and races no other methods.
+    Interrupted during the search, it goes on with the best found so far.
 
     Examples
     --------
@@ -341,6 +330,7 @@ class AutoAnnotator(Accepting):
     """
 
     _left_out: Floats
+    _mixing: TagMixing | None
     #: Made of the same features before; never part of a clone.
     _shared: PhotoViews | None = None
 
@@ -350,7 +340,6 @@ class AutoAnnotator(Accepting):
         *,
         budget_seconds: float = 300.0,
         absent_means: AbsentMeans = "no",
-        also: Sequence[str] | None = None,
         n_neighbors: int = 15,
         max_search_rows: int = 1500,
         max_rows: int = 6000,
@@ -362,7 +351,6 @@ class AutoAnnotator(Accepting):
         self.groups = groups
         self.budget_seconds = budget_seconds
         self.absent_means = absent_means
-        self.also = also
         self.n_neighbors = n_neighbors
         self.max_search_rows = max_search_rows
         self.max_rows = max_rows
@@ -407,15 +395,16 @@ class AutoAnnotator(Accepting):
         self._model = StackModel(self._views, weightings, members)
         folds = folds_of(X, labels, self._search_rows)
         plain = self._learn_plainly(labels, rows, deviations)
-        end = began + RACE_SHARE * self.budget_seconds
-        self._refine(X, labels, deviations, folds, end, found.why_ended)
+        mixing = find_mixing(deviations, compared, self._deviations.std(axis=0), folds)
+        self._mixing = mixing if mixing.strength else None
+        self.choice_ |= {"tag_mixing": {"strength": mixing.strength, "gain": mixing.gain}}
         progress.start("working out probabilities")
         self._settle(Y, labels, rows, deviations, folds, plain)
         progress.finish()
 
     def _learn_plainly(self, labels: LabelMatrix, rows: Indices, deviations: Floats) -> Floats:
-        """Solve with the labels and refine nothing; return the scores, known entries without their photo's labels."""
-        self._refinement = Refinement()
+        """Solve with the labels, no tag listening to others; return the left-out scores."""
+        self._mixing = None
         self._learn(labels, labels, self._search_rows if self.absent_means == "unknown" else rows, deviations)
         return self._left_out
 
@@ -423,9 +412,9 @@ class AutoAnnotator(Accepting):
         self, Y: LabelMatrix, labels: LabelMatrix, rows: Indices, deviations: Floats, folds: Indices, plain: Floats
     ) -> None:
         """Make the map to probabilities; then learn from absent tags as shares of a yes where absence means unknown."""
-        if not self._refinement.changes_nothing:
+        if self._mixing is not None:
             self._express(labels, deviations)
-        self._calibrate(labels, self._refinement.of_left_out(deviations) + self._priors, folds)
+        self._calibrate(labels, self._mix(deviations) + self._priors, folds)
         if self.absent_means == "unknown":
             self._forgotten, targets, deviations = soften(self._model, Y, self._search_rows, plain)
             self._learn(labels, targets, rows, deviations)
@@ -440,51 +429,26 @@ class AutoAnnotator(Accepting):
 
     def _express(self, labels: LabelMatrix, deviations: Floats) -> None:
         """Set the scores of all photos, and those of known entries without their photo's labels."""
-        self._scores: Floats = self._refinement.of_all(self._deviations) + self._priors
+        self._scores: Floats = self._mix(self._deviations) + self._priors
         #: Scores of all photos, those of known entries without their photo's labels.
         self._left_out = self._scores.copy()
         # Without its only labelled photo an annotator knows nothing.
         if len(deviations) >= 2:
             known = labels[self._search_rows] != UNKNOWN
-            left_out = self._refinement.of_left_out(deviations) + self._priors
+            left_out = self._mix(deviations) + self._priors
             self._left_out[self._search_rows] = np.where(known, left_out, self._scores[self._search_rows])
         self._scale = self._scale_of(labels)
 
-    def _refine(
-        self, X: NDArray[Any], labels: LabelMatrix, deviations: Floats, folds: Indices, end: float, why_ended: str
-    ) -> None:
-        """Let tags listen to each other and take other methods in, where that is seen to help.
-
-        Whoever breaks the search off does not wait for a race, and there is no time for one where candidates are left.
-        """
-        entered = tuple(GUESTS) if self.also is None else tuple(self.also)
-        unable = "cannot learn from shares of a yes (absent_means)" if self.absent_means == "unknown" else ""
-        if unable or why_ended:
-            self.left_out_ |= dict.fromkeys(entered, unable or why_ended)
-            entered = ()
-        field = Field(
-            X,
-            self._views,
-            self._model,
-            labels,
-            self._search_rows,
-            folds,
-            left_out=deviations,
-            everywhere=self._deviations,
-        )
-        self._refinement = refine(
-            field, entered, seconds_left=lambda: end - time.perf_counter(), progress=self.progress or NO_PROGRESS
-        )
-        self.left_out_ |= self._refinement.reasons
-        self.leaderboard_ = self._refinement.join_board(self.leaderboard_)
-        self.choice_ |= self._refinement.told
+    def _mix(self, deviations: Floats) -> Floats:
+        """Return deviations that have listened to those of other tags."""
+        return deviations if self._mixing is None else self._mixing.apply(deviations)
 
     def update(self, Y: Any, against: Any = None) -> "AutoAnnotator":
         """Learn from changed labels of the training photos: features, graph and members stay.
 
         Only tags whose labels changed are solved again. An entry that was unknown before keeps, as what is said without
         its label, the score it had. From a tenth more or fewer labelled photos on, or twice or half as many of a tag,
-        left-out scores and the map to probabilities are made anew, unless another method was taken in.
+        left-out scores and the map to probabilities are made anew.
 
         Parameters
         ----------
@@ -519,9 +483,6 @@ class AutoAnnotator(Accepting):
             raise InvalidInputError(
                 f"calibration must be one of {', '.join(get_args(Method))}, got {self.calibration!r}"
             )
-        unknown = [name for name in self.also or () if name not in GUESTS]
-        if unknown or isinstance(self.also, str):
-            raise InvalidInputError(f"also must be a list of some of {', '.join(GUESTS)}, got {self.also!r}")
         if not self.budget_seconds > 0:
             raise InvalidInputError(f"budget_seconds must be positive, got {self.budget_seconds!r}")
         if self.max_search_rows < 2 or self.max_rows < 2:
@@ -600,7 +561,7 @@ class AutoAnnotator(Accepting):
 
     def _decision_function(self, X: NDArray[Any]) -> Floats:
         new = self._views.attach(X)
-        scores = self._refinement.of_new(self._model.deviations(new), X, new) + self._priors
+        scores = self._mix(self._model.deviations(new)) + self._priors
         return self._logits(scores) - np.log(self.completeness_)
 
     def predict_proba(self, X: Any) -> Floats:

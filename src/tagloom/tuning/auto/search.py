@@ -22,7 +22,6 @@ from tagloom.tuning.auto.stacking import gain_stands_out, rankable_tags, score_s
 from tagloom.tuning.auto.views import PhotoViews, View, left_out_deviations, prior_shifts, smoothed_priors, targets_of
 
 __all__ = [
-    "INTERRUPTED",
     "OVER",
     "Candidate",
     "LeaderboardRow",
@@ -146,11 +145,6 @@ class SearchResult:
 
     trials: list[Trial]
     left_out: dict[str, str]
-
-    @property
-    def why_ended(self) -> str:
-        """Why the search ended before all was tried; empty if it was."""
-        return next((why for why in (INTERRUPTED, OVER) if why in self.left_out.values()), "")
 
 
 class Search:

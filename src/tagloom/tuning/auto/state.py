@@ -19,7 +19,7 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.model import Member, StackModel
-from tagloom.tuning.auto.refine import Refinement, TagMixing
+from tagloom.tuning.auto.refine import TagMixing
 from tagloom.tuning.auto.search import Candidate, LeaderboardRow
 from tagloom.tuning.auto.views import PhotoViews, View
 from tagloom.tuning.calibration.level_scale import LevelScale
@@ -46,7 +46,7 @@ KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(CalibrationMap, TagSigmoids, TagSteps, LevelScale),
-        *(Member, Candidate, View, Refinement, TagMixing, LeaderboardRow),
+        *(Member, Candidate, View, TagMixing, LeaderboardRow),
     )
 }
 #: Marks of coordinates made again may differ by rounding; the mean squared distance of photos is 1 in every group.
@@ -68,8 +68,8 @@ def auto_state(annotator: AutoAnnotator) -> tuple[Arrays, dict[str, Plain]] | No
     Returns
     -------
     tuple of dict, or None
-        Arrays, whose names all begin with ``auto/``, and a description that JSON can hold. None where another method
-        was taken in, which nobody knows how to keep.
+        Arrays, whose names all begin with ``auto/``, and a description that JSON can hold. None where a value is
+        neither a number, nor text, nor an array.
 
     Notes
     -----
@@ -77,8 +77,6 @@ def auto_state(annotator: AutoAnnotator) -> tuple[Arrays, dict[str, Plain]] | No
     Coefficients are always in float64: they are large and of both signs, and what they sum to is small.
     """
     check_is_fitted(annotator)
-    if annotator._refinement.outcome is not None:
-        return None
     parameters = annotator.get_params(deep=False)
     kept = {name: value for name, value in parameters.items() if name not in NOT_KEPT}
     rest = {name: value for name, value in vars(annotator).items() if name not in MADE_AGAIN and name not in parameters}
@@ -148,7 +146,7 @@ def _restored(X: NDArray[Any], arrays: Arrays, info: dict[str, Plain], n_threads
     annotator._views = views
     annotator._model = _restored_model(views, _unpack(info["model"], arrays))
     annotator._deviations = arrays[PREFIX + "deviations"].astype(np.float64)
-    annotator._scores = annotator._refinement.of_all(annotator._deviations) + annotator._priors
+    annotator._scores = annotator._mix(annotator._deviations) + annotator._priors
     unknown = np.full(annotator._scores.shape, UNKNOWN, dtype=np.int8)
     Y = _with_rows(unknown, arrays, "labels")
     annotator._targets = _with_rows(Y, arrays, "targets")

@@ -52,9 +52,6 @@ __all__ = [
 
 # Many fits of one annotator on the same photos, each with other labels hidden; what they share is computed once.
 
-#: Times as many labelled photos, from which on other methods are raced once more.
-MORE_LABELS = 1.2
-
 
 class SharedFit(NamedTuple):
     """One of several fits.
@@ -93,8 +90,7 @@ class SharedFits:
     -----
     Smoothed ridge regression would build its neighbour graph in every fit: it is fitted without smoothing, and its
     scores are smoothed over one graph. Graph propagation is given its graph, `AutoAnnotator` its scaled and smoothed
-    features; it chooses anew for all labels, but races other methods once: later fits, of no more labels to speak of,
-    race those alone that were taken in. Photos held out later have had a say in that.
+    features, with which it chooses anew.
     """
 
     def __init__(self, annotator: Annotator, X: Any) -> None:
@@ -112,16 +108,16 @@ class SharedFits:
         if isinstance(annotator, AutoAnnotator):
             copy = clone(annotator)
             self._views = copy._make_views(copy._check_X(X, reset=True))
-        #: Labelled photos of the fit in which other methods were raced.
-        self._n_raced = 0
-        self._taken_in: tuple[str, ...] = ()
 
     def fit(self, Y: LabelMatrix) -> SharedFit:
         """Return the scores of all photos and the thresholds of an annotator fitted with these labels."""
         with warnings.catch_warnings():
             # A person is warned of what all labels lack when a model is trained; a part of them lacks more.
             warnings.simplefilter("ignore")
-            fitted = self._fit_auto(Y) if self._views is not None else clone(self._annotator).fit(self._X, Y)
+            fitted: Any = clone(self._annotator)
+            if self._views is not None:
+                fitted._shared = self._views
+            fitted.fit(self._X, Y)
             scores = np.asarray(fitted.transduction_, dtype=np.float64)
             if self._smoother is not None:
                 scores = np.asarray(block_cg(self._smoother, scores, x0=scores, tol=1e-8).x, dtype=np.float64)
@@ -129,19 +125,6 @@ class SharedFits:
         comparable = fitted.scores_ - fitted._priors if is_calibrated else scores - known_means(scores, Y)
         own = getattr(fitted, "probabilities_", None)
         return SharedFit(scores, np.asarray(fitted.thresholds_, dtype=np.float64), comparable, own)
-
-    def _fit_auto(self, Y: LabelMatrix) -> Annotator:
-        n_labelled = int(labeled_rows(Y).sum())
-        fresh: Any = clone(self._annotator)
-        races = n_labelled > MORE_LABELS * self._n_raced
-        if not races:
-            fresh.set_params(also=self._taken_in)
-        fresh._shared = self._views
-        fresh.fit(self._X, Y)
-        if races:
-            self._n_raced, self._taken_in = n_labelled, tuple(fresh.choice_["guests"])
-        found: Annotator = fresh
-        return found
 
 
 # What an annotator says of labelled photos that were hidden from it, fold by fold.

@@ -269,7 +269,7 @@ class ScoreExplainer:
     -----
     Exact by labelled photos: `RegularizedLeastSquares` (smoothed or not; at the penalty that was chosen),
     `HarmonicPropagation`, `LocalGlobalConsistency`, `LapRLS` and `NeighborTransfer`; `AutoAnnotator` where absence
-    means no and no other method was taken in, at the choice that was made and its scores computed again in double
+    means no, at the choice that was made and its scores computed again in double
     precision. For others ridge regression of the same labels stands in, brought to the scale of the scores by a
     straight line.
 

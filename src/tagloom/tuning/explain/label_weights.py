@@ -622,7 +622,7 @@ class AutoWeights(LabelWeights):
     Parameters
     ----------
     annotator : AutoAnnotator
-        Fitted on X and Y, absence meaning no, no other method taken in.
+        Fitted on X and Y, absence meaning no.
     X : array of shape (n, d)
         Its features.
     Y : label matrix of shape (n, c)
@@ -636,7 +636,7 @@ class AutoWeights(LabelWeights):
 
     def __init__(self, annotator: AutoAnnotator, X: NDArray[Any], Y: LabelMatrix) -> None:
         super().__init__(annotator, X, Y)
-        model, mixing = annotator._model, annotator._refinement.mixing
+        model, mixing = annotator._model, annotator._mixing
         self.mixing: Floats | None = mixing.matrix if mixing is not None and mixing.strength else None
         self._stack = ExactStack(model)
         factors = [np.broadcast_to(np.asarray(one.factor, dtype=np.float64), Y.shape[1]) for one in model.members]
@@ -733,10 +733,10 @@ class AutoWeights(LabelWeights):
 def find_auto_weights(annotator: AutoAnnotator, X: NDArray[Any], Y: LabelMatrix) -> AutoWeights | None:
     """Return the weights of labels where the annotator is linear in them, None elsewhere.
 
-    It is not where absent tags have targets that depend on scores, or where other methods were taken in. Labels other
-    than those it has learnt from say nothing of its scores.
+    It is not where absent tags have targets that depend on scores. Labels other than those it has
+    learnt from say nothing of its scores.
     """
     is_fitted = hasattr(annotator, "_labels")
-    if not is_fitted or annotator.absent_means != "no" or annotator._refinement.outcome is not None:
+    if not is_fitted or annotator.absent_means != "no":
         return None
     return AutoWeights(annotator, X, Y) if np.array_equal(annotator._labels, Y) else None
