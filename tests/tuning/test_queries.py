@@ -179,7 +179,7 @@ def test_of_very_many_photos_a_sample_is_represented(monkeypatch):
     X, which = _clusters(np.random.default_rng(0), [60] * 10)
     P, Y = np.full((600, 1), 0.5), np.full((600, 1), -1, dtype=np.int8)
     monkeypatch.setattr(_representatives, "N_TARGETS", 100)
-    monkeypatch.setattr(_representatives, "SHORT_LIST", 120)
+    monkeypatch.setattr(_representatives, "N_CANDIDATES", 120)
     monkeypatch.setattr(_representatives, "BLOCK_ROWS", 7)
     sizes = []
     original = _representatives._Distances.of

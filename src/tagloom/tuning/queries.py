@@ -22,7 +22,7 @@ __all__ = ["QueryStrategy", "rank_photos"]
 #: Photos to be represented at most; of more, a sample.
 N_TARGETS = 4096
 #: Candidates looked at, at least, and per photo asked for; of more, those that come first.
-SHORT_LIST, SHORT_LIST_PER_PHOTO = 4096, 20
+N_CANDIDATES, CANDIDATES_PER_PHOTO = 4096, 20
 #: Rows compared with the targets at once.
 BLOCK_ROWS = 1024
 #: Gains brought up to date at once: one product costs little more for a few rows than for one.
@@ -65,7 +65,7 @@ def representatives(
         targets = np.sort(generator.choice(len(X), N_TARGETS, replace=False))
     to_targets = _Distances(directions, targets)
     nearest = to_targets.smallest(np.flatnonzero(known))
-    short = rows[: max(SHORT_LIST, SHORT_LIST_PER_PHOTO * n)]
+    short = rows[: max(N_CANDIDATES, CANDIDATES_PER_PHOTO * n)]
     gains = np.concatenate([to_targets.gains(block, nearest) for block in _blocks(short)])
     taken = np.empty(n, dtype=np.intp)
     for step in range(n):
