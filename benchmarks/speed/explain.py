@@ -76,7 +76,7 @@ def explain_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]
                 return explainer.explain(int(scene.ids[photo]), f"tag {tag}", n=0)
 
             said = {one.photo_id: one.weight for one in told(kept, row, column).photos}[int(scene.ids[changed])]
-            before, Y = float(literal.scores_[row, column]), literal._labels.copy()
+            before, Y = float(literal.scores_[row, column]), literal.labels_.copy()
 
             def solve_again() -> Asked:
                 # There and back, which is two of them: the next round begins with the same labels.

@@ -33,7 +33,7 @@ from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import average_precision, brier_skill, calibration_error
 from tagloom.project.project import Project
 from tagloom.solvers import block_cg
-from tagloom.tuning.auto import annotator as _auto_update
+from tagloom.tuning.auto.annotator import AutoAnnotator
 
 TITLE = "Learning from twenty more photos"
 DESCRIPTORS = ("color", "rgb", "correlogram", "edges", "gist", "wavelet")
@@ -179,7 +179,7 @@ def auto_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]:
             def step(updater: Updater, *, more: bool = False, due: bool = False) -> NDArray[np.float32]:
                 if more:
                     scene.say(N_MORE)
-                with patch.object(_auto_update, "is_calibration_due", lambda *_: due):
+                with patch.object(AutoAnnotator, "is_calibration_due", lambda *_: due):
                     updater.update()
                 return updater.values
 

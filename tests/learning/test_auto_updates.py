@@ -9,7 +9,6 @@ from tagloom.learning.labels import read_labels
 from tagloom.learning.methods import get_learner, make_annotator
 from tagloom.learning.stored_model import is_whole
 from tagloom.learning.update import Updater
-from tagloom.tuning.auto.annotator import set_tags
 
 
 @pytest.fixture
@@ -79,7 +78,7 @@ def test_it_is_stored_whole_and_goes_on_from_there(trained):
     # By the model itself, not by a stand-in: what it adds up to is its own score.
     total = found.photos_base + sum(one.amount for one in found.photos) + found.photos_other + found.photos_rest
     assert total == pytest.approx(found.score, abs=1e-6)
-    assert found.score == pytest.approx(annotator._scores[150, 1], abs=1e-3)
+    assert found.score == pytest.approx(annotator.own_scores_[150, 1], abs=1e-3)
 
 
 def test_a_new_tag_and_a_tag_taken_back(trained):
@@ -92,7 +91,7 @@ def test_a_new_tag_and_a_tag_taken_back(trained):
         assert set(updater.update().tag_ids) == {*made.tags.tolist(), extra}
         assert updater.tag_ids.tolist() == [*made.tags.tolist(), extra]
         assert np.ptp(updater.values[:20, 4]) > 0.01
-        set_tags(annotator, [0, 1, 2, 3, -1])
+        annotator.set_tags([0, 1, 2, 3, -1])
         annotator.update(labels_of(made).Y)
         np.testing.assert_allclose(updater.values, annotator.probabilities_, atol=2e-4)
         made.project.undo()

@@ -23,11 +23,11 @@ def test_probabilities_are_those_of_the_annotator(fitted):
     X, Y, annotator = fitted
     assert annotator.map_.steps.knots  # or steps were not looked at
     scores = annotator.annotator_.transduction_.astype(np.float32)
-    found = ProbabilityMap.of(annotator.map_).probabilities(scores, annotator._scale)
+    found = ProbabilityMap.of(annotator.map_).probabilities(scores, annotator.scale_)
     unknown = Y == -1
     np.testing.assert_allclose(found[unknown], annotator.probabilities_[unknown], atol=2e-5)
     new = annotator.annotator_.decision_function(X[:50]).astype(np.float32)
-    found = ProbabilityMap.of(annotator.new_map_).probabilities(new, annotator._scale)
+    found = ProbabilityMap.of(annotator.new_map_).probabilities(new, annotator.scale_)
     np.testing.assert_allclose(found, annotator.predict_proba(X[:50]), atol=2e-5)
 
 
@@ -36,15 +36,15 @@ def test_what_is_stored_is_what_comes_back(fitted):
     scores = annotator.annotator_.transduction_.astype(np.float32)
     before = ProbabilityMap.of(annotator.map_)
     after = ProbabilityMap.load(before.arrays("map"), "map")
-    scale = load_scale(scale_arrays(annotator._scale))
-    assert np.array_equal(after.probabilities(scores, scale), before.probabilities(scores, annotator._scale))
+    scale = load_scale(scale_arrays(annotator.scale_))
+    assert np.array_equal(after.probabilities(scores, scale), before.probabilities(scores, annotator.scale_))
 
 
 def test_columns_in_another_order_and_one_never_seen(fitted):
     _, Y, annotator = fitted
     scores = annotator.annotator_.transduction_.astype(np.float32)
     whole = ProbabilityMap.of(annotator.map_)
-    expected = whole.probabilities(scores, annotator._scale)
+    expected = whole.probabilities(scores, annotator.scale_)
     at = np.array([2, -1, 0])
     chosen = scores[:, [2, 1, 0]]
     scale = scale_of(chosen, Y[:, [2, 1, 0]])
@@ -56,7 +56,7 @@ def test_columns_in_another_order_and_one_never_seen(fitted):
 
 def test_a_tag_known_nearly_everywhere_keeps_its_centre(fitted):
     _, _, annotator = fitted
-    before = annotator._scale
+    before = annotator.scale_
     scores = np.random.default_rng(1).normal(size=(600, 2)).astype(np.float32)
     Y = np.full((600, 2), -1, dtype=np.int8)
     Y[:, 0] = 0

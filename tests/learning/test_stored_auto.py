@@ -75,7 +75,7 @@ def test_the_stored_annotator_is_the_fitted_one(made_up):
     arrays, info = made.project.store.models.load()
     found = restore(arrays, info, rows_of(made.project), n_threads=1)
     np.testing.assert_allclose(found.probabilities_, fitted.probabilities_, atol=1e-9)
-    np.testing.assert_array_equal(found._labels, labels.Y)
+    np.testing.assert_array_equal(found.labels_, labels.Y)
     more = labels.Y.copy()
     more[40:60] = made.truth[40:60]
     np.testing.assert_allclose(found.update(more).probabilities_, fitted.update(more).probabilities_, atol=1e-9)
@@ -109,7 +109,7 @@ def test_tags_that_were_gone_through_follow_what_was_said_of_them(made_up):
     arrays, info = made.project.store.models.load()
     assert info["reviewed"] == [int(made.tags[1])]
     annotator = restore(arrays, info, rows_of(made.project), n_threads=1)
-    own, is_open = arrays["own_values"], annotator._labels[:, 1] == -1
+    own, is_open = arrays["own_values"], annotator.labels_[:, 1] == -1
     assert not np.allclose(own[is_open, 1], annotator.probabilities_[is_open, 1], atol=1e-2)
     ids, X = added(made, 40)
     made.project.score_new()
@@ -208,7 +208,7 @@ def test_photos_of_the_training_that_are_gone_leave_a_ridge(made_up):
 def test_a_state_that_is_not_understood_leaves_a_ridge(made_up, monkeypatch, caplog):
     made = made_up(120, 3)
     made.say(range(40))
-    monkeypatch.setattr("tagloom.tuning.auto.state.FORMAT", 99)
+    monkeypatch.setattr("tagloom.tuning.auto.annotator.FORMAT", 99)
     made.project.train()
     monkeypatch.undo()
     check_ridge(made)

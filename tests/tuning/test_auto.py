@@ -10,7 +10,6 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.methods import HarmonicPropagation, RegularizedLeastSquares, check_annotator
 from tagloom.metrics import brier_skill, calibration_error, mean_average_precision
-from tagloom.tuning.auto import annotator as _auto_update
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.model import StackModel
 from tagloom.tuning.auto.refine import soft_priors
@@ -99,12 +98,12 @@ def test_update_gives_what_a_solution_with_all_labels_gives(fitted):
     more[rows[:3], 0] = -1
     updated = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
     before = updated.transduction_.copy()
-    kept = updated._scores.copy()
+    kept = updated.own_scores_.copy()
     assert updated.update(more) is updated
-    fresh = updated._model.fit(more, np.flatnonzero((more != -1).any(axis=1)), updated._priors)
-    np.testing.assert_allclose(updated._scores, fresh + updated._priors, atol=1e-6)
+    fresh = updated.model_.fit(more, np.flatnonzero((more != -1).any(axis=1)), updated.priors_)
+    np.testing.assert_allclose(updated.own_scores_, fresh + updated.priors_, atol=1e-6)
     # What was unknown keeps the score it had without its label, up to the scale of the tag.
-    np.testing.assert_array_equal(updated._left_out[rows[3:]], kept[rows[3:]])
+    np.testing.assert_array_equal(updated.scores_[rows[3:]], kept[rows[3:]])
     assert not np.array_equal(before, updated.transduction_)
     assert np.isfinite(updated.decision_function(X[:5])).all()
 
@@ -112,15 +111,15 @@ def test_update_gives_what_a_solution_with_all_labels_gives(fitted):
 def test_update_solves_changed_tags_only(fitted):
     X, truth, Y, model = fitted
     updated = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
-    scores, new = updated._scores.copy(), updated.decision_function(X[:7])
+    scores, new = updated.own_scores_.copy(), updated.decision_function(X[:7])
     more = Y.copy()
     row = int(np.flatnonzero(Y[:, 0] == -1)[0])
     more[row, 2] = truth[row, 2]
     updated.update(more)
     others = np.arange(6) != 2
-    np.testing.assert_array_equal(updated._scores[:, others], scores[:, others])
+    np.testing.assert_array_equal(updated.own_scores_[:, others], scores[:, others])
     np.testing.assert_allclose(updated.decision_function(X[:7])[:, others], new[:, others], atol=1e-8)
-    assert np.abs(updated._scores[:, 2] - scores[:, 2]).max() > 1e-6
+    assert np.abs(updated.own_scores_[:, 2] - scores[:, 2]).max() > 1e-6
     before = updated.transduction_
     assert updated.update(more).transduction_ is before
 
@@ -134,19 +133,19 @@ def test_with_more_labels_an_update_learns_probabilities_anew(fitted, monkeypatc
     more[rows] = truth[rows]
     more[rows[:30], 2:] = -1
     updated.update(more)
-    monkeypatch.setattr(_auto_update, "is_calibration_due", lambda *given: False)
+    monkeypatch.setattr(AutoAnnotator, "is_calibration_due", lambda *given: False)
     stale.update(more)
     known = np.flatnonzero((more != -1).any(axis=1))
-    np.testing.assert_allclose(updated._scores, stale._scores, atol=1e-6)
+    np.testing.assert_allclose(updated.own_scores_, stale.own_scores_, atol=1e-6)
     # What is said of a known entry is what a solution without its label says.
     for row, tag in ((rows[0], 0), (rows[100], 4), (np.flatnonzero(Y[:, 0] != -1)[5], 3)):
         hidden = more.copy()
         hidden[row, tag] = -1
         priors = soft_priors(hidden)
-        fresh = StackModel(updated._views, updated._model.weightings, updated._model.members)
+        fresh = StackModel(updated.views_, updated.model_.weightings, updated.model_.members)
         without = fresh.fit(hidden, known, priors)[row, tag] + priors[tag]
-        prior_told = updated._priors[tag] - priors[tag]
-        assert updated._left_out[row, tag] == pytest.approx(without + prior_told, abs=2e-4)
+        prior_told = updated.priors_[tag] - priors[tag]
+        assert updated.scores_[row, tag] == pytest.approx(without + prior_told, abs=2e-4)
     hidden = (more == -1).all(axis=1)
     assert calibration_error(truth[hidden], updated.probabilities_[hidden]) < 0.08
     assert not np.array_equal(updated.map_.coefficients, stale.map_.coefficients)
@@ -169,7 +168,7 @@ def test_probabilities_are_due_by_labelled_photos_and_by_those_of_a_tag(fitted, 
     counts = np.full((2, 6), 30)
     counts[:, 0], counts[1] = 10, 80
     before._calibrated_counts = counts
-    assert _auto_update.is_calibration_due(before, labels) == due
+    assert before.is_calibration_due(labels) == due
 
 
 def test_update_calibrates_against_other_labels_where_they_are_given(fitted):
@@ -182,7 +181,7 @@ def test_update_calibrates_against_other_labels_where_they_are_given(fitted):
     # Half of the yeses are doubted: probabilities come out lower, scores stay.
     doubted = np.where(more == 1, np.random.default_rng(0).integers(0, 2, more.shape), more).astype(np.int8)
     sampled.update(more, against=doubted)
-    np.testing.assert_array_equal(plain._scores, sampled._scores)
+    np.testing.assert_array_equal(plain.own_scores_, sampled.own_scores_)
     assert sampled.probabilities_.sum() < 0.8 * plain.probabilities_.sum()
 
 
@@ -259,12 +258,12 @@ def test_a_photo_that_moves_in_after_another_lost_its_labels_counts_for_all_its_
     X, truth, groups = clusters(120)
     model = AutoAnnotator(groups, max_rows=50, random_state=0).fit(X, truth)
     fewer = truth.copy()
-    fewer[model._model.rows[0]] = -1
+    fewer[model.model_.rows[0]] = -1
     model.update(fewer)
-    rows = model._model.rows.copy()
+    rows = model.model_.rows.copy()
     assert len(rows) == 50
-    expected = model._model.fit(fewer, rows, model._priors) + model._priors
-    np.testing.assert_allclose(model._scores, expected, atol=1e-6)
+    expected = model.model_.fit(fewer, rows, model.priors_) + model.priors_
+    np.testing.assert_allclose(model.own_scores_, expected, atol=1e-6)
 
 
 def test_without_time_it_still_answers_and_says_so(fitted):

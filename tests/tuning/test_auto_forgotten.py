@@ -55,7 +55,7 @@ def refits(model, labels, rows, priors=None):
 
 def test_the_operator_gives_what_solutions_without_each_photo_give(fitted):
     _, _, Y, annotator = fitted
-    model, labels = annotator._model, weak_negatives(Y)
+    model, labels = annotator.model_, weak_negatives(Y)
     assert any(member.candidate.score_smoothing for member in model.members)
     rows, priors = model.rows, smoothed_priors(labels)
     ((tags, operator),) = model.left_out_operators(rows, 5)
@@ -68,12 +68,12 @@ def test_the_operator_gives_what_solutions_without_each_photo_give(fitted):
 def test_tags_with_members_of_their_own_have_an_operator_of_their_own(fitted):
     _, _, Y, annotator = fitted
     labels = weak_negatives(Y)
-    rows, priors = annotator._model.rows, smoothed_priors(labels)
+    rows, priors = annotator.model_.rows, smoothed_priors(labels)
     halved = [
-        replace(member, factor=member.factor * np.array([1, 1, 0.5, 1, 0.5])) for member in annotator._model.members
+        replace(member, factor=member.factor * np.array([1, 1, 0.5, 1, 0.5])) for member in annotator.model_.members
     ]
     halved[0] = replace(halved[0], factor=halved[0].factor + np.array([0, 0, 0.7, 0, 0.7]))
-    model = StackModel(annotator._views, annotator._model.weightings, halved)
+    model = StackModel(annotator.views_, annotator.model_.weightings, halved)
     operators = model.left_out_operators(rows, 5)
     assert sorted(tags.tolist() for tags, _ in operators) == [[0, 1, 3], [2, 4]]
     model.fit(labels, rows, priors)
@@ -84,7 +84,7 @@ def test_tags_with_members_of_their_own_have_an_operator_of_their_own(fitted):
 
 def test_absent_tags_have_a_share_of_their_left_out_score_as_target(fitted):
     _, _, Y, annotator = fitted
-    model, labels = annotator._model, weak_negatives(Y)
+    model, labels = annotator.model_, weak_negatives(Y)
     rows, priors = model.rows, smoothed_priors(labels)
     named = refits(model, labels, rows) + priors
     share = forgotten_per_named(Y[rows], named)
@@ -120,16 +120,16 @@ def dense_scores(model, targets, priors):
 
 def test_scores_are_those_of_a_dense_solution_with_the_soft_targets(fitted):
     X, _, _, annotator = fitted
-    model, targets = annotator._model, annotator._targets
+    model, targets = annotator.model_, annotator._targets
     priors = (targets[model.rows].sum(axis=0, dtype=np.float64) + 0.5) / (len(model.rows) + 1.0)
-    np.testing.assert_allclose(annotator._priors, priors)
-    np.testing.assert_allclose(annotator._scores, dense_scores(model, targets[model.rows], priors), atol=1e-5)
+    np.testing.assert_allclose(annotator.priors_, priors)
+    np.testing.assert_allclose(annotator.own_scores_, dense_scores(model, targets[model.rows], priors), atol=1e-5)
     assert np.isfinite(annotator.decision_function(X[:4])).all()
 
 
 def test_left_out_scores_hold_nothing_of_the_own_label_that_went_through_other_targets(fitted):
     _, _, Y, annotator = fitted
-    model, labels = annotator._model, weak_negatives(Y)
+    model, labels = annotator.model_, weak_negatives(Y)
     rows, priors = model.rows, smoothed_priors(labels)
     ((_, operator),) = model.left_out_operators(rows, 5)
     plain = labels[rows] - priors
@@ -174,9 +174,9 @@ def test_photos_beyond_those_compared_on_are_judged_by_a_solution_without_them()
     annotator = AutoAnnotator(groups, absent_means="unknown", max_search_rows=20, random_state=0).fit(X, Y)
     labels = weak_negatives(Y)
     rows, priors = annotator._search_rows, smoothed_priors(labels)
-    others = np.setdiff1d(annotator._model.rows, rows)
+    others = np.setdiff1d(annotator.model_.rows, rows)
     assert len(others) > 10
-    scores = annotator._model.fit(labels, rows, priors)[others] + priors
+    scores = annotator.model_.fit(labels, rows, priors)[others] + priors
     expected = np.where(Y[others] == 1, 1.0, np.clip(annotator._forgotten * scores, 0.0, 1.0))
     np.testing.assert_allclose(annotator._targets[others], expected, atol=1e-6)
 
@@ -184,7 +184,7 @@ def test_photos_beyond_those_compared_on_are_judged_by_a_solution_without_them()
 def test_update_learns_from_a_new_photo_with_soft_targets():
     X, truth, Y, groups = half_named()
     annotator = AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, Y)
-    scores, targets, rows = annotator._scores.copy(), annotator._targets.copy(), annotator._model.rows
+    scores, targets, rows = annotator.own_scores_.copy(), annotator._targets.copy(), annotator.model_.rows
     more = Y.copy()
     tag = int(np.flatnonzero(truth[100])[0])
     more[100, tag] = 1
@@ -194,17 +194,17 @@ def test_update_learns_from_a_new_photo_with_soft_targets():
     expected = np.clip(share * scores[100], 0.0, 1.0)
     expected[tag] = 1.0
     np.testing.assert_allclose(annotator._targets[100], expected, atol=1e-6)
-    used = annotator._model.rows
+    used = annotator.model_.rows
     np.testing.assert_array_equal(used, np.union1d(rows, [100]))
     np.testing.assert_allclose(
-        annotator._scores, dense_scores(annotator._model, annotator._targets[used], annotator._priors), atol=1e-5
+        annotator.own_scores_, dense_scores(annotator.model_, annotator._targets[used], annotator.priors_), atol=1e-5
     )
 
 
 def test_update_learns_that_an_absent_tag_was_denied_and_solves_that_tag_only():
     X, _, Y, groups = half_named()
     annotator = AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, Y)
-    scores = annotator._scores.copy()
+    scores = annotator.own_scores_.copy()
     absent = np.where(Y == -1, annotator._targets, -1.0)
     row, tag = np.unravel_index(int(np.argmax(absent)), Y.shape)
     more = Y.copy()
@@ -212,8 +212,8 @@ def test_update_learns_that_an_absent_tag_was_denied_and_solves_that_tag_only():
     annotator.update(more)
     assert annotator._targets[row, tag] == 0.0
     others = np.arange(Y.shape[1]) != tag
-    np.testing.assert_array_equal(annotator._scores[:, others], scores[:, others])
-    assert annotator._scores[row, tag] < scores[row, tag] - 1e-4
+    np.testing.assert_array_equal(annotator.own_scores_[:, others], scores[:, others])
+    assert annotator.own_scores_[row, tag] < scores[row, tag] - 1e-4
     # Taken back, the entry is absent again and no certain no.
     annotator.update(Y)
     assert annotator._targets[row, tag] > 0.0

@@ -9,11 +9,9 @@ import pytest
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 from tagloom.tuning.auto import annotator as _annotator
-from tagloom.tuning.auto import state as _auto_state
 from tagloom.tuning.auto import views as _photo_views
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.refine import TagMixing, label_correlations
-from tagloom.tuning.auto.state import auto_state, restore_auto
 from tagloom.tuning.auto.views import PhotoViews
 from tagloom.tuning.explain.explain import ScoreExplainer
 
@@ -39,9 +37,9 @@ def forced_mixing(deviations, labels, spreads, folds):
 
 def own_factors(fitted, Y):
     """Give tags members of their own, as the choice tag by tag does where photos are many."""
-    model = fitted._model
+    model = fitted.model_
     model.members = [type(one)(one.candidate, one.factor * np.linspace(0.5, 1.5, N_TAGS)) for one in model.members]
-    fitted._learn(Y, Y, model.rows, fitted._left_out[fitted._search_rows] - fitted._priors)
+    fitted._learn(Y, Y, model.rows, fitted.scores_[fitted._search_rows] - fitted.priors_)
     fitted._finish(Y, Y)
 
 
@@ -75,14 +73,14 @@ def case(request):
         if request.param == "own factors":
             own_factors(fitted, Y)
         assert bool(fitted.map_.steps.knots) == (request.param == "steps")
-        assert (fitted._mixing is not None) == (request.param == "mixed tags")
-        assert fitted._views.plain.dtype == (np.float32 if request.param == "float32" else np.float64)
+        assert (fitted.mixing_ is not None) == (request.param == "mixed tags")
+        assert fitted.views_.plain.dtype == (np.float32 if request.param == "float32" else np.float64)
         yield request.param, X, new, Y, fitted
 
 
 def kept(annotator):
     """Return the state after a way through text and bytes."""
-    arrays, info = auto_state(annotator)
+    arrays, info = annotator.state()
     assert all(name.startswith("auto/") for name in arrays)
     assert all(array.dtype.kind in "biuf" for array in arrays.values())
     text = json.dumps(info, allow_nan=False)
@@ -98,7 +96,7 @@ def close(found, expected, name):
 
 def test_new_photos_have_the_same_numbers(case):
     name, X, new, _, fitted = case
-    found = restore_auto(X, *kept(fitted))
+    found = AutoAnnotator.restore(X, *kept(fitted))
     close(found.decision_function(new), fitted.decision_function(new), name)
     close(found.predict_proba(new), fitted.predict_proba(new), name)
     np.testing.assert_array_equal(found.predict(new), fitted.predict(new))
@@ -106,11 +104,11 @@ def test_new_photos_have_the_same_numbers(case):
 
 def test_what_is_known_of_the_training_photos_is_the_same(case):
     name, X, _, _, fitted = case
-    found = restore_auto(X, *kept(fitted))
-    for one in ("transduction_", "probabilities_", "thresholds_", "completeness_", "scores_", "_scores", "_priors"):
+    found = AutoAnnotator.restore(X, *kept(fitted))
+    for one in ("transduction_", "probabilities_", "thresholds_", "completeness_", "scores_", "own_scores_", "priors_"):
         close(getattr(found, one), getattr(fitted, one), name)
     np.testing.assert_array_equal(found.seen_, fitted.seen_)
-    np.testing.assert_array_equal(found._labels, fitted._labels)
+    np.testing.assert_array_equal(found.labels_, fitted.labels_)
     np.testing.assert_array_equal(found._targets, fitted._targets)
     assert found._targets.dtype == fitted._targets.dtype
     assert found.choice_ == fitted.choice_
@@ -122,17 +120,17 @@ def test_what_is_known_of_the_training_photos_is_the_same(case):
 
 def test_nothing_that_a_fit_sets_is_missing(case):
     _, X, _, _, fitted = case
-    found = restore_auto(X, *kept(fitted))
+    found = AutoAnnotator.restore(X, *kept(fitted))
     assert set(vars(found)) == set(vars(fitted))
-    assert set(vars(found._model)) == set(vars(fitted._model))
-    assert set(vars(found._views)) == set(vars(fitted._views))
+    assert set(vars(found.model_)) == set(vars(fitted.model_))
+    assert set(vars(found.views_)) == set(vars(fitted.views_))
     parameters = set(found.get_params(deep=False)) - {"groups", "random_state"}
     assert {one: getattr(found, one) for one in parameters} == {one: getattr(fitted, one) for one in parameters}
 
 
 def test_later_labels_change_it_in_the_same_way(case):
     name, X, new, Y, fitted = case
-    one, other = copy.deepcopy(fitted), restore_auto(X, *kept(fitted))
+    one, other = copy.deepcopy(fitted), AutoAnnotator.restore(X, *kept(fitted))
     more = Y.copy()
     more[100:106, 0] = [1, 0, 1, 1, 0, 1]
     more[2, 2] = -1
@@ -143,14 +141,14 @@ def test_later_labels_change_it_in_the_same_way(case):
     close(other.predict_proba(new), one.predict_proba(new), name)
     assert np.abs(other.probabilities_ - fitted.probabilities_).max() > 1e-3
     # What has been updated is kept as well.
-    close(restore_auto(X, *kept(other)).predict_proba(new), one.predict_proba(new), name)
+    close(AutoAnnotator.restore(X, *kept(other)).predict_proba(new), one.predict_proba(new), name)
 
 
 @pytest.mark.medium
 def test_explanations_are_the_same(case):
     name, X, _, Y, fitted = case
     groups = fitted.groups
-    found = ScoreExplainer(restore_auto(X, *kept(fitted)), X, Y, groups=groups)
+    found = ScoreExplainer(AutoAnnotator.restore(X, *kept(fitted)), X, Y, groups=groups)
     expected = ScoreExplainer(fitted, X, Y, groups=groups)
     for row, tag in ((0, 0), (40, 1), (120, 3)):
         one, other = found.explain(row, tag), expected.explain(row, tag)
@@ -167,9 +165,9 @@ def test_the_graph_is_not_built_again(monkeypatch):
     fitted = AutoAnnotator(GROUPS, n_neighbors=8, random_state=0).fit(X, Y)
     state = kept(fitted)
     monkeypatch.setattr(_photo_views, "knn_graph", None)
-    found = restore_auto(X, *state, n_threads=1)
+    found = AutoAnnotator.restore(X, *state, n_threads=1)
     assert found.n_threads == 1
-    np.testing.assert_array_equal(found._views.graph.weights.toarray(), fitted._views.graph.weights.toarray())
+    np.testing.assert_array_equal(found.views_.graph.weights.toarray(), fitted.views_.graph.weights.toarray())
     close(found.predict_proba(new), fitted.predict_proba(new), "")
 
 
@@ -181,11 +179,11 @@ def test_weights_of_a_graph_and_shared_views_are_kept():
     graph = type(views.graph)(weighted, recall=0.9)
     shared = PhotoViews(X, GROUPS, n_neighbors=8, smoothing=2.0, n_threads=1, graph=graph)
     annotator = AutoAnnotator(GROUPS, random_state=0)
-    annotator._shared = shared
+    annotator.share_views(shared)
     fitted = annotator.fit(X, Y)
-    found = restore_auto(X, *kept(fitted))
-    np.testing.assert_array_equal(found._views.graph.weights.toarray(), weighted.toarray())
-    assert found._views.graph.recall == 0.9
+    found = AutoAnnotator.restore(X, *kept(fitted))
+    np.testing.assert_array_equal(found.views_.graph.weights.toarray(), weighted.toarray())
+    assert found.views_.graph.recall == 0.9
     close(found.predict_proba(new), fitted.predict_proba(new), "")
 
 
@@ -199,7 +197,7 @@ def test_what_cannot_be_told_in_plain_values_is_not_kept(small):
     _, fitted = small
     fitted.later_ = object()
     try:
-        assert auto_state(fitted) is None
+        assert fitted.state() is None
     finally:
         del fitted.later_
 
@@ -209,23 +207,23 @@ def test_other_features_are_refused(small):
     state = kept(fitted)
     for wrong in (X[:-1], X[:, :-1]):
         with pytest.raises(InvalidInputError, match=r"of shape \(160, 10\)"):
-            restore_auto(wrong, *state)
+            AutoAnnotator.restore(wrong, *state)
     swapped = X.copy()
     swapped[[3, 5]] = swapped[[5, 3]]
     for wrong in (X + np.arange(N)[:, None], X[::-1], swapped):
         with pytest.raises(InvalidInputError, match="in the same order, got others"):
-            restore_auto(wrong, *state)
-    restore_auto(X + 1e-9, *state)
+            AutoAnnotator.restore(wrong, *state)
+    AutoAnnotator.restore(X + 1e-9, *state)
 
 
 def test_what_another_version_kept_is_refused(small):
     X, fitted = small
     arrays, info = kept(fitted)
     with pytest.raises(InvalidInputError, match="format 1, got 2"):
-        restore_auto(X, arrays, info | {"format": _auto_state.FORMAT + 1})
+        AutoAnnotator.restore(X, arrays, info | {"format": _annotator.FORMAT + 1})
     less = {name: array for name, array in arrays.items() if name != "auto/deviations"}
     with pytest.raises(InvalidInputError, match=r"lacks something.*auto/deviations"):
-        restore_auto(X, less, info)
+        AutoAnnotator.restore(X, less, info)
     text = json.dumps(info).replace('"CalibrationMap"', '"SomethingNewer"')
     with pytest.raises(InvalidInputError, match="SomethingNewer"):
-        restore_auto(X, arrays, json.loads(text))
+        AutoAnnotator.restore(X, arrays, json.loads(text))

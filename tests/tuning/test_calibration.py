@@ -164,7 +164,7 @@ def test_thresholds_hold_their_precision_and_follow_from_their_rule():
             accepted = p > thresholds
             assert accepted.sum() > 100
             assert truth[rest][accepted].mean() > 0.87
-            cautious = expit(fitted.transduction_ - caution * fitted._deviations)[rest]
+            cautious = expit(fitted.transduction_ - caution * fitted._log_odds_spread)[rest]
             columns = [cautious.ravel()] if over == "all" else list(cautious.T)
             limits = []
             for column in columns:

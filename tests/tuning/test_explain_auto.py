@@ -68,27 +68,27 @@ def combined(members, chosen):
     """Return features, labels, and an annotator whose combination is this one."""
     X, Y, fitted = chosen
     model = copy.copy(fitted)
-    model._model = StackModel(model._views, model._model.weightings, members)
-    model._scores = model._model.fit(Y, np.flatnonzero(labeled_rows(Y)), smoothed_priors(Y)) + smoothed_priors(Y)
+    model.model_ = StackModel(model.views_, model.model_.weightings, members)
+    model.own_scores_ = model.model_.fit(Y, np.flatnonzero(labeled_rows(Y)), smoothed_priors(Y)) + smoothed_priors(Y)
     return X, Y, model
 
 
 def refitted(model, Y):
     """Return scores by the same combination with other labels, the frequencies being theirs."""
-    stack = StackModel(model._views, model._model.weightings, model._model.members)
+    stack = StackModel(model.views_, model.model_.weightings, model.model_.members)
     priors = smoothed_priors(Y)
-    return stack.fit(Y, model._model.rows, priors) + priors
+    return stack.fit(Y, model.model_.rows, priors) + priors
 
 
 def literal_deviations(model, labels, tag):
     """Return D (n,) of a tag with labels (n,) that are any numbers, NaN where unknown; everything is dense."""
-    views, rows = model._views, model._model.rows
+    views, rows = model.views_, model.model_.rows
     rows = rows[~np.isnan(labels[rows])]
     prior = (np.nansum(labels) + 0.5) / ((~np.isnan(labels)).sum() + 1)
     laplacian = views.laplacian().toarray()
-    weightings = {one.name: one.weights for one in model._model.weightings}
+    weightings = {one.name: one.weights for one in model.model_.weightings}
     total = np.zeros(N)
-    for member in model._model.members:
+    for member in model.model_.members:
         one = member.candidate
         if one.view == GRAPH:
             kernel = GRAPH_SCALE * np.linalg.inv(np.eye(N) + GRAPH_SMOOTHING * laplacian)
@@ -122,7 +122,7 @@ def test_every_photo_is_a_sum_over_labels(chosen):
     for row in known_and_not:
         for tag in range(N_TAGS):
             found = explainer.explain(row, tag)
-            assert abs(found.score - model._scores[row, tag]) < FLOAT32
+            assert abs(found.score - model.own_scores_[row, tag]) < FLOAT32
             assert abs(total(found.neighbors) - found.score) < 1e-9
             assert found.neighbors.is_exact
             assert found.neighbors.names == tuple(np.flatnonzero(Y[:, tag] != -1))
@@ -148,7 +148,7 @@ def test_scores_and_weights_are_those_of_the_dense_literal_version(name, chosen)
         for row in (1, 120):
             found = explainer.explain(row, tag)
             assert found.is_exact
-            assert abs(found.score - model._scores[row, tag]) < FLOAT32
+            assert abs(found.score - model.own_scores_[row, tag]) < FLOAT32
             assert abs(found.score - expected[row]) < 1e-9
             by_literal = [one[row] - expected[row] for one in moves]
             np.testing.assert_allclose(found.neighbors.weights[:6], by_literal, atol=1e-9)
@@ -197,8 +197,8 @@ def test_what_there_is_no_room_for_is_computed_again(name, chosen, monkeypatch):
 
 def test_kernels_are_kept_where_there_is_room_for_some(chosen, monkeypatch):
     X, Y, model = combined(COMBINATIONS["smoothed"], chosen)
-    monkeypatch.setattr(model._views, "blocks", lambda n, n_anchors: (slice(at, at + 50) for at in range(0, n, 50)))
-    monkeypatch.setattr(_exact_stack, "KERNEL_BYTES", 2 * 8 * 50 * len(model._model.rows))
+    monkeypatch.setattr(model.views_, "blocks", lambda n, n_anchors: (slice(at, at + 50) for at in range(0, n, 50)))
+    monkeypatch.setattr(_exact_stack, "KERNEL_BYTES", 2 * 8 * 50 * len(model.model_.rows))
     explainer = ScoreExplainer(model, X, Y)
     expected = literal_deviations(model, as_numbers(Y[:, 2]), 2) + smoothed_priors(Y)[2]
     for row in (1, 120):
@@ -235,11 +235,11 @@ def test_photos_that_are_not_learnt_from_count_through_the_frequency():
     explainer = ScoreExplainer(model, X, Y)
     found = explainer.explain(100, 2)
     labels = as_numbers(Y[:, 2])
-    assert len(model._model.rows) == 30
+    assert len(model.model_.rows) == 30
     np.testing.assert_allclose(total(found.neighbors), found.score, atol=1e-9)
     expected = literal_deviations(model, labels, 2) + smoothed_priors(Y)[2]
     np.testing.assert_allclose(explainer.scores_of(2), expected, atol=1e-9)
-    passed_over = ~np.isin(found.neighbors.names, model._model.rows)
+    passed_over = ~np.isin(found.neighbors.names, model.model_.rows)
     assert passed_over.any()
     assert np.ptp(found.neighbors.weights[passed_over]) < 1e-12
     before = refitted(model, Y)
@@ -259,7 +259,7 @@ def test_labels_that_came_later_are_explained_too():
     for tag in (0, 1):
         found = explain_score(model, X, more, 62, tag)
         assert found.neighbors.is_exact
-        assert abs(found.score - model._scores[62, tag]) < FLOAT32
+        assert abs(found.score - model.own_scores_[62, tag]) < FLOAT32
     # Of the labels before nothing of this can be told exactly.
     assert not explain_score(model, X, Y, 62, 0).neighbors.is_exact
 
@@ -317,7 +317,7 @@ def test_tags_that_listen_to_each_other_are_a_sum_over_tags(mixed):
         assert found.neighbors.is_exact
         assert found.tags.is_exact
         assert not found.groups.is_exact
-        assert abs(found.score - model._scores[row, tag]) < FLOAT32
+        assert abs(found.score - model.own_scores_[row, tag]) < FLOAT32
         assert found.tags.names == tuple(range(N_TAGS))
         np.testing.assert_allclose(found.tags.base, smoothed_priors(Y)[tag])
         expected = smoothed_priors(Y)[tag] + deviations[row] @ matrix[:, tag]
@@ -330,7 +330,7 @@ def test_photos_add_by_all_of_their_labels_where_tags_are_mixed(mixed):
     X, Y, model = mixed
     row, tag = 101, 1
     found = explain_score(model, X, Y, row, tag).neighbors
-    matrix, photo = model._mixing.matrix, 9
+    matrix, photo = model.mixing_.matrix, 9
     amount, weight = 0.0, 0.0
     for other in range(N_TAGS):
         labels = as_numbers(Y[:, other])
@@ -350,7 +350,7 @@ def test_photos_add_by_all_of_their_labels_where_tags_are_mixed(mixed):
 
 def is_marked(model, X, Y, groups=GROUPS):
     found = explain_score(model, X, Y, len(X) - 1, 0, groups=groups)
-    assert found.score == model._scores[-1, 0]
+    assert found.score == model.own_scores_[-1, 0]
     for part in found.parts:
         assert not part.is_exact
         np.testing.assert_allclose(total(part) + part.rest, found.score, atol=1e-12)
@@ -395,7 +395,7 @@ def test_without_its_own_labels_it_is_what_the_probability_was_made_of(chosen):
         hidden[row] = -1
         found = explainer.without(row).explain(row, tag)
         # The frequency is the one without the photo, too.
-        expected = annotator._left_out[row, tag] - levels[tag] + smoothed_priors(hidden)[tag]
+        expected = annotator.scores_[row, tag] - levels[tag] + smoothed_priors(hidden)[tag]
         assert found.score == pytest.approx(expected, abs=1e-5)
         assert row not in found.neighbors.names
         assert found.neighbors.is_exact

@@ -39,17 +39,17 @@ def test_the_tag_that_other_features_show_gets_them(fitted):
     assert all(one["gain"] > 0 for one in told)
     (of_last,) = [one["candidate"] for one in told if one["tag"] == 6]
     assert of_last.startswith(("without the network", "balanced", "joint"))
-    shared = [member for member in model._model.members if not isinstance(member.factor, np.ndarray)]
-    without = StackModel(model._views, model._model.weightings, [*shared, *_as_for_others(model, tag=6)])
-    rows = model._model.rows
-    scores = without.fit(model._targets, rows, model._priors)
+    shared = [member for member in model.model_.members if not isinstance(member.factor, np.ndarray)]
+    without = StackModel(model.views_, model.model_.weightings, [*shared, *_as_for_others(model, tag=6)])
+    rows = model.model_.rows
+    scores = without.fit(model._targets, rows, model.priors_)
     before = mean_average_precision(truth[300:, 6:], scores[300:, 6:])
     assert mean_average_precision(truth[300:, 6:], model.transduction_[300:, 6:]) > before + 0.02
 
 
 def _as_for_others(model, tag):
     """Members of single tags with the factors that most tags have."""
-    for member in model._model.members:
+    for member in model.model_.members:
         if isinstance(member.factor, np.ndarray):
             others = np.delete(member.factor, [one["tag"] for one in model.choice_["single_tags"]])
             yield Member(member.candidate, float(others[0]))
@@ -63,8 +63,8 @@ def test_scores_of_new_photos_and_updates_keep_the_choice(fitted):
     more = Y.copy()
     more[300:310, 6] = truth[300:310, 6]
     again.update(more)
-    fresh = again._model.fit(more, np.flatnonzero((more != -1).any(axis=1)), again._priors)
-    np.testing.assert_allclose(again._scores, fresh + again._priors, atol=1e-6)
+    fresh = again.model_.fit(more, np.flatnonzero((more != -1).any(axis=1)), again.priors_)
+    np.testing.assert_allclose(again.own_scores_, fresh + again.priors_, atol=1e-6)
 
 
 def made_up(deviations, others, factors=(1.0, 0.0)):

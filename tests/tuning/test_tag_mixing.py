@@ -103,15 +103,15 @@ def test_auto_mixes_training_photos_new_ones_and_updates_alike(monkeypatch):
     model = AutoAnnotator(random_state=0).fit(X, Y)
     assert model.choice_["tag_mixing"]["strength"] == 0.3
     matrix = np.eye(6) + 0.3 * label_correlations(Y[:80])
-    fresh = model._model.fit(Y, np.arange(80), model._priors)
-    np.testing.assert_allclose(model._scores, fresh @ matrix + model._priors, atol=1e-6)
+    fresh = model.model_.fit(Y, np.arange(80), model.priors_)
+    np.testing.assert_allclose(model.own_scores_, fresh @ matrix + model.priors_, atol=1e-6)
     as_new = model.decision_function(X[80:180])
     assert np.corrcoef(as_new.ravel(), model.transduction_[80:180].ravel())[0, 1] > 0.95
     more = Y.copy()
     more[80:90, :3] = truth[80:90, :3]
     model.update(more)
-    fresh = model._model.fit(more, np.arange(90), model._priors)
-    np.testing.assert_allclose(model._scores, fresh @ matrix + model._priors, atol=1e-6)
+    fresh = model.model_.fit(more, np.arange(90), model.priors_)
+    np.testing.assert_allclose(model.own_scores_, fresh @ matrix + model.priors_, atol=1e-6)
 
 
 def test_auto_mixes_soft_targets_too_and_finds_them_without_mixing(monkeypatch):
@@ -124,6 +124,6 @@ def test_auto_mixes_soft_targets_too_and_finds_them_without_mixing(monkeypatch):
     # Photos without a named tag are not labelled ones.
     matrix = np.eye(6) + 0.3 * label_correlations(Y[(named == 1).any(axis=1)])
     unknown = (named == -1).all(axis=1)
-    expected = (plain._scores - plain._priors) @ matrix + plain._priors
-    np.testing.assert_allclose(model._scores[unknown], expected[unknown], atol=1e-6)
+    expected = (plain.own_scores_ - plain.priors_) @ matrix + plain.priors_
+    np.testing.assert_allclose(model.own_scores_[unknown], expected[unknown], atol=1e-6)
     assert mean_average_precision(truth[80:], model.transduction_[80:]) > 0.4

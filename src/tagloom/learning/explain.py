@@ -257,13 +257,13 @@ def explained_auto(
     if annotator is None or X is None or _takes_too_long(annotator):
         return None
     photo_ids, tag_ids = arrays[OWN_PHOTOS], np.asarray(info["tag_ids"], dtype=np.int64)
-    return ExplainedScores(photo_ids, tag_ids, ScoreExplainer(annotator, X, annotator._labels, groups=annotator.groups))
+    return ExplainedScores(photo_ids, tag_ids, ScoreExplainer(annotator, X, annotator.labels_, groups=annotator.groups))
 
 
 def _takes_too_long(annotator: AutoAnnotator) -> bool:
-    if annotator._mixing is None:
+    if annotator.mixing_ is None:
         return False
-    patterns, _ = known_patterns(annotator._labels[annotator._model.rows])
+    patterns, _ = known_patterns(annotator.labels_[annotator.model_.rows])
     return patterns.shape[1] > MOST_PATTERNS
 
 

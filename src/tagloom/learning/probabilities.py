@@ -184,7 +184,7 @@ def learn(
         settle(values, fitted.annotator_)
     limit = probability_threshold(values, labels, precision)
     maps = ProbabilityMap.of(fitted.map_), ProbabilityMap.of(fitted.new_map_)
-    calibration = Calibration(*maps, fitted._scale, completeness)
+    calibration = Calibration(*maps, fitted.scale_, completeness)
     limits = np.full(values.shape[1], limit)
     return Numbers(fitted.annotator_, values, PROBABILITY, limits, calibration=calibration, completeness=completeness)
 

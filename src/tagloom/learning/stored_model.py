@@ -23,7 +23,6 @@ from tagloom.learning.suggest import PROBABILITY
 from tagloom.store.models import Model, StoredSuggestions
 from tagloom.store.project import ProjectStore
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.state import auto_state, restore_auto
 
 __all__ = [
     "OWN_PHOTOS",
@@ -252,7 +251,7 @@ STATE = "state"
 
 def whole_parts(annotator: Annotator) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Return arrays and description of a fitted annotator; of one that cannot be stored whole nothing."""
-    found = auto_state(annotator) if isinstance(annotator, AutoAnnotator) else None
+    found = annotator.state() if isinstance(annotator, AutoAnnotator) else None
     return ({}, {}) if found is None else (found[0], {STATE: found[1]})
 
 
@@ -295,7 +294,7 @@ def restore(
     if X is None:
         return None
     try:
-        return restore_auto(X, arrays, info[STATE], n_threads=n_threads)
+        return AutoAnnotator.restore(X, arrays, info[STATE], n_threads=n_threads)
     except InvalidInputError as error:  # it can be trained again, and there are other ways until then
         logger.warning("the stored model cannot be used whole: %s", error)
         return None
@@ -327,7 +326,7 @@ def numbers_of_new(
     nobody, nothing = np.zeros(len(X), dtype=bool), np.full(values.shape, UNKNOWN, dtype=np.int8)
     correct_named(values, nothing, np.isin(tag_ids, info["forgettable"]), nobody, info["completeness"])
     for tag in np.flatnonzero(np.isin(tag_ids, info["reviewed"])):
-        is_open = annotator._labels[:, tag] == UNKNOWN
+        is_open = annotator.labels_[:, tag] == UNKNOWN
         if is_open.any():
             before, after = annotator.probabilities_[is_open, tag], arrays[OWN_VALUES][is_open, tag]
             order = np.argsort(before, kind="stable")

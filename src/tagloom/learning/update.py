@@ -46,7 +46,7 @@ from tagloom.learning.suggest import PROBABILITY, SCORE
 from tagloom.settings import Settings
 from tagloom.store.models import Model, StoredSuggestions
 from tagloom.store.project import ProjectStore
-from tagloom.tuning.auto.annotator import AutoAnnotator, set_tags
+from tagloom.tuning.auto.annotator import AutoAnnotator
 
 __all__ = ["UPDATE", "Start", "UpdateResult", "Updater", "start_from", "update"]
 
@@ -310,7 +310,7 @@ class AutoUpdates:
         self._tag_ids = tag_ids
         self._completeness = float(info.get("completeness") or 1.0)
         self._arrays, self._info, self._settings = arrays, info, settings
-        annotator._model.keep_kernels()
+        annotator.model_.keep_kernels()
 
     def is_quick(self, labels: TrainingLabels) -> bool:
         """Tell whether an update with these labels takes about a second, and memory that is to spare.
@@ -322,7 +322,7 @@ class AutoUpdates:
         """
         rows = labeled_rows(labels.Y)
         patterns, _ = known_patterns(labels.Y[rows])
-        return is_quick(labels.Y.shape, patterns.sum(axis=0), int(rows.sum()), len(self._annotator._model.members))
+        return is_quick(labels.Y.shape, patterns.sum(axis=0), int(rows.sum()), len(self._annotator.model_.members))
 
     def learn(self, labels: TrainingLabels, wanted: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Learn from all labels.
@@ -345,7 +345,7 @@ class AutoUpdates:
         places = {tag: column for column, tag in enumerate(self._tag_ids.tolist())}
         at = np.asarray([places.get(tag, -1) for tag in labels.tag_ids.tolist()], dtype=np.intp)
         before = annotator.probabilities_
-        set_tags(annotator, at)
+        annotator.set_tags(at)
         self._tag_ids = labels.tag_ids
         annotator.set_params(calibration=calibration_method(labels))
         annotator.update(labels.Y, representative(labels))

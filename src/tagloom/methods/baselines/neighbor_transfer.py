@@ -77,7 +77,7 @@ class NeighborTransfer(Annotator):
         self.transduction_[rows] = self._scores(*self._neighbors_without_self())
 
     def _decision_function(self, X: NDArray[Any]) -> Floats:
-        return self._scores(*self._neighbors(X, self.n_neighbors))
+        return self._scores(*self.neighbors(X, self.n_neighbors))
 
     def _check_parameters(self) -> None:
         if not isinstance(self.n_neighbors, int | np.integer) or self.n_neighbors < 1:
@@ -89,7 +89,8 @@ class NeighborTransfer(Annotator):
         if not isinstance(self.shrinkage, int | float | np.number) or not 0.0 <= self.shrinkage < np.inf:
             raise InvalidInputError(f"shrinkage must be a finite number of at least 0, got {self.shrinkage!r}")
 
-    def _neighbors(self, X: NDArray[Any], n_neighbors: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    def neighbors(self, X: NDArray[Any], n_neighbors: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """Return distances of photos to the nearest labelled ones, and the places of these."""
         # Imported where it is used, so that naming the class does not load the neighbour library.
         from tagloom.graph import nearest_neighbors
 
@@ -100,7 +101,7 @@ class NeighborTransfer(Annotator):
 
     def _neighbors_without_self(self) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """Return the neighbours of the labelled photos, each photo taken out of its own list."""
-        distances, indices = self._neighbors(self._points, self.n_neighbors + 1)
+        distances, indices = self.neighbors(self._points, self.n_neighbors + 1)
         is_self = indices == np.arange(len(indices))[:, None]
         # Among many duplicates a photo may be missing from its own list: then the last neighbour goes instead.
         is_self[~is_self.any(axis=1), -1] = True
@@ -111,7 +112,7 @@ class NeighborTransfer(Annotator):
         n, count = indices.shape
         pointers = np.arange(0, n * count + 1, count) if count else np.zeros(n + 1, dtype=np.intp)
         weights = sparse.csr_array(
-            (self._weights_of(distances).ravel(), indices.ravel(), pointers), shape=(n, len(self._points))
+            (self.weights_of(distances).ravel(), indices.ravel(), pointers), shape=(n, len(self._points))
         )
         found = weights @ self._has_tag + self.shrinkage * self.prior_
         total = weights @ self._is_known + self.shrinkage
@@ -119,7 +120,8 @@ class NeighborTransfer(Annotator):
         np.divide(found, total, out=scores, where=total > 0.0)
         return scores
 
-    def _weights_of(self, distances: NDArray[Any]) -> Floats:
+    def weights_of(self, distances: NDArray[Any]) -> Floats:
+        """Return what neighbours at these distances count."""
         n, count = distances.shape
         if self.weights == "uniform" or count == 0:
             return np.ones((n, count))

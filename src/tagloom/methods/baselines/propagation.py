@@ -36,7 +36,7 @@ class GraphPropagation(Annotator, ABC):
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
         self._check_parameters()
-        graph = self._graph_of(X)
+        graph = self.graph_of(X)
         known = Y != UNKNOWN
         self.prior_: Floats = (Y == 1).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
         # A copy, so that the model does not change when the caller reuses the array.
@@ -67,7 +67,7 @@ class GraphPropagation(Annotator, ABC):
         width = np.where(width > 0, width, 1.0)
         return np.exp(0.5 * (np.square(distances[:, :1] / width) - np.square(distances / width)))
 
-    def _graph_of(self, X: NDArray[Any]) -> NeighborGraph:
+    def graph_of(self, X: NDArray[Any]) -> NeighborGraph:
         """Build the graph, or check the one that was given."""
         if self.graph is None:
             return knn_graph(

@@ -41,6 +41,11 @@ class RidgePath:
         The labelled rows, at least one.
     Y : array of shape (m, c)
         Their labels, 0 and 1, none unknown.
+
+    Attributes
+    ----------
+    rows, columns : ndarray of shape (m, k), (d, k)
+        U and V.
     """
 
     def __init__(self, X: NDArray[Any], Y: NDArray[Any]) -> None:
@@ -57,8 +62,8 @@ class RidgePath:
         vectors = vectors[:, kept]
         roots = np.sqrt(self.eigenvalues)
         other = (centred.T if is_dual else centred) @ vectors / roots
-        self._rows, self._columns = (vectors, other) if is_dual else (other, vectors)
-        self._projected: Floats = self._rows.T @ self._targets
+        self.rows, self.columns = (vectors, other) if is_dual else (other, vectors)
+        self._projected: Floats = self.rows.T @ self._targets
         self._outside, self._outside_gap = self._unexplained()
 
     def _unexplained(self) -> tuple[Floats, Floats]:
@@ -69,18 +74,18 @@ class RidgePath:
         """
         if len(self.eigenvalues) == self.n_rows - 1:
             return np.zeros_like(self._targets), np.zeros(self.n_rows)
-        gap = 1.0 - 1.0 / self.n_rows - np.square(self._rows).sum(axis=1)
-        return self._targets - self._rows @ self._projected, np.maximum(gap, 0.0)
+        gap = 1.0 - 1.0 / self.n_rows - np.square(self.rows).sum(axis=1)
+        return self._targets - self.rows @ self._projected, np.maximum(gap, 0.0)
 
     @property
     def n_bytes(self) -> int:
         """Memory held."""
-        return int(self._rows.nbytes + self._columns.nbytes + 3 * self._targets.nbytes)
+        return int(self.rows.nbytes + self.columns.nbytes + 3 * self._targets.nbytes)
 
     def coefficients(self, strength: float | Floats) -> tuple[Floats, Floats]:
         """Return W (d, c) and b (c,) for one λ, or one per tag."""
         roots = np.sqrt(self.eigenvalues)[:, None]
-        coef: Floats = self._columns @ (roots / (self.eigenvalues[:, None] + strength) * self._projected)
+        coef: Floats = self.columns @ (roots / (self.eigenvalues[:, None] + strength) * self._projected)
         return coef, self.y_mean - self.x_mean @ coef
 
     def leave_one_out_residuals(self, strength: float | Floats) -> Floats:
@@ -89,8 +94,8 @@ class RidgePath:
         NaN where nothing is left to fit (a single row).
         """
         lost = strength / (self.eigenvalues[:, None] + strength)
-        residuals = self._outside + self._rows @ (lost * self._projected)
-        gaps = self._outside_gap[:, None] + np.square(self._rows) @ lost
+        residuals = self._outside + self.rows @ (lost * self._projected)
+        gaps = self._outside_gap[:, None] + np.square(self.rows) @ lost
         quotients = np.full(residuals.shape, np.nan)
         np.divide(residuals, gaps, out=quotients, where=np.broadcast_to(gaps > 0.0, residuals.shape))
         return quotients

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,238 +18,49 @@ from tagloom.core.seeds import check_generator
 from tagloom.core.typing import Floats, Indices
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.tuning.auto.combine import choose_per_tag, combine
-from tagloom.tuning.auto.model import Member, StackModel, members_left_out, pattern_left_out
+from tagloom.tuning.auto.model import StackModel, members_left_out, pattern_left_out
 from tagloom.tuning.auto.refine import TagMixing, change_targets, counted_completeness, find_mixing, soft_priors, soften
 from tagloom.tuning.auto.search import OVER, Search
+from tagloom.tuning.auto.state import (
+    Arrays,
+    NotPlainError,
+    add_rows,
+    changed_rows,
+    pack,
+    parts_of_model,
+    parts_of_views,
+    restored_model,
+    restored_views,
+    unpack,
+)
 from tagloom.tuning.auto.views import PhotoViews, default_views
 from tagloom.tuning.calibration.calibrated import Accepting, folds_of, scale_of
 from tagloom.tuning.calibration.level_scale import LevelScale, TagRates, heaps, sharpened, telling
-from tagloom.tuning.calibration.maps import CalibrationMap, Method, TagSteps, fit_map, left_out_prior
+from tagloom.tuning.calibration.maps import CalibrationMap, Method, fit_map, left_out_prior, take_tags
 from tagloom.tuning.calibration.positive_unlabeled import absent_entries, forgotten_share, weak_negatives
 
-__all__ = ["AutoAnnotator", "set_tags"]
-
-
-# Learning from changed labels with a fitted `AutoAnnotator`: its members stay, probabilities keep up with its scores.
-
-#: Labelled photos, in units of those at the last calibration, from which on it is made anew; and so for the photos
-#: that a tag is known on, and that have it. Where there are as much fewer, as after an undo, it is made anew, too.
-DUE, DUE_FOR_TAG = 1.1, 2.0
-#: Share of a fit's budget after which left-out scores of tags known on different photos are no longer made exact.
-CALIBRATION_SHARE = 0.3
-
-
-def update_auto(annotator: "AutoAnnotator", Y: LabelMatrix) -> NDArray[np.intp]:
-    """Solve the tags whose labels changed; return those whose probabilities are others now.
-
-    Parameters
-    ----------
-    annotator : AutoAnnotator
-        Fitted.
-    Y : label matrix of shape (n, c)
-        All labels.
-    """
-    labels = targets = annotator._labels_to_learn(Y)
-    due = is_calibration_due(annotator, labels)
-    if annotator.absent_means == "unknown":
-        if due and (labels != UNKNOWN).any():
-            return _learn_anew(annotator, Y, labels)
-        targets = change_targets(Y, annotator._labels, annotator._targets, annotator._left_out, annotator._forgotten)
-    tags = np.flatnonzero((targets != annotator._targets).any(axis=0))
-    if not len(tags) and not due:
-        return tags
-    if not (labels != UNKNOWN).any():
-        raise InvalidLabelsError("update needs at least one known label; all entries of Y are -1 (unknown)")
-    rows = _rows_to_learn(annotator, labels)
-    # A photo that moves in where another has lost its labels brings those of tags that did not change.
-    moved_in = np.setdiff1d(rows, annotator._model.rows)
-    tags = np.union1d(tags, np.flatnonzero((targets[moved_in] != UNKNOWN).any(axis=0)))
-    annotator._targets, annotator._priors = targets.copy(), soft_priors(targets)
-    if len(tags):
-        annotator._deviations[:, tags] = annotator._model.update(targets, rows, annotator._priors, tags)
-    if due:
-        _calibrate(annotator, labels, rows)
-        tags = np.arange(Y.shape[1])
-    else:
-        if annotator._mixing is None:
-            annotator._scores[:, tags] = annotator._deviations[:, tags] + annotator._priors[tags]
-        else:
-            annotator._scores = annotator._mix(annotator._deviations) + annotator._priors
-            tags = np.arange(Y.shape[1])
-        annotator._left_out = np.where(labels == UNKNOWN, annotator._scores, annotator._left_out)
-        annotator._scale = annotator._scale_of(labels, annotator._scale.rates)
-    annotator._finish(Y, labels)
-    return tags
-
-
-def is_calibration_due(annotator: "AutoAnnotator", labels: LabelMatrix) -> bool:
-    """Tell whether the map to probabilities is to be learnt anew.
-
-    Parameters
-    ----------
-    annotator : AutoAnnotator
-        Fitted.
-    labels : label matrix of shape (n, c)
-        What is learnt from now.
-    """
-    # A version that did not note them has stored it: the photos that were compared on, and nothing of tags.
-    before = max(getattr(annotator, "_n_calibrated", len(annotator._search_rows)), 1)
-    now = int(labeled_rows(labels).sum())
-    if now >= DUE * before or before >= DUE * now:
-        return True
-    then, counts = getattr(annotator, "_calibrated_counts", None), tag_counts(labels)
-    if then is None:
-        return True
-    # A tag that is new has scores without its labels that know nothing, not even of its other labels.
-    more = counts >= DUE_FOR_TAG * np.maximum(then, 0.5)
-    fewer = then >= DUE_FOR_TAG * np.maximum(counts, 0.5)
-    return bool((more | fewer).any())
-
-
-def tag_counts(labels: LabelMatrix) -> NDArray[np.intp]:
-    """Return for each tag how many photos have it, and how many it is known on, shape (2, c)."""
-    return np.stack([(labels == 1).sum(axis=0), (labels != UNKNOWN).sum(axis=0)])
-
-
-def _calibrate(annotator: "AutoAnnotator", labels: LabelMatrix, rows: NDArray[np.intp]) -> None:
-    deviations = _leave_out(annotator, labels, rows)
-    annotator._express(labels, deviations)
-    left_out = annotator._mix(deviations) + annotator._priors
-    annotator._calibrate(labels, left_out, _folds(annotator, labels))
-
-
-def _learn_anew(annotator: "AutoAnnotator", Y: LabelMatrix, labels: LabelMatrix) -> NDArray[np.intp]:
-    """Do all that a fit does once members are chosen: how many tags are forgotten is told by all labels."""
-    rows = _rows_to_learn(annotator, labels)
-    deviations = _leave_out(annotator, labels, rows)
-    mixing = annotator._mixing
-    plain = annotator._learn_plainly(labels, rows, deviations)
-    annotator._mixing = mixing
-    annotator._settle(Y, labels, rows, deviations, _folds(annotator, labels), plain)
-    return np.arange(Y.shape[1])
-
-
-def _leave_out(annotator: "AutoAnnotator", labels: LabelMatrix, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Choose the photos that left-out scores are of; return deviations by the members."""
-    annotator._search_rows = compared = _rows_to_compare(rows, annotator.max_search_rows)
-    search = Search(annotator._views, annotator._model.weightings, labels, compared)
-    end = time.perf_counter() + CALIBRATION_SHARE * annotator.budget_seconds
-    return members_left_out(search, annotator._model, go_on=lambda: time.perf_counter() < end)
-
-
-def _folds(annotator: "AutoAnnotator", labels: LabelMatrix) -> NDArray[np.intp]:
-    return folds_of(annotator._views.plain, labels, annotator._search_rows)
-
-
-def _rows_to_learn(annotator: "AutoAnnotator", labels: LabelMatrix) -> NDArray[np.intp]:
-    """Return the labelled photos, those learnt from before first where there are too many."""
-    rows = np.flatnonzero(labeled_rows(labels))
-    if len(rows) <= annotator.max_rows:
-        return rows
-    kept = np.intersect1d(annotator._model.rows, rows)
-    added = np.setdiff1d(rows, kept)[: annotator.max_rows - len(kept)]
-    return np.union1d(kept, added)
-
-
-def _rows_to_compare(rows: NDArray[np.intp], most: int) -> NDArray[Any]:
-    """Return the photos whose left-out scores are computed; drawn at random where there are too many."""
-    return rows if len(rows) <= most else np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
-
-
-# Other tags for a fitted `AutoAnnotator`: nothing is known of new ones before an update learns from their labels.
-
-
-def set_tags(annotator: "AutoAnnotator", columns: ArrayLike) -> None:
-    """Reorder, drop and add tags; the annotator is changed.
-
-    Parameters
-    ----------
-    annotator : AutoAnnotator
-        Fitted.
-    columns : array of int, shape (c,)
-        For each tag its column of before; -1 for one of which no label is known.
-
-    Notes
-    -----
-    A new tag has the members of the combination, each with the mean of its factors; it listens to no other tag, and
-    its probabilities follow the pooled map. What is said of other tags stays.
-    """
-    at = np.asarray(columns, dtype=np.intp)
-    if np.array_equal(at, np.arange(annotator.n_tags_)):
-        return
-    if not len(at) or (at >= annotator.n_tags_).any():
-        raise InvalidInputError(f"expected columns below {annotator.n_tags_}, at least one, got {at.tolist()}")
-    dropped = np.setdiff1d(np.arange(annotator.n_tags_), at)
-    if (annotator._labels[:, dropped] != UNKNOWN).any():
-        annotator._n_calibrated = 0  # the pooled map has learnt from them: the next update makes it anew
-    labels = _taken(annotator._labels, at, UNKNOWN)
-    annotator.n_tags_ = len(at)
-    annotator._targets = _taken(annotator._targets, at, UNKNOWN)
-    annotator._priors = soft_priors(annotator._targets)
-    annotator._deviations = _taken(annotator._deviations, at, 0.0)
-    for name in ("_scores", "_left_out"):
-        values = _taken(getattr(annotator, name), at, 0.0)
-        values[:, at < 0] = annotator._priors[at < 0]
-        setattr(annotator, name, values)
-    if hasattr(annotator, "_calibrated_counts"):
-        annotator._calibrated_counts = _taken(annotator._calibrated_counts, at, 0)
-    _set_tags_of_model(annotator._model, at)
-    annotator._mixing = _mixing(annotator._mixing, at)
-    annotator.map_ = _map(annotator.map_, at)
-    learnt = annotator._labels_to_learn(labels)
-    annotator._scale = annotator._scale_of(learnt, annotator._scale.rates)
-    annotator._finish(labels, learnt)
-
-
-def _taken(values: NDArray[Any], at: Indices, fill: float) -> NDArray[Any]:
-    """Return the columns of tags along the last axis, a number for those that are new."""
-    found = values[..., np.maximum(at, 0)]
-    found[..., at < 0] = fill
-    return found
-
-
-def _set_tags_of_model(model: StackModel, at: Indices) -> None:
-    model.members = [
-        Member(one.candidate, _taken(one.factor, at, float(one.factor.mean())))
-        if isinstance(one.factor, np.ndarray)
-        else one
-        for one in model.members
-    ]
-    coefficients = [_taken(one, at, 0.0) for one in model.coefficients]
-    smoothed = {strength: _taken(scores, at, 0.0) for strength, scores in model.smoothed.items()}
-    model.restore(model.rows, coefficients, smoothed)
-
-
-def _mixing(before: TagMixing | None, at: Indices) -> TagMixing | None:
-    if before is None:
-        return None
-    matrix = _taken(_taken(before.matrix, at, 0.0).T, at, 0.0).T
-    matrix[at < 0, at < 0] = 1.0
-    return replace(before, matrix=matrix)
-
-
-def _map(before: CalibrationMap, at: Indices) -> CalibrationMap:
-    tags, knots = before.tags, before.steps.knots
-    return replace(
-        before,
-        tags=replace(
-            tags,
-            offsets=_taken(tags.offsets, at, 0.0),
-            slopes=_taken(tags.slopes, at, 0.0),
-            centres=_taken(tags.centres, at, 0.0),
-            offset_variances=_taken(tags.offset_variances, at, tags.offset_spread**2),
-            slope_variances=_taken(tags.slope_variances, at, tags.slope_spread**2),
-        ),
-        steps=TagSteps({place: knots[column] for place, column in enumerate(at.tolist()) if column in knots}),
-    )
-
+__all__ = ["AutoAnnotator"]
 
 #: Strength of the smoothing of features, as measured on Corel5K training photos.
 FEATURE_SMOOTHING = 2.0
 #: Share of the budget after which no further candidate is tried: the fit itself comes afterwards.
 SEARCH_SHARE = 0.6
+#: Share of the budget after which an update no longer makes left-out scores of tags known on different photos exact.
+CALIBRATION_SHARE = 0.3
+#: Labelled photos, in units of those at the last calibration, from which on it is made again; and so for the photos
+#: that a tag is known on, and that have it. Where there are as much fewer, as after an undo, it is made again, too.
+DUE, DUE_FOR_TAG = 1.1, 2.0
 #: Rows described at a time.
 DESCRIBED_ROWS = 4096
+#: Of a stored state; one more whenever the same numbers would mean another model, such as with another graph kernel.
+FORMAT = 1
+#: Parameters that matter to a fit alone and may be anything, or that are stored in a way of their own.
+NOT_STORED = {"groups", "n_threads", "progress", "random_state"}
+#: Attributes that are made again, or stored in a way of their own. All others are stored as they are.
+MADE_AGAIN = {
+    *("views_", "model_", "labels_", "scores_", "own_scores_", "_targets", "_deviations"),
+    *("transduction_", "probabilities_", "_shared", "n_features_in_"),
+}
 
 
 class AutoAnnotator(Accepting):
@@ -306,6 +117,18 @@ class AutoAnnotator(Accepting):
         From scores to probabilities.
     seen_ : ndarray of bool, shape (n,)
         Labelled photos that candidates were not compared on: what is said of them knows their labels.
+    labels_ : label matrix of shape (n, c)
+        What it has learnt from.
+    scores_, own_scores_ : ndarray of shape (n, c)
+        Scores before calibration, shares in kind; those of known entries without and with their photo's labels.
+    priors_ : ndarray of shape (c,)
+        How often each tag is expected.
+    views_ : PhotoViews
+        Scaled features and the neighbour graph.
+    model_ : StackModel
+        The combination, solved with all labels.
+    mixing_ : TagMixing or None
+        How tags listen to each other; None where they do not.
 
     Notes
     -----
@@ -329,10 +152,9 @@ class AutoAnnotator(Accepting):
     (3, 2)
     """
 
-    _left_out: Floats
-    _mixing: TagMixing | None
     #: Made of the same features before; never part of a clone.
     _shared: PhotoViews | None = None
+    mixing_: TagMixing | None
 
     def __init__(
         self,
@@ -364,12 +186,12 @@ class AutoAnnotator(Accepting):
         self._check_parameters(X)
         self.left_out_: dict[str, str] = {}
         labels = self._labels_to_learn(Y)
-        self._views = self._make_views(X) if self._shared is None else self._shared
-        weightings = default_views(self._views.groups.names)
+        self.views_ = self._make_views(X) if self._shared is None else self._shared
+        weightings = default_views(self.views_.groups.names)
         rows, self._search_rows = self._choose_rows(labels)
         progress = self.progress or NO_PROGRESS
         search = Search(
-            self._views,
+            self.views_,
             weightings,
             labels,
             self._search_rows,
@@ -382,7 +204,6 @@ class AutoAnnotator(Accepting):
         compared = labels[self._search_rows]
         combined = choose_per_tag(found.trials, combine(found.trials, compared, weightings), compared)
         members, self.leaderboard_, self.choice_ = combined.members, combined.leaderboard, combined.choice
-        self.choice_ |= {"feature_smoothing": FEATURE_SMOOTHING, "n_search_rows": len(self._search_rows)}
         deviations, n_left = pattern_left_out(
             search,
             weightings,
@@ -392,63 +213,131 @@ class AutoAnnotator(Accepting):
         )
         if n_left:
             self.left_out_[f"exact left-out scores of {n_left} tags"] = OVER
-        self._model = StackModel(self._views, weightings, members)
+        self.model_ = StackModel(self.views_, weightings, members)
         folds = folds_of(X, labels, self._search_rows)
-        plain = self._learn_plainly(labels, rows, deviations)
+        plain = self._learn_unmixed(labels, rows, deviations)
         mixing = find_mixing(deviations, compared, self._deviations.std(axis=0), folds)
-        self._mixing = mixing if mixing.strength else None
-        self.choice_ |= {"tag_mixing": {"strength": mixing.strength, "gain": mixing.gain}}
+        self.choice_ |= {
+            "feature_smoothing": FEATURE_SMOOTHING,
+            "n_search_rows": len(self._search_rows),
+            "tag_mixing": {"strength": mixing.strength, "gain": mixing.gain},
+        }
         progress.start("working out probabilities")
-        self._settle(Y, labels, rows, deviations, folds, plain)
+        self._settle(Y, labels, rows, deviations, folds, plain, mixing if mixing.strength else None)
         progress.finish()
 
-    def _learn_plainly(self, labels: LabelMatrix, rows: Indices, deviations: Floats) -> Floats:
+    def _learn_unmixed(self, labels: LabelMatrix, rows: Indices, deviations: Floats) -> Floats:
         """Solve with the labels, no tag listening to others; return the left-out scores."""
-        self._mixing = None
+        self.mixing_ = None
         self._learn(labels, labels, self._search_rows if self.absent_means == "unknown" else rows, deviations)
-        return self._left_out
+        return self.scores_
 
     def _settle(
-        self, Y: LabelMatrix, labels: LabelMatrix, rows: Indices, deviations: Floats, folds: Indices, plain: Floats
+        self,
+        Y: LabelMatrix,
+        labels: LabelMatrix,
+        rows: Indices,
+        deviations: Floats,
+        folds: Indices,
+        plain: Floats,
+        mixing: TagMixing | None,
     ) -> None:
         """Make the map to probabilities; then learn from absent tags as shares of a yes where absence means unknown."""
-        if self._mixing is not None:
-            self._express(labels, deviations)
-        self._calibrate(labels, self._mix(deviations) + self._priors, folds)
+        self.mixing_ = mixing
+        self._calibrate(labels, deviations, folds)
         if self.absent_means == "unknown":
-            self._forgotten, targets, deviations = soften(self._model, Y, self._search_rows, plain)
+            self._forgotten, targets, deviations = soften(self.model_, Y, self._search_rows, plain)
             self._learn(labels, targets, rows, deviations)
         self._finish(Y, labels)
 
     def _learn(self, labels: LabelMatrix, targets: NDArray[Any], rows: Indices, deviations: Floats) -> None:
         """Solve with the targets; deviations are those of photos that were compared on, without their own label."""
-        self._targets, self._priors = targets.copy(), soft_priors(targets)
+        self._targets, self.priors_ = targets.copy(), soft_priors(targets)
         #: Of the combination alone.
-        self._deviations: Floats = self._model.fit(targets, rows, self._priors)
+        self._deviations: Floats = self.model_.fit(targets, rows, self.priors_)
         self._express(labels, deviations)
 
     def _express(self, labels: LabelMatrix, deviations: Floats) -> None:
         """Set the scores of all photos, and those of known entries without their photo's labels."""
-        self._scores: Floats = self._mix(self._deviations) + self._priors
-        #: Scores of all photos, those of known entries without their photo's labels.
-        self._left_out = self._scores.copy()
+        self.own_scores_: Floats = self._mixed(self._deviations) + self.priors_
+        self.scores_: Floats = self.own_scores_.copy()
         # Without its only labelled photo an annotator knows nothing.
         if len(deviations) >= 2:
             known = labels[self._search_rows] != UNKNOWN
-            left_out = self._mix(deviations) + self._priors
-            self._left_out[self._search_rows] = np.where(known, left_out, self._scores[self._search_rows])
+            left_out = self._mixed(deviations) + self.priors_
+            self.scores_[self._search_rows] = np.where(known, left_out, self.own_scores_[self._search_rows])
         self._scale = self._scale_of(labels)
 
-    def _mix(self, deviations: Floats) -> Floats:
+    def _mixed(self, deviations: Floats) -> Floats:
         """Return deviations that have listened to those of other tags."""
-        return deviations if self._mixing is None else self._mixing.apply(deviations)
+        return deviations if self.mixing_ is None else self.mixing_.apply(deviations)
 
-    def update(self, Y: Any, against: Any = None) -> "AutoAnnotator":
+    def _calibrate(self, labels: LabelMatrix, deviations: Floats, folds: Indices) -> None:
+        """Fit the map from scores to probabilities on left-out scores, on one scale with those of all photos."""
+        self._express(labels, deviations)
+        rows = self._search_rows if len(self._search_rows) >= 2 else self._search_rows[:0]
+        left_out = (self._mixed(deviations) + self.priors_)[: len(rows)]
+        self.seen_ = labeled_rows(labels)
+        self._n_calibrated, self._calibrated_counts = int(self.seen_.sum()), _tag_counts(labels)
+        self.seen_[rows] = False
+        described = self._scale.describe_left_out(left_out, labels, rows)
+        found = fit_map(
+            described,
+            self._calibrated_against(labels)[rows],
+            folds[: len(rows)],
+            method=self.calibration,
+            bend=True,
+            prior=left_out_prior(heaps(self.scores_, self._scale.evidence > 0.0)),
+            telling=telling(labels, rows),
+        )
+        self.map_: CalibrationMap = replace(found, coefficients=sharpened(found.coefficients, len(rows)))
+
+    def _scale_of(self, labels: LabelMatrix, rates: TagRates | None = None) -> LevelScale:
+        return LevelScale.of(scale_of(self.scores_, np.full_like(labels, UNKNOWN)), labels, rates)
+
+    def _finish(self, Y: LabelMatrix, labels: LabelMatrix) -> None:
+        """Set what is reported of the training photos."""
+        self.labels_ = Y.copy()
+        logits = self._described(self.map_.logits, self.scores_)
+        named = expit(logits)
+        self.completeness_ = 1.0
+        seen = self.seen_[:, None]
+        if self.absent_means == "unknown":
+            self.completeness_ = counted_completeness(np.where(seen, UNKNOWN, Y).astype(np.int8), named)
+        self.transduction_ = logits - np.log(self.completeness_)
+        unseen = fit_thresholds(self.transduction_, np.where(seen, UNKNOWN, labels))
+        self.thresholds_ = np.where(np.isinf(unseen), fit_thresholds(self.transduction_, labels), unseen)
+        self.probabilities_ = np.minimum(named / self.completeness_, 1.0)
+        if self.absent_means == "unknown":
+            missed = forgotten_share(named, self.completeness_)
+            self.probabilities_ = np.where(absent_entries(Y), missed, self.probabilities_)
+
+    def _described(self, function: Callable[[Floats], Floats], scores: Floats) -> Floats:
+        """Return what a function makes of described scores, a few rows at a time."""
+        found = np.empty(scores.shape)
+        for start in range(0, len(scores), DESCRIBED_ROWS):
+            block = slice(start, start + DESCRIBED_ROWS)
+            found[block] = function(self._scale.describe(scores[block]))
+        return found
+
+    def _log_odds_deviations(self) -> Floats:
+        return self._described(self.map_.deviations, self.scores_)
+
+    def _decision_function(self, X: NDArray[Any]) -> Floats:
+        scores = self._mixed(self.model_.deviations(self.views_.attach(X))) + self.priors_
+        return self._described(self.map_.logits, scores) - np.log(self.completeness_)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return probabilities of shape (n, c) for photos never seen."""
+        named = expit(self.decision_function(X) + np.log(self.completeness_))
+        return np.minimum(named / self.completeness_, 1.0)
+
+    def update(self, Y: Any, against: Any = None) -> Self:
         """Learn from changed labels of the training photos: features, graph and members stay.
 
         Only tags whose labels changed are solved again. An entry that was unknown before keeps, as what is said without
         its label, the score it had. From a tenth more or fewer labelled photos on, or twice or half as many of a tag,
-        left-out scores and the map to probabilities are made anew.
+        left-out scores and the map to probabilities are made again.
 
         Parameters
         ----------
@@ -462,12 +351,220 @@ class AutoAnnotator(Accepting):
         self
         """
         check_is_fitted(self)
-        Y = check_labels(Y, n_rows=len(self._labels), n_tags=self.n_tags_)
+        Y = check_labels(Y, n_rows=len(self.labels_), n_tags=self.n_tags_)
         self._against = against
         try:
-            update_auto(self, Y)
+            self._update(Y)
         finally:
             del self._against
+        return self
+
+    def _update(self, Y: LabelMatrix) -> None:
+        labels = targets = self._labels_to_learn(Y)
+        due, any_known = self.is_calibration_due(labels), bool((labels != UNKNOWN).any())
+        if self.absent_means == "unknown":
+            if due and any_known:
+                # How many tags are forgotten is told by all labels.
+                rows, mixing = self._rows_to_learn(labels), self.mixing_
+                deviations, folds = self._leave_out(labels, rows)
+                plain = self._learn_unmixed(labels, rows, deviations)
+                self._settle(Y, labels, rows, deviations, folds, plain, mixing)
+                return
+            targets = change_targets(Y, self.labels_, self._targets, self.scores_, self._forgotten)
+        tags = np.flatnonzero((targets != self._targets).any(axis=0))
+        if not len(tags) and not due:
+            return
+        if not any_known:
+            raise InvalidLabelsError("update needs at least one known label; all entries of Y are -1 (unknown)")
+        rows = self._rows_to_learn(labels)
+        # A photo that moves in where another has lost its labels brings those of tags that did not change.
+        moved_in = np.setdiff1d(rows, self.model_.rows)
+        tags = np.union1d(tags, np.flatnonzero((targets[moved_in] != UNKNOWN).any(axis=0)))
+        self._targets, self.priors_ = targets.copy(), soft_priors(targets)
+        if len(tags):
+            self._deviations[:, tags] = self.model_.update(targets, rows, self.priors_, tags)
+        if due:
+            self._calibrate(labels, *self._leave_out(labels, rows))
+        else:
+            if self.mixing_ is None:
+                self.own_scores_[:, tags] = self._deviations[:, tags] + self.priors_[tags]
+            else:
+                self.own_scores_ = self._mixed(self._deviations) + self.priors_
+            self.scores_ = np.where(labels == UNKNOWN, self.own_scores_, self.scores_)
+            self._scale = self._scale_of(labels, self._scale.rates)
+        self._finish(Y, labels)
+
+    def is_calibration_due(self, labels: LabelMatrix) -> bool:
+        """Tell whether an update with these labels makes the map to probabilities again.
+
+        Parameters
+        ----------
+        labels : label matrix of shape (n, c)
+            What is learnt from now.
+        """
+        before, now = max(self._n_calibrated, 1), int(labeled_rows(labels).sum())
+        if now >= DUE * before or before >= DUE * now:
+            return True
+        # A tag that is new has scores without its labels that know nothing, not even of its other labels.
+        then, counts = self._calibrated_counts, _tag_counts(labels)
+        more, fewer = counts >= DUE_FOR_TAG * np.maximum(then, 0.5), then >= DUE_FOR_TAG * np.maximum(counts, 0.5)
+        return bool((more | fewer).any())
+
+    def _leave_out(self, labels: LabelMatrix, rows: Indices) -> tuple[Floats, Indices]:
+        """Choose the photos that left-out scores are of; return deviations by the members, and folds."""
+        if len(rows) > self.max_search_rows:
+            rows = np.sort(np.random.default_rng(0).choice(rows, self.max_search_rows, replace=False))
+        self._search_rows = rows
+        search = Search(self.views_, self.model_.weightings, labels, rows)
+        end = time.perf_counter() + CALIBRATION_SHARE * self.budget_seconds
+        deviations = members_left_out(search, self.model_, go_on=lambda: time.perf_counter() < end)
+        return deviations, folds_of(self.views_.plain, labels, rows)
+
+    def _rows_to_learn(self, labels: LabelMatrix) -> Indices:
+        """Return the labelled photos, those learnt from before first where there are too many."""
+        rows = np.flatnonzero(labeled_rows(labels))
+        if len(rows) <= self.max_rows:
+            return rows
+        kept = np.intersect1d(self.model_.rows, rows)
+        added = np.setdiff1d(rows, kept)[: self.max_rows - len(kept)]
+        return np.union1d(kept, added)
+
+    def set_tags(self, columns: ArrayLike) -> None:
+        """Reorder, drop and add tags of a fitted annotator.
+
+        Parameters
+        ----------
+        columns : array of int, shape (c,)
+            For each tag its column of before; -1 for one of which no label is known.
+
+        Notes
+        -----
+        A new tag has the members of the combination, each with the mean of its factors; it listens to no other tag, and
+        its probabilities follow the pooled map. What is said of other tags stays.
+        """
+        at = np.asarray(columns, dtype=np.intp)
+        if np.array_equal(at, np.arange(self.n_tags_)):
+            return
+        if not len(at) or (at >= self.n_tags_).any():
+            raise InvalidInputError(f"expected columns below {self.n_tags_}, at least one, got {at.tolist()}")
+        dropped = np.setdiff1d(np.arange(self.n_tags_), at)
+        if (self.labels_[:, dropped] != UNKNOWN).any():
+            self._n_calibrated = 0  # the pooled map has learnt from them: the next update makes it again
+        labels = take_tags(self.labels_, at, UNKNOWN)
+        self.n_tags_ = len(at)
+        self._targets = take_tags(self._targets, at, UNKNOWN)
+        self.priors_ = soft_priors(self._targets)
+        self._deviations = take_tags(self._deviations, at, 0.0)
+        self.own_scores_, self.scores_ = take_tags(self.own_scores_, at, 0.0), take_tags(self.scores_, at, 0.0)
+        self.own_scores_[:, at < 0] = self.scores_[:, at < 0] = self.priors_[at < 0]
+        self._calibrated_counts = take_tags(self._calibrated_counts, at, 0)
+        self.model_.set_tags(at)
+        self.mixing_ = None if self.mixing_ is None else self.mixing_.with_tags(at)
+        self.map_ = self.map_.with_tags(at)
+        learnt = self._labels_to_learn(labels)
+        self._scale = self._scale_of(learnt, self._scale.rates)
+        self._finish(labels, learnt)
+
+    def state(self) -> tuple[Arrays, dict[str, Any]] | None:
+        """Return what has to be stored of a fitted annotator: no pickle, and no copy of the features.
+
+        Returns
+        -------
+        tuple of dict, or None
+            Arrays, whose names all begin with ``auto/``, and a description that JSON can hold. None where a value is
+            neither a number, nor text, nor an array.
+
+        Notes
+        -----
+        Scores of the photos are stored as exact as coordinates are: in float64 with few photos, in float32 with many.
+        Coefficients are always in float64: they are large and of both signs, and what they sum to is small.
+        """
+        check_is_fitted(self)
+        parameters, dtype = self.get_params(deep=False), self.views_.plain.dtype
+        parts = {
+            "parameters": {name: value for name, value in parameters.items() if name not in NOT_STORED},
+            "groups": self.groups,
+            "views": parts_of_views(self.views_),
+            "model": parts_of_model(self.model_, dtype),
+            "deviations": self._deviations.astype(dtype),
+            "labels": changed_rows(self.labels_, np.full_like(self.labels_, UNKNOWN)),
+            "targets": changed_rows(self._targets, self.labels_),
+            "scores": changed_rows(self.scores_, self.own_scores_, dtype),
+            "rest": {
+                name: value for name, value in vars(self).items() if name not in MADE_AGAIN and name not in parameters
+            },
+        }
+        arrays: Arrays = {}
+        try:
+            packed = {name: pack(value, f"auto/{name}", arrays) for name, value in parts.items()}
+        except NotPlainError:
+            return None
+        shape = [self.views_.n_photos, self.views_.given_groups.n_columns]
+        return arrays, {"format": FORMAT, "shape": shape, **packed}
+
+    @classmethod
+    def restore(cls, X: NDArray[Any], arrays: Arrays, info: dict[str, Any], *, n_threads: int | None = None) -> Self:
+        """Return an annotator that behaves as the one whose `state` was stored.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The features that it was fitted on, in the same order.
+        arrays, info
+            What `state` gave; there may be other arrays.
+        n_threads : int, optional
+            For neighbours of new photos.
+
+        Raises
+        ------
+        InvalidInputError
+            If these are not the features that it was fitted on, or if another version stored it in a way not known
+            here.
+        """
+        if info.get("format") != FORMAT:
+            raise InvalidInputError(
+                f"expected a model kept in the format {FORMAT}, got {info.get('format')!r}; train it again"
+            )
+        if list(np.shape(X)) != info["shape"]:
+            raise InvalidInputError(
+                f"expected the features that the model was trained on, of shape {tuple(info['shape'])} (photos, "
+                f"columns), got {np.shape(X)}; give those, or train again"
+            )
+        try:
+            return cls._restored(X, {name: unpack(value, arrays) for name, value in info.items()}, n_threads)
+        except (KeyError, TypeError, IndexError) as error:
+            raise InvalidInputError(
+                f"expected a model as this version keeps it, got one that lacks something ({error}); train it again"
+            ) from error
+
+    @classmethod
+    def _restored(cls, X: NDArray[Any], parts: dict[str, Any], n_threads: int | None) -> Self:
+        found = cls(parts["groups"], n_threads=n_threads, **parts["parameters"])
+        X = found._check_X(X, reset=True)
+        for name, value in parts["rest"].items():
+            setattr(found, name, value)
+        found.views_ = restored_views(X, parts["views"], n_threads)
+        found.model_ = restored_model(found.views_, parts["model"])
+        found._deviations = parts["deviations"].astype(np.float64)
+        found.own_scores_ = found._mixed(found._deviations) + found.priors_
+        Y = add_rows(np.full(found.own_scores_.shape, UNKNOWN, dtype=np.int8), parts["labels"])
+        found._targets = add_rows(Y, parts["targets"])
+        found.scores_ = add_rows(found.own_scores_, parts["scores"])
+        found._finish(Y, found._labels_to_learn(Y))
+        return found
+
+    def make_views(self, X: Any) -> PhotoViews:
+        """Return what all fits to the same features share; see `share_views`."""
+        return self._make_views(self._check_X(X, reset=True))
+
+    def share_views(self, views: PhotoViews) -> Self:
+        """Let later fits use these instead of scaling features and building a graph; they have to fit to X.
+
+        Returns
+        -------
+        self
+        """
+        self._shared = views
         return self
 
     def _make_views(self, X: NDArray[Any]) -> PhotoViews:
@@ -504,67 +601,7 @@ class AutoAnnotator(Accepting):
             return rows, rows
         return rows, np.sort(generator.choice(rows, self.max_search_rows, replace=False))
 
-    def _calibrate(self, labels: LabelMatrix, left_out: Floats, folds: Indices) -> None:
-        """Fit the map from scores to probabilities on left-out scores, on one scale with those of all photos."""
-        rows = self._search_rows if len(self._search_rows) >= 2 else self._search_rows[:0]
-        left_out, folds = left_out[: len(rows)], folds[: len(rows)]
-        self.seen_ = labeled_rows(labels)
-        self._n_calibrated, self._calibrated_counts = int(self.seen_.sum()), tag_counts(labels)
-        self.seen_[rows] = False
-        described = self._scale.describe_left_out(left_out, labels, rows)
-        target = self._calibrated_against(labels)
-        prior = left_out_prior(heaps(self._left_out, self._scale.evidence > 0.0))
-        options: dict[str, Any] = {"method": self.calibration, "prior": prior, "telling": telling(labels, rows)}
-        found = fit_map(described, target[rows], folds, bend=True, **options)
-        self.map_: CalibrationMap = replace(found, coefficients=sharpened(found.coefficients, len(rows)))
 
-    def _scale_of(self, labels: LabelMatrix, rates: TagRates | None = None) -> LevelScale:
-        everywhere = scale_of(self._left_out, np.full_like(labels, UNKNOWN))
-        return LevelScale.of(everywhere, labels, rates)
-
-    def _finish(self, Y: LabelMatrix, labels: LabelMatrix) -> None:
-        """Set what is reported of the training photos."""
-        self._labels = Y.copy()
-        logits = self._logits(self._left_out)
-        named = expit(logits)
-        self.completeness_ = 1.0
-        seen = self.seen_[:, None]
-        if self.absent_means == "unknown":
-            self.completeness_ = counted_completeness(np.where(seen, UNKNOWN, Y).astype(np.int8), named)
-        self.transduction_ = logits - np.log(self.completeness_)
-        unseen = fit_thresholds(self.transduction_, np.where(seen, UNKNOWN, labels))
-        self.thresholds_ = np.where(np.isinf(unseen), fit_thresholds(self.transduction_, labels), unseen)
-        self.probabilities_: Floats = np.minimum(named / self.completeness_, 1.0)
-        if self.absent_means == "unknown":
-            absent = absent_entries(Y)
-            missed = forgotten_share(named, self.completeness_)
-            self.probabilities_ = np.where(absent, missed, self.probabilities_)
-
-    def _logits(self, scores: Floats) -> Floats:
-        return self._mapped(self.map_.logits, scores)
-
-    def _log_odds_deviations(self) -> Floats:
-        return self._mapped(self.map_.deviations, self._left_out)
-
-    def _mapped(self, function: Callable[[Floats], Floats], scores: Floats) -> Floats:
-        found = np.empty(scores.shape)
-        for start in range(0, len(scores), DESCRIBED_ROWS):
-            block = slice(start, start + DESCRIBED_ROWS)
-            found[block] = function(self._scale.describe(scores[block]))
-        return found
-
-    @property
-    def scores_(self) -> Floats:
-        """Scores (n, c) before calibration, shares in kind; those of known entries without their photo's labels."""
-        check_is_fitted(self)
-        return self._left_out
-
-    def _decision_function(self, X: NDArray[Any]) -> Floats:
-        new = self._views.attach(X)
-        scores = self._mix(self._model.deviations(new)) + self._priors
-        return self._logits(scores) - np.log(self.completeness_)
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return probabilities of shape (n, c) for photos never seen."""
-        named = expit(self.decision_function(X) + np.log(self.completeness_))
-        return np.minimum(named / self.completeness_, 1.0)
+def _tag_counts(labels: LabelMatrix) -> Indices:
+    """Return for each tag how many photos have it, and how many it is known on, shape (2, c)."""
+    return np.stack([(labels == 1).sum(axis=0), (labels != UNKNOWN).sum(axis=0)])

@@ -21,6 +21,7 @@ from tagloom.tuning.auto.search import (
     spread_labels,
 )
 from tagloom.tuning.auto.views import NewPhotos, PhotoViews, View, left_out_deviations, prior_shifts, targets_of
+from tagloom.tuning.calibration.maps import take_tags
 
 __all__ = ["KeptKernels", "Member", "StackModel", "members_left_out", "pattern_left_out"]
 
@@ -132,7 +133,7 @@ class StackModel:
         self.members = [member for member in members if member.takes_part]
         self.weightings = list(weightings)
         self._weightings = {view.name: view for view in weightings}
-        self._scales = {
+        self.scales = {
             (one.candidate.view, one.candidate.smoothed): views.mean_distance(
                 self._weightings[one.candidate.view], one.candidate.smoothed
             )
@@ -185,6 +186,17 @@ class StackModel:
             Smoothed deviations of all training photos, by strength.
         """
         self.rows, self.coefficients, self._smoothed = rows, coefficients, smoothed
+
+    def set_tags(self, at: NDArray[np.intp]) -> None:
+        """Reorder, drop and add (-1) tags; a new one has the mean of each member's factors, and knows nothing yet."""
+        self.members = [
+            Member(one.candidate, take_tags(one.factor, at, float(one.factor.mean())))
+            if isinstance(one.factor, np.ndarray)
+            else one
+            for one in self.members
+        ]
+        self.coefficients = [take_tags(one, at, 0.0) for one in self.coefficients]
+        self._smoothed = {strength: take_tags(scores, at, 0.0) for strength, scores in self._smoothed.items()}
 
     @property
     def smoothed(self) -> dict[float, Floats]:
@@ -269,7 +281,7 @@ class StackModel:
         return 0.5 * (kernel + kernel.T)
 
     def _kernel(self, candidate: Candidate, distances: NDArray[Any]) -> NDArray[Any]:
-        scale = candidate.width / self._scales[candidate.view, candidate.smoothed]
+        scale = candidate.width / self.scales[candidate.view, candidate.smoothed]
         return np.exp(distances * distances.dtype.type(-scale))
 
     def _deviations_of_all(self, n_tags: int) -> Floats:

@@ -1,7 +1,7 @@
 """What is done to the scores of the combination afterwards: other tags are listened to, forgotten tags allowed for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from tagloom.metrics import average_precision
 from tagloom.tuning.auto.model import StackModel
 from tagloom.tuning.auto.stacking import ENOUGH_TAGS, gain_stands_out, rankable_tags
 from tagloom.tuning.auto.views import PRIOR_COUNT, prior_shifts, smoothed_priors
+from tagloom.tuning.calibration.maps import take_tags
 from tagloom.tuning.calibration.positive_unlabeled import HEAD, absent_entries, estimate_completeness, weak_negatives
 
 __all__ = [
@@ -56,6 +57,12 @@ class TagMixing:
     def apply(self, deviations: Floats) -> Floats:
         """Return mixed deviations (n, c)."""
         return deviations @ self.matrix if self.strength else deviations
+
+    def with_tags(self, at: NDArray[np.intp]) -> "TagMixing":
+        """Return it for other tags; a new one (-1) listens to no other."""
+        matrix = take_tags(take_tags(self.matrix, at, 0.0).T, at, 0.0).T
+        matrix[at < 0, at < 0] = 1.0
+        return replace(self, matrix=matrix)
 
 
 def label_correlations(labels: LabelMatrix) -> Floats:

@@ -46,12 +46,12 @@ FEW_PHOTOS, ENOUGH_PHOTOS = 20, 50
 class Accepting(Annotator):
     """Base of annotators whose probabilities of the training photos are right on average.
 
-    Besides what an `Annotator` needs, a subclass sets ``probabilities_`` and ``_labels``, calibrates against
+    Besides what an `Annotator` needs, a subclass sets ``probabilities_`` and ``labels_`` (what is known), calibrates on
     ``_calibrated_against(Y)``, has log-odds as ``transduction_``, and implements ``_log_odds_deviations()``.
     """
 
     probabilities_: Floats
-    _labels: LabelMatrix
+    labels_: LabelMatrix
 
     def fit(self, X: Any, Y: Any, against: Any = None) -> Self:
         """Learn, and calibrate on other labels than those that are learnt from, where they are given.
@@ -128,7 +128,7 @@ class Accepting(Annotator):
         no labelled photo has are not in the sum.
         """
         check_is_fitted(self)
-        expected = np.where(self._labels == UNKNOWN, self.probabilities_, self._labels)
+        expected = np.where(self.labels_ == UNKNOWN, self.probabilities_, self.labels_)
         return np.asarray(expected.sum(axis=0), dtype=np.float64)
 
     def expected_precision_above(self, thresholds: ArrayLike) -> Floats:
@@ -153,7 +153,7 @@ class Accepting(Annotator):
         raise TypeError(f"{type(self).__name__} does not define _log_odds_deviations")
 
     def _open_entries(self) -> NDArray[np.bool_]:
-        unknown = self._labels == UNKNOWN
+        unknown = self.labels_ == UNKNOWN
         return unknown | ~unknown.any(axis=0)
 
 
@@ -431,6 +431,8 @@ class CalibratedAnnotator(Accepting):
         Log-odds of ``probabilities_``; ``decision_function`` returns log-odds too.
     map_, new_map_ : CalibrationMap
         For training photos and for new ones. Many annotators score the two in different ways.
+    scale_ : ScoreScale
+        Of the scores of the annotator fitted with all labels.
     thresholds_ : ndarray of shape (c,)
         `fit_thresholds` of the held-out log-odds.
 
@@ -490,9 +492,9 @@ class CalibratedAnnotator(Accepting):
         self.annotator_: Annotator = clone(shared).fit(X, Y)
         scores = self.annotator_.transduction_
         held_out = collect_held_out(shared, X, Y, scores, n_splits=self.folds, random_state=self.random_state)
-        self._scale = scale_of(scores, Y) if held_out is None else held_out.scale
+        self.scale_ = scale_of(scores, Y) if held_out is None else held_out.scale
         self.map_, self.new_map_ = self._fit_maps(held_out, target)
-        described = self._scale.describe(scores)
+        described = self.scale_.describe(scores)
         logits, deviations = self.map_.logits(described), self.map_.deviations(described)
         if held_out is not None:
             rows = held_out.rows
@@ -501,8 +503,8 @@ class CalibratedAnnotator(Accepting):
             deviations[rows] = np.where(known, self.map_.deviations(held_out.trained), deviations[rows])
         self.transduction_ = logits
         self.probabilities_: Floats = expit(logits)
-        self._deviations = deviations
-        self._labels = target.copy()
+        self._log_odds_spread = deviations
+        self.labels_ = target.copy()
 
     def _check_parameters(self) -> None:
         if self.method not in get_args(Method):
@@ -513,7 +515,7 @@ class CalibratedAnnotator(Accepting):
     def _fit_maps(self, held_out: HeldOut | None, target: LabelMatrix) -> tuple[CalibrationMap, CalibrationMap]:
         options: dict[str, Any] = {"method": self.method, "pooling": self.pooling}
         if held_out is None:
-            empty = self._scale.describe(np.empty((0, self.n_tags_)))
+            empty = self.scale_.describe(np.empty((0, self.n_tags_)))
             alone = fit_map(empty, np.empty((0, self.n_tags_), dtype=np.int8), np.empty(0, dtype=np.intp), **options)
             return alone, alone
         labels = target[held_out.rows]
@@ -523,11 +525,11 @@ class CalibratedAnnotator(Accepting):
         return trained, fit_map(held_out.new, labels, held_out.folds, **options)
 
     def _decision_function(self, X: Any) -> Floats:
-        return self.new_map_.logits(self._scale.describe(self.annotator_.decision_function(X)))
+        return self.new_map_.logits(self.scale_.describe(self.annotator_.decision_function(X)))
 
     def predict_proba(self, X: Any) -> Floats:
         """Return probabilities of shape (n, c) for photos never seen, strictly between 0 and 1."""
         return expit(self.decision_function(X))
 
     def _log_odds_deviations(self) -> Floats:
-        return self._deviations
+        return self._log_odds_spread

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Bools, Floats
+from tagloom.core.typing import Bools, Floats, Indices
 
 __all__ = [
     "FOLDS_PRIOR",
@@ -26,6 +26,7 @@ __all__ = [
     "fit_tags",
     "left_out_prior",
     "platt_targets",
+    "take_tags",
 ]
 
 
@@ -437,7 +438,7 @@ class CalibrationMap:
 
     def logits(self, features: Floats) -> Floats:
         """Return their log-odds."""
-        found = self._sigmoid_logits(features)
+        found = self.tags.logits(features @ self.coefficients)
         if self.steps.knots:
             mixed = self.steps.mix_into(found)
             for tag in self.steps.knots:
@@ -452,8 +453,29 @@ class CalibrationMap:
         own = self.tags.deviations(features @ self.coefficients)
         return np.sqrt(pooled + np.square(own))
 
-    def _sigmoid_logits(self, features: Floats) -> Floats:
-        return self.tags.logits(features @ self.coefficients)
+    def with_tags(self, at: Indices) -> "CalibrationMap":
+        """Return it for other tags; a new one (-1) follows the pooled sigmoid."""
+        tags, knots = self.tags, self.steps.knots
+        own = replace(
+            tags,
+            offsets=take_tags(tags.offsets, at, 0.0),
+            slopes=take_tags(tags.slopes, at, 0.0),
+            centres=take_tags(tags.centres, at, 0.0),
+            offset_variances=take_tags(tags.offset_variances, at, tags.offset_spread**2),
+            slope_variances=take_tags(tags.slope_variances, at, tags.slope_spread**2),
+        )
+        return replace(
+            self,
+            tags=own,
+            steps=TagSteps({place: knots[column] for place, column in enumerate(at.tolist()) if column in knots}),
+        )
+
+
+def take_tags(values: NDArray[Any], at: Indices, fill: float) -> NDArray[Any]:
+    """Return columns of tags along the last axis, a number for those that are new (-1)."""
+    found = values[..., np.maximum(at, 0)]
+    found[..., at < 0] = fill
+    return found
 
 
 def fit_map(

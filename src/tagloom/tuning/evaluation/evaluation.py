@@ -106,8 +106,7 @@ class SharedFits:
             self._annotator = with_shared_graph(annotator, X)
         self._views: PhotoViews | None = None
         if isinstance(annotator, AutoAnnotator):
-            copy = clone(annotator)
-            self._views = copy._make_views(copy._check_X(X, reset=True))
+            self._views = clone(annotator).make_views(X)
 
     def fit(self, Y: LabelMatrix) -> SharedFit:
         """Return the scores of all photos and the thresholds of an annotator fitted with these labels."""
@@ -116,13 +115,13 @@ class SharedFits:
             warnings.simplefilter("ignore")
             fitted: Any = clone(self._annotator)
             if self._views is not None:
-                fitted._shared = self._views
+                fitted.share_views(self._views)
             fitted.fit(self._X, Y)
             scores = np.asarray(fitted.transduction_, dtype=np.float64)
             if self._smoother is not None:
                 scores = np.asarray(block_cg(self._smoother, scores, x0=scores, tol=1e-8).x, dtype=np.float64)
         is_calibrated = isinstance(fitted, AutoAnnotator)
-        comparable = fitted.scores_ - fitted._priors if is_calibrated else scores - known_means(scores, Y)
+        comparable = fitted.scores_ - fitted.priors_ if is_calibrated else scores - known_means(scores, Y)
         own = getattr(fitted, "probabilities_", None)
         return SharedFit(scores, np.asarray(fitted.thresholds_, dtype=np.float64), comparable, own)
 

@@ -301,11 +301,11 @@ class ScoreExplainer:
             groups.check(self.X)
         if annotator is None and scores is None:
             raise InvalidInputError("expected a fitted annotator or its scores, got neither")
-        if scores is None and not any(hasattr(annotator, name) for name in ("transduction_", "coef_", "_scores")):
+        if scores is None and not any(hasattr(annotator, name) for name in ("transduction_", "coef_")):
             raise InvalidInputError(f"expected a fitted annotator, got {annotator!r} without scores; fit it first")
         self.annotator, self.groups = annotator, groups
         # Log-odds are no sum over labels; scores before calibration may be.
-        own = "_scores" if isinstance(annotator, AutoAnnotator) else "transduction_"
+        own = "own_scores_" if isinstance(annotator, AutoAnnotator) else "transduction_"
         given = getattr(annotator, own, None) if scores is None else scores
         self._scores = None if given is None else _checked_scores(given, self.Y)
         self._mean = self.X.mean(axis=0, dtype=np.float64)
@@ -391,7 +391,7 @@ class ScoreExplainer:
         model: Any = self.annotator
         is_known = self._weights is not None or model is None
         if isinstance(self._weights, AutoWeights):  # where candidates were not compared, the label is in all numbers
-            is_known = not np.array_equal(model._left_out[row], model._scores[row])
+            is_known = not np.array_equal(model.scores_[row], model.own_scores_[row])
         if not is_known or (Y == UNKNOWN).all():
             return None
         found = copy.copy(self)
@@ -409,7 +409,7 @@ class ScoreExplainer:
             return None
         if not isinstance(weights, AutoWeights):
             return _checked_scores(weights.annotator.transduction_, self.Y)
-        scores = weights.annotator._left_out.astype(np.float64)
+        scores = weights.annotator.scores_.astype(np.float64)
         # What is kept is a deviation from the frequency without the photo, added to the frequency with it.
         scores[row] += smoothed_priors(weights.Y) - smoothed_priors(self.Y)
         return scores

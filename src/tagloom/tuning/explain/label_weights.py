@@ -203,7 +203,7 @@ class HarmonicWeights(LabelWeights):
 
     def __init__(self, annotator: Any, X: NDArray[Any], Y: LabelMatrix) -> None:
         super().__init__(annotator, X, Y)
-        graph = _graph_of(annotator, X)
+        graph = annotator.graph_of(X)
         self._system = graph.laplacian("unnormalized") + annotator.pull * sparse.eye_array(graph.n_nodes)
         self._system = sparse.csr_array(self._system)
         self._component = sparse.csgraph.connected_components(graph.weights, directed=False)[1]
@@ -227,7 +227,7 @@ class ConsistencyWeights(LabelWeights):
 
     def __init__(self, annotator: Any, X: NDArray[Any], Y: LabelMatrix) -> None:
         super().__init__(annotator, X, Y)
-        graph = _graph_of(annotator, X)
+        graph = annotator.graph_of(X)
         spread = sparse.diags_array((graph.degrees > 0).astype(np.float64)) - graph.laplacian("symmetric")
         self._system = sparse.csr_array(sparse.eye_array(graph.n_nodes) - annotator.alpha * spread)
         self._rows = Latest()
@@ -253,7 +253,7 @@ class TransferWeights(LabelWeights):
         labelled = np.flatnonzero((self.Y != UNKNOWN).any(axis=1))
         distances, places = self._neighbors(row, labelled)
         nearby = np.zeros(len(self.X))
-        nearby[labelled[places]] = self.annotator._weights_of(distances)[0]
+        nearby[labelled[places]] = self.annotator.weights_of(distances)[0]
         rows = self.known(tag)
         found, shrinkage = nearby[rows], float(self.annotator.shrinkage)
         total = found.sum() + shrinkage
@@ -265,7 +265,7 @@ class TransferWeights(LabelWeights):
         """Return distances (1, k) and places (k,) of the neighbours among labelled photos, without the photo itself."""
         own = np.flatnonzero(labelled == row)
         n_wanted = int(self.annotator.n_neighbors) + own.size
-        distances, places = self.annotator._neighbors(self.X[row : row + 1], n_wanted)
+        distances, places = self.annotator.neighbors(self.X[row : row + 1], n_wanted)
         if own.size == 0:
             return distances, places[0]
         is_self = places[0] == own[0]
@@ -353,11 +353,6 @@ def _factorise(rows: NDArray[Any], strength: float) -> tuple[Floats, Floats, Any
     system = centred @ centred.T if len(rows) <= rows.shape[1] else centred.T @ centred
     system[np.diag_indices(len(system))] += strength
     return centred, mean, cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-
-
-def _graph_of(annotator: Any, X: NDArray[Any]) -> NeighborGraph:
-    graph: NeighborGraph = annotator._graph_of(X)
-    return graph
 
 
 def _unit(n: int, row: int) -> Floats:
@@ -459,7 +454,7 @@ class ExactStack:
         self.rows: Indices = model.rows
         self.ridges = [member.candidate.ridge for member in model.members]
         self._candidates = [member.candidate for member in model.members]
-        self._photos, self._scales = model.views, model._scales
+        self._photos, self._scales = model.views, model.scales
         weightings = {view.name: view for view in model.weightings}
         self._distances: dict[bool, ViewDistances] = {}
         for smoothed in (True, False):
@@ -636,7 +631,7 @@ class AutoWeights(LabelWeights):
 
     def __init__(self, annotator: AutoAnnotator, X: NDArray[Any], Y: LabelMatrix) -> None:
         super().__init__(annotator, X, Y)
-        model, mixing = annotator._model, annotator._mixing
+        model, mixing = annotator.model_, annotator.mixing_
         self.mixing: Floats | None = mixing.matrix if mixing is not None and mixing.strength else None
         self._stack = ExactStack(model)
         factors = [np.broadcast_to(np.asarray(one.factor, dtype=np.float64), Y.shape[1]) for one in model.members]
@@ -736,7 +731,7 @@ def find_auto_weights(annotator: AutoAnnotator, X: NDArray[Any], Y: LabelMatrix)
     It is not where absent tags have targets that depend on scores. Labels other than those it has
     learnt from say nothing of its scores.
     """
-    is_fitted = hasattr(annotator, "_labels")
+    is_fitted = hasattr(annotator, "labels_")
     if not is_fitted or annotator.absent_means != "no":
         return None
-    return AutoWeights(annotator, X, Y) if np.array_equal(annotator._labels, Y) else None
+    return AutoWeights(annotator, X, Y) if np.array_equal(annotator.labels_, Y) else None

@@ -48,7 +48,7 @@ class SharedRidge:
         """Return what each label weighs in the score of a photo: ``1/m + U √s/(s + λ) Vᵀ(z - x̄)``."""
         path, strength = self._path, float(self._strengths[place])
         shares = np.sqrt(path.eigenvalues) / (path.eigenvalues + strength)
-        return 1.0 / path.n_rows + path._rows @ (shares * ((features - path.x_mean) @ path._columns))
+        return 1.0 / path.n_rows + path.rows @ (shares * ((features - path.x_mean) @ path.columns))
 
     def _errors(self, strength: float) -> Floats:
         """Return the mean squared leave-one-out error of each tag; 0 where a single photo leaves nothing to compare."""
