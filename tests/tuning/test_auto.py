@@ -12,7 +12,7 @@ from tagloom.methods import HarmonicPropagation, RegularizedLeastSquares, check_
 from tagloom.metrics import brier_skill, calibration_error, mean_average_precision
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.model import StackModel
-from tagloom.tuning.auto.refine import soft_priors
+from tagloom.tuning.auto.views import smoothed_priors
 from tagloom.tuning.calibration.positive_unlabeled import weak_negatives
 
 
@@ -141,7 +141,7 @@ def test_with_more_labels_an_update_learns_probabilities_anew(fitted, monkeypatc
     for row, tag in ((rows[0], 0), (rows[100], 4), (np.flatnonzero(Y[:, 0] != -1)[5], 3)):
         hidden = more.copy()
         hidden[row, tag] = -1
-        priors = soft_priors(hidden)
+        priors = smoothed_priors(hidden)
         fresh = StackModel(updated.views_, updated.model_.weightings, updated.model_.members)
         without = fresh.fit(hidden, known, priors)[row, tag] + priors[tag]
         prior_told = updated.priors_[tag] - priors[tag]

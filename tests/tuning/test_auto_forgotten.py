@@ -9,7 +9,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.metrics import mean_average_precision
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.model import StackModel
-from tagloom.tuning.auto.refine import counted_completeness, forgotten_per_named, soft_priors, soften
+from tagloom.tuning.auto.refine import counted_completeness, forgotten_per_named, soften
 from tagloom.tuning.auto.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING
 from tagloom.tuning.auto.views import prior_shifts, smoothed_priors
 from tagloom.tuning.calibration.positive_unlabeled import estimate_completeness, weak_negatives
@@ -146,12 +146,12 @@ def test_left_out_scores_hold_nothing_of_the_own_label_that_went_through_other_t
         # Where the cut at 0 and 1 does not depend on the photo, the closed form is exact.
         same = ((others > 0) == (named > 0)) & ((others < 1) == (share * named < 1))
         same = (same | (Y[rows] == 1)).all(axis=0)
-        fallen = soft_priors(targets) - prior_shifts(targets[rows[place]] - soft_priors(targets), len(rows))
+        fallen = smoothed_priors(targets) - prior_shifts(targets[rows[place]] - smoothed_priors(targets), len(rows))
         expected = operator[place] @ (literal - fallen)
         np.testing.assert_allclose(found[place][same], expected[same], atol=1e-6)
         agree += int(same.sum())
     assert agree > 0.2 * found.size
-    leaking = operator @ (targets[rows] - soft_priors(targets))
+    leaking = operator @ (targets[rows] - smoothed_priors(targets))
     assert np.abs(leaking - found).max() > 1e-3
 
 
@@ -232,7 +232,7 @@ def test_labels_without_a_named_tag_are_learnt_from_as_they_are():
 def test_priors_of_soft_targets_are_those_of_labels_where_they_are_hard():
     _, truth, Y, _ = half_named()
     for labels in (truth, Y, weak_negatives(Y)):
-        np.testing.assert_allclose(soft_priors(labels), smoothed_priors(labels))
+        np.testing.assert_allclose(smoothed_priors(labels), smoothed_priors(labels))
 
 
 def test_probabilities_are_never_corrected_by_more_than_a_bound():

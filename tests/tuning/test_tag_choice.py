@@ -9,7 +9,7 @@ from sklearn.metrics import average_precision_score
 from tagloom.core.groups import FeatureGroups
 from tagloom.metrics import mean_average_precision
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.combine import SHARE, Combination, choose_per_tag
+from tagloom.tuning.auto.combine import OWN_CHOICE_SHARE, Combination, choose_per_tag
 from tagloom.tuning.auto.model import Member, StackModel
 from tagloom.tuning.auto.search import Candidate, Trial
 from tagloom.tuning.auto.stacking import score_spread
@@ -91,13 +91,13 @@ def test_the_gain_is_that_of_average_precision():
     (told,) = found.choice["single_tags"]
     assert told["tag"] == 1
     spread = score_spread(own, labels)
-    mixed = (1 - SHARE) * own[:, 1] + SHARE * spread * other[:, 1]
+    mixed = (1 - OWN_CHOICE_SHARE) * own[:, 1] + OWN_CHOICE_SHARE * spread * other[:, 1]
     gain = average_precision_score(labels[:, 1], mixed) - average_precision_score(labels[:, 1], own[:, 1])
     assert told["gain"] == pytest.approx(gain)
     np.testing.assert_allclose(found.deviations[:, 1], mixed)
     np.testing.assert_array_equal(found.deviations[:, [0, 2]], own[:, [0, 2]])
-    np.testing.assert_allclose(found.members[0].factor, [1.0, 1.0 - SHARE, 1.0])
-    np.testing.assert_allclose(found.members[1].factor, [0.0, SHARE * spread, 0.0])
+    np.testing.assert_allclose(found.members[0].factor, [1.0, 1.0 - OWN_CHOICE_SHARE, 1.0])
+    np.testing.assert_allclose(found.members[1].factor, [0.0, OWN_CHOICE_SHARE * spread, 0.0])
 
 
 def test_few_photos_or_no_difference_leave_the_combination_alone():

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats, Ids
 
-__all__ = ["WrongLabels", "find_wrong_labels"]
+__all__ = ["find_wrong_labels"]
 
 HALF = 0.5
 CHANCE_LABELS, CHANCE_SHARE = 1.0, 0.1  # right labels that a list may hold by chance: so many, or this share of it

@@ -19,7 +19,7 @@ from tagloom.core.typing import Floats, Indices
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.tuning.auto.combine import choose_per_tag, combine
 from tagloom.tuning.auto.model import StackModel, members_left_out, pattern_left_out
-from tagloom.tuning.auto.refine import TagMixing, change_targets, counted_completeness, find_mixing, soft_priors, soften
+from tagloom.tuning.auto.refine import TagMixing, change_targets, counted_completeness, find_mixing, soften
 from tagloom.tuning.auto.search import OVER, Search
 from tagloom.tuning.auto.state import (
     Arrays,
@@ -33,9 +33,9 @@ from tagloom.tuning.auto.state import (
     restored_views,
     unpack,
 )
-from tagloom.tuning.auto.views import PhotoViews, default_views
+from tagloom.tuning.auto.views import PhotoViews, default_views, smoothed_priors
 from tagloom.tuning.calibration.calibrated import Accepting, folds_of, scale_of
-from tagloom.tuning.calibration.level_scale import LevelScale, TagRates, heaps, sharpened, telling
+from tagloom.tuning.calibration.level_scale import LevelScale, TagRates, heaps, sharpened, tag_counts, telling
 from tagloom.tuning.calibration.maps import CalibrationMap, Method, fit_map, left_out_prior, take_tags
 from tagloom.tuning.calibration.positive_unlabeled import absent_entries, forgotten_share, weak_negatives
 
@@ -252,7 +252,7 @@ class AutoAnnotator(Accepting):
 
     def _learn(self, labels: LabelMatrix, targets: NDArray[Any], rows: Indices, deviations: Floats) -> None:
         """Solve with the targets; deviations are those of photos that were compared on, without their own label."""
-        self._targets, self.priors_ = targets.copy(), soft_priors(targets)
+        self._targets, self.priors_ = targets.copy(), smoothed_priors(targets)
         #: Of the combination alone.
         self._deviations: Floats = self.model_.fit(targets, rows, self.priors_)
         self._express(labels, deviations)
@@ -278,7 +278,7 @@ class AutoAnnotator(Accepting):
         rows = self._search_rows if len(self._search_rows) >= 2 else self._search_rows[:0]
         left_out = (self._mixed(deviations) + self.priors_)[: len(rows)]
         self.seen_ = labeled_rows(labels)
-        self._n_calibrated, self._calibrated_counts = int(self.seen_.sum()), _tag_counts(labels)
+        self._n_calibrated, self._calibrated_counts = int(self.seen_.sum()), tag_counts(labels)
         self.seen_[rows] = False
         described = self._scale.describe_left_out(left_out, labels, rows)
         found = fit_map(
@@ -380,7 +380,7 @@ class AutoAnnotator(Accepting):
         # A photo that moves in where another has lost its labels brings those of tags that did not change.
         moved_in = np.setdiff1d(rows, self.model_.rows)
         tags = np.union1d(tags, np.flatnonzero((targets[moved_in] != UNKNOWN).any(axis=0)))
-        self._targets, self.priors_ = targets.copy(), soft_priors(targets)
+        self._targets, self.priors_ = targets.copy(), smoothed_priors(targets)
         if len(tags):
             self._deviations[:, tags] = self.model_.update(targets, rows, self.priors_, tags)
         if due:
@@ -406,7 +406,7 @@ class AutoAnnotator(Accepting):
         if now >= DUE * before or before >= DUE * now:
             return True
         # A tag that is new has scores without its labels that know nothing, not even of its other labels.
-        then, counts = self._calibrated_counts, _tag_counts(labels)
+        then, counts = self._calibrated_counts, tag_counts(labels)
         more, fewer = counts >= DUE_FOR_TAG * np.maximum(then, 0.5), then >= DUE_FOR_TAG * np.maximum(counts, 0.5)
         return bool((more | fewer).any())
 
@@ -453,7 +453,7 @@ class AutoAnnotator(Accepting):
         labels = take_tags(self.labels_, at, UNKNOWN)
         self.n_tags_ = len(at)
         self._targets = take_tags(self._targets, at, UNKNOWN)
-        self.priors_ = soft_priors(self._targets)
+        self.priors_ = smoothed_priors(self._targets)
         self._deviations = take_tags(self._deviations, at, 0.0)
         self.own_scores_, self.scores_ = take_tags(self.own_scores_, at, 0.0), take_tags(self.scores_, at, 0.0)
         self.own_scores_[:, at < 0] = self.scores_[:, at < 0] = self.priors_[at < 0]
@@ -600,8 +600,3 @@ class AutoAnnotator(Accepting):
         if len(rows) <= self.max_search_rows:
             return rows, rows
         return rows, np.sort(generator.choice(rows, self.max_search_rows, replace=False))
-
-
-def _tag_counts(labels: LabelMatrix) -> Indices:
-    """Return for each tag how many photos have it, and how many it is known on, shape (2, c)."""
-    return np.stack([(labels == 1).sum(axis=0), (labels != UNKNOWN).sum(axis=0)])

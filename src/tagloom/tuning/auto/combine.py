@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.tuning.auto.model import Member
-from tagloom.tuning.auto.search import CAUTION, LeaderboardRow, Trial
+from tagloom.tuning.auto.search import SETTING_CAUTION, LeaderboardRow, Trial
 from tagloom.tuning.auto.stacking import gain_stands_out, score_spread, stack_scores
 from tagloom.tuning.auto.views import View
 
-__all__ = ["Combination", "choose_per_tag", "combine"]
+__all__ = ["choose_per_tag", "combine"]
 
 
 # What the combination behind `AutoAnnotator` begins with.
@@ -60,7 +60,7 @@ def _preferred(trials: list[Trial], view: str, smoothed: bool) -> int | None:
     if not places:
         return None
     usual, best = places[0], max(places, key=lambda place: np.nan_to_num(trials[place].figure, nan=-1.0))
-    return best if gain_stands_out(trials[best].precisions - trials[usual].precisions, CAUTION) else usual
+    return best if gain_stands_out(trials[best].precisions - trials[usual].precisions, SETTING_CAUTION) else usual
 
 
 #: Candidates that enter the choice besides those that it begins with.
@@ -106,7 +106,7 @@ def combine(trials: list[Trial], labels: LabelMatrix, weightings: list[View]) ->
     best = np.argsort(-figures, kind="stable")[:MOST_CANDIDATES]
     entered = np.union1d(best, np.flatnonzero(start))
     scaled = [trials[place].deviations / trials[place].spread for place in entered]
-    stack = stack_scores(scaled, labels, start=start[entered].tolist(), caution=CAUTION)
+    stack = stack_scores(scaled, labels, start=start[entered].tolist(), caution=SETTING_CAUTION)
     weights = np.zeros(len(trials))
     weights[entered] = stack.weights
     size = float(sum(weights[place] * trials[place].spread for place in entered))
@@ -139,7 +139,7 @@ OWN_CHOICE_CAUTION = 2.5
 #: Times that photos are drawn anew for that.
 N_RESAMPLES = 200
 #: Share of the combination that it then is, for that tag.
-SHARE = 0.5
+OWN_CHOICE_SHARE = 0.5
 #: Candidates that join for some tag: each costs a kernel of all photos.
 MOST_ADDED = 3
 
@@ -177,10 +177,10 @@ def choose_per_tag(trials: list[Trial], combination: Combination, labels: LabelM
     factors = [np.full(labels.shape[1], member.factor, dtype=np.float64) for member in combination.members]
     for wish in wishes:
         for one in factors:
-            one[wish.tag] *= 1.0 - SHARE
-        added = SHARE * spread / trials[wish.place].spread
+            one[wish.tag] *= 1.0 - OWN_CHOICE_SHARE
+        added = OWN_CHOICE_SHARE * spread / trials[wish.place].spread
         factors[wish.place][wish.tag] += added
-        deviations[:, wish.tag] *= 1.0 - SHARE
+        deviations[:, wish.tag] *= 1.0 - OWN_CHOICE_SHARE
         deviations[:, wish.tag] += added * trials[wish.place].deviations[:, wish.tag]
     members = [
         Member(member.candidate, one if len(np.unique(one)) > 1 else member.factor)
@@ -207,7 +207,7 @@ def _best(tag: int, trials: list[Trial], combination: Combination, spread: float
     now = _average_precisions(own, has, once)
     best, mixed = _Wish(int(tag), -1, 0.0), own
     for place, trial in enumerate(trials):
-        tried = (1.0 - SHARE) * own + SHARE * trial.deviations[known, tag] / trial.spread
+        tried = (1.0 - OWN_CHOICE_SHARE) * own + OWN_CHOICE_SHARE * trial.deviations[known, tag] / trial.spread
         gain = float((_average_precisions(tried, has, once) - now)[0])
         if gain > best.gain:
             best, mixed = _Wish(int(tag), place, gain), tried

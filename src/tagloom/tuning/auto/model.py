@@ -23,7 +23,7 @@ from tagloom.tuning.auto.search import (
 from tagloom.tuning.auto.views import NewPhotos, PhotoViews, View, left_out_deviations, prior_shifts, targets_of
 from tagloom.tuning.calibration.maps import take_tags
 
-__all__ = ["KeptKernels", "Member", "StackModel", "members_left_out", "pattern_left_out"]
+__all__ = ["Member", "StackModel", "members_left_out", "pattern_left_out"]
 
 
 # Kernels of all photos with the labelled ones, kept between updates: a photo's column is computed once.
@@ -286,39 +286,31 @@ class StackModel:
 
     def _deviations_of_all(self, n_tags: int) -> Floats:
         """Return the sum of all members' deviations; keeps those that are smoothed, for new photos."""
-        n = self.views.n_photos
-        plain = np.zeros((n, n_tags))
-        self._smoothed = {}
-        if self.kept is not None:
-            return self._deviations_by_kept(self.kept, n_tags)
-        for smoothed in (True, False):
-            self._add_kernels(self.views.coordinates(smoothed), smoothed, plain, self._smoothed)
+        plain, self._smoothed = np.zeros((self.views.n_photos, n_tags)), {}
+        pairs = list(enumerate(zip(self.members, self.coefficients, strict=True)))
+        if self.kept is None:
+            for smoothed in (True, False):
+                self._add_kernels(self.views.coordinates(smoothed), smoothed, plain, self._smoothed)
+        else:
+            for place, (member, coefficients) in pairs:
+                if member.candidate.view != GRAPH:
+                    strength = member.candidate.score_smoothing
+                    target = plain if not strength else self._smoothed.setdefault(strength, np.zeros_like(plain))
+                    target += self.kept.times(place, self.rows, coefficients)
         for strength, scores in self._smoothed.items():
             self._smoothed[strength] = smooth_columns(self.views, scores, strength)
-        for member, coefficients in zip(self.members, self.coefficients, strict=True):
+        for place, (member, coefficients) in pairs:
             if member.candidate.view == GRAPH:
-                sources = np.zeros((n, n_tags))
-                sources[self.rows] = GRAPH_SCALE * coefficients
-                spread = smooth_columns(self.views, sources, GRAPH_SMOOTHING)
+                spread = (
+                    self._spread(coefficients) if self.kept is None else self.kept.times(place, self.rows, coefficients)
+                )
                 self._smoothed[GRAPH_SMOOTHING] = self._smoothed.get(GRAPH_SMOOTHING, 0.0) + spread
         return plain + sum(self._smoothed.values())
 
-    def _deviations_by_kept(self, kept: KeptKernels, n_tags: int) -> Floats:
-        plain = np.zeros((self.views.n_photos, n_tags))
-        spread: Floats | float = 0.0
-        for place, (member, coefficients) in enumerate(zip(self.members, self.coefficients, strict=True)):
-            scores = kept.times(place, self.rows, coefficients)
-            if member.candidate.view == GRAPH:
-                spread = spread + scores
-                continue
-            strength = member.candidate.score_smoothing
-            target = plain if not strength else self._smoothed.setdefault(strength, np.zeros_like(plain))
-            target += scores
-        for strength, scores in self._smoothed.items():
-            self._smoothed[strength] = smooth_columns(self.views, scores, strength)
-        if isinstance(spread, np.ndarray):
-            self._smoothed[GRAPH_SMOOTHING] = self._smoothed.get(GRAPH_SMOOTHING, 0.0) + spread
-        return plain + sum(self._smoothed.values())
+    def _spread(self, coefficients: Floats) -> Floats:
+        sources = np.zeros((self.views.n_photos, coefficients.shape[1]))
+        sources[self.rows] = GRAPH_SCALE * coefficients
+        return smooth_columns(self.views, sources, GRAPH_SMOOTHING)
 
     def _columns(self, rows: NDArray[np.intp]) -> list[NDArray[np.float32]]:
         """Return the kernel of all photos with some labelled ones, for each member."""
@@ -456,7 +448,15 @@ def members_left_out(search: Search, model: StackModel, *, go_on: Callable[[], b
     if model.kept is None:
         parts = _kernels(search, model.weightings, model.members)
     else:
-        parts = _kept(search, model.kept, model.members)
+        model.kept.hold(search.rows)
+        parts = [
+            (
+                *search.influences(model.kept.of(place, search.rows), one.candidate.score_smoothing),
+                one.candidate.ridge,
+                one,
+            )
+            for place, one in enumerate(model.members)
+        ]
     approximate, counts = np.zeros(search.targets.shape), (search.labels != UNKNOWN).sum(axis=0)
     for kernel, influence, ridge, member in parts:
         approximate += member.factor * _left_out(kernel, influence, search.targets, ridge, counts)
@@ -502,16 +502,6 @@ def _kernels(search: Search, weightings: Sequence[View], members: Sequence[Membe
             kernel = common if name == GRAPH else np.exp(-one.width * common)
             among, smooth = search.influences(kernel, one.score_smoothing)
             found.append((among, smooth, one.ridge, member))
-    return found
-
-
-def _kept(search: Search, kernels: KeptKernels, members: Sequence[Member]) -> list[Part]:
-    """Return the same by kernels that were kept."""
-    kernels.hold(search.rows)
-    found: list[Part] = []
-    for place, member in enumerate(members):
-        kernel = kernels.of(place, search.rows)
-        found.append((*search.influences(kernel, member.candidate.score_smoothing), member.candidate.ridge, member))
     return found
 
 

@@ -12,26 +12,17 @@ from tagloom.core.typing import Floats
 from tagloom.metrics import average_precision
 from tagloom.tuning.auto.model import StackModel
 from tagloom.tuning.auto.stacking import ENOUGH_TAGS, gain_stands_out, rankable_tags
-from tagloom.tuning.auto.views import PRIOR_COUNT, prior_shifts, smoothed_priors
+from tagloom.tuning.auto.views import prior_shifts, smoothed_priors
 from tagloom.tuning.calibration.maps import take_tags
 from tagloom.tuning.calibration.positive_unlabeled import HEAD, absent_entries, estimate_completeness, weak_negatives
 
-__all__ = [
-    "TagMixing",
-    "change_targets",
-    "counted_completeness",
-    "find_mixing",
-    "forgotten_per_named",
-    "label_correlations",
-    "soft_priors",
-    "soften",
-]
+__all__ = ["TagMixing", "change_targets", "counted_completeness", "find_mixing", "soften"]
 
 
 # Tags that go together: scores listen to the scores of other tags, as far as that is seen to help.
 
 #: How much of the other tags is added; the next one is tried where the gain of the one before stood out.
-STRENGTHS = (0.1, 0.3)
+MIXING_STRENGTHS = (0.1, 0.3)
 #: In standard errors over tags.
 MIXING_CAUTION = 2.0
 
@@ -102,7 +93,7 @@ def find_mixing(deviations: Floats, labels: LabelMatrix, spreads: Floats, folds:
     ]
     start = current = average_precision(labels[:, tags], deviations[:, tags])
     chosen = 0.0
-    for strength in STRENGTHS:
+    for strength in MIXING_STRENGTHS:
         found = average_precision(labels[:, tags], _mixed(deviations, spreads, of_others, strength)[:, tags])
         if not gain_stands_out(found - current, MIXING_CAUTION):
             break
@@ -135,14 +126,7 @@ Targets = NDArray[Any]
 
 #: A true tag beside another named one is taken to be named at least this often: the estimate is too low where a model
 #: is never certain, at worst by far, and probabilities lose more by too large a correction than by one too small.
-LEAST_COMPLETENESS = 0.6
-
-
-def soft_priors(targets: Targets) -> Floats:
-    """Return for each tag how often it is to be expected; of labels the same as `smoothed_priors`."""
-    known = targets != UNKNOWN
-    total = np.where(known, targets, 0).sum(axis=0, dtype=np.float64)
-    return np.asarray((total + PRIOR_COUNT) / (known.sum(axis=0) + 2.0 * PRIOR_COUNT))
+LEAST_NAMED = 0.6
 
 
 def forgotten_per_named(Y: LabelMatrix, left_out: Floats) -> float:
@@ -157,7 +141,7 @@ def forgotten_per_named(Y: LabelMatrix, left_out: Floats) -> float:
     """
     if not (Y == 1).any():
         return 0.0
-    completeness = estimate_completeness(Y, left_out, least=LEAST_COMPLETENESS)
+    completeness = estimate_completeness(Y, left_out, least=LEAST_NAMED)
     return (1.0 - completeness) / completeness
 
 
@@ -180,7 +164,7 @@ def counted_completeness(Y: LabelMatrix, probabilities: Floats) -> float:
     n_named = int((Y == 1).sum())
     if not n_named:
         return 1.0
-    estimate = estimate_completeness(Y, probabilities, least=LEAST_COMPLETENESS)
+    estimate = estimate_completeness(Y, probabilities, least=LEAST_NAMED)
     return float(estimate ** np.sqrt(min(1.0, n_named / HEAD)))
 
 
@@ -214,7 +198,7 @@ def soften(
     share = forgotten_per_named(Y[rows], named)
     targets = _mixed_labels(Y, share * left_out)
     slopes = np.where(absent_entries(Y)[rows] & (named > 0.0) & (share * named < 1.0), share, 0.0)
-    deviations = targets[rows] - soft_priors(targets)
+    deviations = targets[rows] - smoothed_priors(targets)
     shifts = prior_shifts(deviations, len(rows))
     found = np.empty(deviations.shape)
     for tags, operator in model.left_out_operators(rows, Y.shape[1]):

@@ -21,16 +21,7 @@ from tagloom.solvers import block_cg
 from tagloom.tuning.auto.stacking import gain_stands_out, rankable_tags, score_spread
 from tagloom.tuning.auto.views import PhotoViews, View, left_out_deviations, prior_shifts, smoothed_priors, targets_of
 
-__all__ = [
-    "OVER",
-    "Candidate",
-    "LeaderboardRow",
-    "Search",
-    "SearchResult",
-    "Trial",
-    "smooth_columns",
-    "spread_labels",
-]
+__all__ = ["OVER", "Candidate", "LeaderboardRow", "Search", "Trial", "smooth_columns", "spread_labels"]
 
 
 #: Why candidates are left out.
@@ -47,7 +38,7 @@ GRAPH_SMOOTHING = 20.0
 #: Brings the diagonal of the graph kernel, about 2/(1 + s), near 1.
 GRAPH_SCALE = 0.5 * (1.0 + GRAPH_SMOOTHING)
 #: A setting replaces the usual one where its gain is more than this many standard errors.
-CAUTION = 2.0
+SETTING_CAUTION = 2.0
 #: A third kernel of a view is tried unless the first two are behind the best by more than this share.
 CLEARLY_BEHIND = 0.05
 
@@ -251,7 +242,7 @@ class Search:
         for place, step, found in left_out_deviations(among, influences, self.targets, ridges, shifts=self._shifts):
             settings = replace(options[step], score_smoothing=smoothings[place])
             trial = Trial(settings, found, score_spread(found, self.labels), self._precisions(found))
-            if best is None or gain_stands_out(trial.precisions - best.precisions, CAUTION):
+            if best is None or gain_stands_out(trial.precisions - best.precisions, SETTING_CAUTION):
                 best = trial
         if best is None:
             raise InvalidInputError("a search needs at least one penalty and one smoothing")

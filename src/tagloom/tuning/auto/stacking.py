@@ -12,7 +12,7 @@ from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision
 
-__all__ = ["Stack", "gain_stands_out", "rankable_tags", "score_spread", "stack_scores"]
+__all__ = ["gain_stands_out", "rankable_tags", "score_spread", "stack_scores"]
 
 
 #: Tags from which the standard error of a mean over tags is believed.

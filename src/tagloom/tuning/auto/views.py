@@ -19,7 +19,6 @@ __all__ = [
     "PhotoViews",
     "View",
     "default_views",
-    "joint_weights",
     "left_out_deviations",
     "prior_shifts",
     "smoothed_priors",
@@ -33,10 +32,11 @@ __all__ = [
 PRIOR_COUNT = 0.5
 
 
-def smoothed_priors(Y: LabelMatrix) -> Floats:
-    """Return for each tag how often it is to be expected, one half added to both counts."""
+def smoothed_priors(Y: NDArray[Any]) -> Floats:
+    """Return for each tag how often labels, or shares of a yes, let it expect, one half added to both counts."""
     known = Y != UNKNOWN
-    return ((Y == 1).sum(axis=0) + PRIOR_COUNT) / (known.sum(axis=0) + 2.0 * PRIOR_COUNT)
+    total = np.where(known, Y, 0).sum(axis=0, dtype=np.float64)
+    return np.asarray((total + PRIOR_COUNT) / (known.sum(axis=0) + 2.0 * PRIOR_COUNT))
 
 
 def targets_of(Y: LabelMatrix, priors: Floats) -> Floats:

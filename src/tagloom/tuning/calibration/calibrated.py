@@ -355,8 +355,6 @@ def collect_held_out(
     scale = scale_of(scores, Y)
     if len(rows) < 2:
         return None
-    place = np.full(len(Y), -1, dtype=np.intp)
-    place[rows] = np.arange(len(rows))
     folds = np.zeros(len(rows), dtype=np.intp)
     described: list[tuple[NDArray[np.intp], Floats, Floats, ScoreScale]] = []
     for fold, held_out in enumerate(stable_folds(X, Y, n_splits=n_splits, random_state=random_state)):
@@ -369,8 +367,9 @@ def collect_held_out(
             as_new = fitted.decision_function(X[held_out])
         found = fitted.transduction_
         own = scale_of(found, hidden)
-        folds[place[held_out]] = fold
-        described.append((place[held_out], own.describe(found[held_out]), own.describe(as_new), own))
+        here = np.searchsorted(rows, held_out)
+        folds[here] = fold
+        described.append((here, own.describe(found[held_out]), own.describe(as_new), own))
     shape = (len(rows), Y.shape[1], described[0][1].shape[-1])
     trained, new = np.empty(shape), np.empty(shape)
     for places, of_trained, of_new, _ in described:

@@ -16,7 +16,7 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.tuning.calibration.calibrated import ScoreScale
 
-__all__ = ["LevelScale", "TagRates", "fit_rates", "has_unseen_tags", "heaps", "sharpened", "telling"]
+__all__ = ["LevelScale", "TagRates", "heaps", "sharpened", "tag_counts", "telling"]
 
 
 #: Photos that the usual rate of tags is worth, before the tags are looked at: median and spread of its logarithm.
@@ -97,7 +97,7 @@ class LevelScale(ScoreScale):
         rates : TagRates, optional
             How frequent tags are before they are looked at. Default: as the labels say.
         """
-        n_yes, n_known = _counts(Y)
+        n_yes, n_known = tag_counts(Y)
         rates = fit_rates(n_yes, n_known) if rates is None else rates
         prior = rates.log_odds(n_yes, n_known)
         return cls(scale.centre, scale.spread, prior, np.log1p(n_yes), scale.n_reference, rates.mean, rates.weight)
@@ -136,7 +136,7 @@ class LevelScale(ScoreScale):
         The deviation of a score from its mean adds up from the examples: its spread grows as the root of their number.
         """
         yes, known = Y[rows] == 1, Y[rows] != UNKNOWN
-        n_yes, n_known = _counts(Y)
+        n_yes, n_known = tag_counts(Y)
         prior = self.rates.log_odds(n_yes - yes, n_known - known)
         n_examples = yes.sum(axis=0)
         level = n_examples - yes
@@ -219,5 +219,6 @@ def sharpened(coefficients: Floats, n_left_out: int) -> Floats:
     return PRIOR_ALONE + (1.0 + MISSED_PHOTOS / max(n_left_out, 1)) * (coefficients - PRIOR_ALONE)
 
 
-def _counts(Y: LabelMatrix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    return (Y == 1).sum(axis=0), (Y != UNKNOWN).sum(axis=0)
+def tag_counts(Y: LabelMatrix) -> NDArray[np.int64]:
+    """Return for each tag how many photos have it, and how many it is known on, shape (2, c)."""
+    return np.stack([(Y == 1).sum(axis=0), (Y != UNKNOWN).sum(axis=0)])

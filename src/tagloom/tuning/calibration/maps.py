@@ -14,18 +14,14 @@ __all__ = [
     "FOLDS_PRIOR",
     "PRIOR_MEANS",
     "CalibrationMap",
-    "MapPrior",
     "Method",
     "Pooling",
     "TagSigmoids",
     "TagSteps",
-    "choose_steps",
     "fit_map",
     "fit_pooled",
-    "fit_steps",
     "fit_tags",
     "left_out_prior",
-    "platt_targets",
     "take_tags",
 ]
 
@@ -33,7 +29,7 @@ __all__ = [
 # Sigmoids from scores to probabilities: one for all tags, and each tag's own drawn towards it.
 
 MAX_NEWTON = 50
-TOLERANCE = 1e-10
+NEWTON_TOLERANCE = 1e-10
 #: Rounds in which the spread between tags is estimated, and what it stays above.
 MAX_ROUNDS, LEAST_SPREAD = 30, 1e-3
 #: Spreads of offsets and slopes before any tag is looked at, and how many tags that is worth: a dozen tags with two or
@@ -102,7 +98,7 @@ def _most_probable(
         hessian = (features * (p * (1.0 - p))[:, None]).T @ features + precision
         step = np.zeros(len(w))
         step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient)
-        if gradient @ step[free] < TOLERANCE:
+        if gradient @ step[free] < NEWTON_TOLERANCE:
             break
         size = 1.0
         while loss(w - size * step) > value and size > 1e-6:
@@ -237,7 +233,7 @@ def _newton(
 # Step-like maps from log-odds to probabilities for tags with many examples.
 
 #: Known positives, and known negatives, from which on a tag may have steps of its own.
-ENOUGH = 30
+STEP_EXAMPLES = 30
 #: Share of the sigmoid that is mixed in: steps alone would say 0 and 1, and tie photos.
 SIGMOID_SHARE = 0.1
 
@@ -299,7 +295,13 @@ def fit_steps(logits: Floats, positive: Bools, known: Bools, tags: NDArray[np.in
 
 
 def choose_steps(
-    logits: Floats, positive: Bools, known: Bools, folds: NDArray[np.intp], *, compare: bool, enough: int = ENOUGH
+    logits: Floats,
+    positive: Bools,
+    known: Bools,
+    folds: NDArray[np.intp],
+    *,
+    compare: bool,
+    enough: int = STEP_EXAMPLES,
 ) -> TagSteps:
     """Return steps for tags with many examples.
 

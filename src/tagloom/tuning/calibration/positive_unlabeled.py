@@ -28,7 +28,7 @@ __all__ = [
 
 #: Entries at the head of the ranking on which completeness is measured, at least, and standard errors kept away from
 #: chance: the best of many heads looks better than it is.
-HEAD, CAUTION = 100, 3.0
+HEAD, HEAD_CAUTION = 100, 3.0
 #: Completeness is never estimated below: weights are multiples of (1 - c)/c.
 LEAST_COMPLETENESS = 0.05
 
@@ -125,7 +125,7 @@ def _share_at_head(named: NDArray[np.bool_], probabilities: Floats) -> float:
     shares = np.cumsum(named[order]) / counts
     first = min(HEAD, len(order)) - 1
     errors = np.sqrt(np.maximum(shares * (1.0 - shares), 0.25 / counts) / counts)
-    best = first + int(np.argmax((shares - CAUTION * errors)[first:]))
+    best = first + int(np.argmax((shares - HEAD_CAUTION * errors)[first:]))
     return float(shares[best])
 
 

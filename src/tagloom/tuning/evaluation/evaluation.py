@@ -31,8 +31,6 @@ from tagloom.tuning.calibration.maps import fit_map
 
 __all__ = [
     "CrossValidation",
-    "HeldOutScores",
-    "SharedFit",
     "SharedFits",
     "centred",
     "check_draws",
@@ -45,7 +43,6 @@ __all__ = [
     "mean_over_tags",
     "resampled_average_precision",
     "score_held_out",
-    "share_interval",
     "spread_of_few",
 ]
 
@@ -227,8 +224,6 @@ def score_held_out(
     if not 0.0 < share <= 1.0:
         raise InvalidInputError(f"share must lie above 0 and not above 1, got {share!r}")
     fits = SharedFits(annotator, X) if fits is None else fits
-    place = np.full(len(Y), -1, dtype=np.intp)
-    place[rows] = np.arange(len(rows))
     fold_of = np.empty(len(rows), dtype=np.intp)
     scores, accepted = np.empty((len(rows), Y.shape[1])), np.empty((len(rows), Y.shape[1]), dtype=bool)
     own = np.full(scores.shape, np.nan)
@@ -237,7 +232,7 @@ def score_held_out(
     for fold, test in enumerate(folds):
         hidden = _hide(Y, np.setdiff1d(rows, test), share, seed + fold)
         found = fits.fit(hidden)
-        here = place[test]
+        here = np.searchsorted(rows, test)
         fold_of[here], scores[here] = fold, found.comparable[test]
         accepted[here] = found.scores[test] > found.thresholds
         if found.probabilities is not None:

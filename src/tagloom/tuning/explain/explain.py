@@ -31,7 +31,7 @@ from tagloom.tuning.explain.label_weights import (
 )
 from tagloom.tuning.explain.surrogates import RidgeStandIn, SharedRidge, labels_shown, local_line
 
-__all__ = ["Decomposition", "Explanation", "NeighborDecomposition", "ScoreExplainer", "explain_score"]
+__all__ = ["Decomposition", "Explanation", "ScoreExplainer", "explain_score"]
 
 
 # What an explanation of a score consists of: sums, and what they leave over.
@@ -269,9 +269,8 @@ class ScoreExplainer:
     -----
     Exact by labelled photos: `RegularizedLeastSquares` (smoothed or not; at the penalty that was chosen),
     `HarmonicPropagation`, `LocalGlobalConsistency`, `LapRLS` and `NeighborTransfer`; `AutoAnnotator` where absence
-    means no, at the choice that was made and its scores computed again in double
-    precision. For others ridge regression of the same labels stands in, brought to the scale of the scores by a
-    straight line.
+    means no, at the choice that was made and its scores computed again in double precision. For others ridge regression
+    of the same labels stands in, brought to the scale of the scores by a straight line.
 
     Exact by feature groups: annotators with ``coef_`` whose scores are ``Xw + b``, also smoothed over the graph. An
     amount is ``(z - μ x̄)·w`` over the group's columns: z the photo's features, x̄ those of the average photo, μ = 1;

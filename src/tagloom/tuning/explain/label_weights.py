@@ -44,7 +44,6 @@ __all__ = [
     "RowView",
     "find_auto_weights",
     "find_label_weights",
-    "weighted_rows",
 ]
 
 
@@ -632,7 +631,7 @@ class AutoWeights(LabelWeights):
     def __init__(self, annotator: AutoAnnotator, X: NDArray[Any], Y: LabelMatrix) -> None:
         super().__init__(annotator, X, Y)
         model, mixing = annotator.model_, annotator.mixing_
-        self.mixing: Floats | None = mixing.matrix if mixing is not None and mixing.strength else None
+        self.mixing: Floats | None = None if mixing is None else mixing.matrix
         self._stack = ExactStack(model)
         factors = [np.broadcast_to(np.asarray(one.factor, dtype=np.float64), Y.shape[1]) for one in model.members]
         #: Of members and tags.

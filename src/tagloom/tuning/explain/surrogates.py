@@ -1,6 +1,6 @@
 """Simple models that stand in for an annotator where its own scores cannot be taken apart."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from tagloom.core.typing import Floats
 from tagloom.methods.baselines.least_squares import GRID
 from tagloom.methods.shared.ridge_path import RidgePath, linear_scores
 
-__all__ = ["LocalLine", "RidgeStandIn", "SharedRidge", "labels_shown", "local_line"]
+__all__ = ["RidgeStandIn", "SharedRidge", "labels_shown", "local_line"]
 
 
 #: Photos around the one in question that the local line is fitted to.
@@ -95,21 +95,12 @@ class RidgeStandIn:
         return self.slope * self._shared.weights(self._place, self._X[row].astype(np.float64)), self.offset
 
 
-class LocalLine:
-    """A linear function of the features that agrees with an annotator's scores around a photo.
+class LocalLine(NamedTuple):
+    """Slopes (d,) that agree with scores around a photo, and mean features (d,) and score of the photos there."""
 
-    Parameters
-    ----------
-    coef : array of shape (d,)
-        Its slopes.
-    mean : array of shape (d,)
-        Mean features of the photos around.
-    level : float
-        Mean score of the photos around.
-    """
-
-    def __init__(self, coef: Floats, mean: Floats, level: float) -> None:
-        self.coef, self.mean, self.level = coef, mean, level
+    coef: Floats
+    mean: Floats
+    level: float
 
 
 def local_line(X: NDArray[Any], scores: Floats, row: int, hidden: NDArray[np.bool_]) -> LocalLine:
