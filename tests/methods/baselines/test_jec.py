@@ -7,8 +7,8 @@ import pytest
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.baselines._shared.group_distances import GroupDistances
 from tagloom.methods.baselines.jec import JEC
+from tagloom.methods.shared.group_distances import GroupDistances
 
 GROUPS = FeatureGroups(["colour", "edge"], [3, 4])
 
@@ -113,7 +113,7 @@ def test_equal_photos_are_at_distance_zero_and_ordered_by_index():
 def test_neighbours_do_not_depend_on_blocks(monkeypatch):
     X, Y = make_problem()
     whole = JEC(GROUPS).fit(X, Y).transduction_
-    monkeypatch.setattr("tagloom.methods.baselines._shared.group_distances._ENTRIES", 500)
+    monkeypatch.setattr("tagloom.methods.shared.group_distances._ENTRIES", 500)
     np.testing.assert_array_equal(JEC(GROUPS).fit(X, Y).transduction_, whole)
 
 

@@ -86,7 +86,7 @@ def test_all_photos_as_landmarks_equal_the_exact_kernel():
 
 
 def test_many_labelled_photos_with_landmarks(monkeypatch):
-    monkeypatch.setattr("tagloom.methods.baselines._shared.gram.DIRECT_ROWS", 10)
+    monkeypatch.setattr("tagloom.methods.shared.gram.DIRECT_ROWS", 10)
     X, Y = make_problem(80, labelled=60)
     Y[:30, 0] = -1
     model = LapRLS(n_landmarks=15).fit(X, Y)

@@ -90,7 +90,7 @@ def test_new_photos_landmarks_and_large_problems(monkeypatch):
     )
     # The iterative way for many labelled photos, with the exact kernel and with landmarks.
     for module in ("gram", "squared_hinge"):
-        monkeypatch.setattr(f"tagloom.methods.baselines.{module}.DIRECT_ROWS", 10)
+        monkeypatch.setattr(f"tagloom.methods.shared.{module}.DIRECT_ROWS", 10)
     iterative = LapSVM(gamma=0.5).fit(X, Y)
     np.testing.assert_allclose(iterative.transduction_, exact.transduction_, atol=1e-7)
     few = LapSVM(gamma=0.5, n_landmarks=20).fit(X, Y)

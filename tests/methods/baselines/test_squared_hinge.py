@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.methods.baselines._shared import squared_hinge
-from tagloom.methods.baselines._shared.gram import DenseGram, FactoredGram, gram_of_features
-from tagloom.methods.baselines._shared.squared_hinge import fit_squared_hinge, solve_masked
+from tagloom.methods.shared import squared_hinge
+from tagloom.methods.shared.gram import DenseGram, FactoredGram, gram_of_features
+from tagloom.methods.shared.squared_hinge import fit_squared_hinge, solve_masked
 
 
 def make_problem(n=40, p=6, c=5, *, unknown=0.2, seed=0):

@@ -8,7 +8,9 @@ from scipy import sparse
 
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.methods.baselines._shared.selection import (
+from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
+from tagloom.methods.shared.ridge_path import linear_scores
+from tagloom.methods.shared.selection import (
     SelectingAnnotator,
     best_first,
     check_count,
@@ -17,8 +19,6 @@ from tagloom.methods.baselines._shared.selection import (
     label_folds,
     top_features,
 )
-from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
-from tagloom.methods.shared.ridge_path import linear_scores
 
 __all__ = ["FisherScore", "fisher_scores"]
 

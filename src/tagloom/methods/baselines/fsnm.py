@@ -13,7 +13,9 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.baselines._shared.selection import (
+from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
+from tagloom.methods.shared.ridge_path import linear_scores
+from tagloom.methods.shared.selection import (
     SelectingAnnotator,
     best_first,
     check_count,
@@ -22,8 +24,6 @@ from tagloom.methods.baselines._shared.selection import (
     tag_shares,
     top_features,
 )
-from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
-from tagloom.methods.shared.ridge_path import linear_scores
 from tagloom.solvers import L21
 
 __all__ = ["FSNM", "JointNorms", "JointNormsPath"]

@@ -11,7 +11,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.baselines._shared.group_distances import GroupDistances, MetricSpec, check_metrics
+from tagloom.methods.shared.group_distances import GroupDistances, MetricSpec, check_metrics
 
 __all__ = ["JEC"]
 

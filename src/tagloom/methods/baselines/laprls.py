@@ -3,9 +3,9 @@
 import numpy as np
 
 from tagloom.core.typing import Floats
-from tagloom.methods.baselines._shared.gram import Gram
-from tagloom.methods.baselines._shared.manifold import ManifoldAnnotator
-from tagloom.methods.baselines._shared.squared_hinge import solve_masked
+from tagloom.methods.shared.gram import Gram
+from tagloom.methods.shared.manifold import ManifoldAnnotator
+from tagloom.methods.shared.squared_hinge import solve_masked
 
 __all__ = ["LapRLS"]
 
@@ -63,7 +63,7 @@ class LapRLS(ManifoldAnnotator):
     reference divides the loss by the number of labelled photos and the graph term by n²; the defaults are the values of
     its experiments, ``γ_A l`` = 0.005 and ``γ_I l / n²`` = 0.045, in this form.
 
-    One LU factorisation of ``γ_A I + γ_I LK`` for all tags (`methods.baselines._shared.manifold`), then one Cholesky
+    One LU factorisation of ``γ_A I + γ_I LK`` for all tags (`methods.shared.manifold`), then one Cholesky
     factorisation of an l × l matrix for each set of labelled rows. A tag without a known positive or without a known
     negative gets a constant score and is named in a warning.
 

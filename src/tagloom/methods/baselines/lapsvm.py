@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.kernels.matrix import Gamma, KernelSpec
-from tagloom.methods.baselines._shared.gram import Gram
-from tagloom.methods.baselines._shared.manifold import ManifoldAnnotator, SymmetricLaplacian
-from tagloom.methods.baselines._shared.squared_hinge import fit_squared_hinge
+from tagloom.methods.shared.gram import Gram
 from tagloom.methods.shared.kernel_graph import EdgeWeights
 from tagloom.methods.shared.kernel_task import check_positive
+from tagloom.methods.shared.manifold import ManifoldAnnotator, SymmetricLaplacian
+from tagloom.methods.shared.squared_hinge import fit_squared_hinge
 
 __all__ = ["LapSVM"]
 
@@ -75,8 +75,8 @@ class LapSVM(ManifoldAnnotator):
     For each tag: ``½[Σ_known (1 - y_i f_i)₊² + γ_A ‖f‖² + γ_I fᵀLf]``, y coded ±1, f without b in the penalties. The
     reference's factors 1/l and 1/n² are part of the weights here.
 
-    One LU factorisation of ``γ_A I + γ_I LK`` for all tags (`methods.baselines._shared.manifold`); what remains are
-    l × l problems, solved by Newton steps for all tags at once (`tagloom.methods.baselines._shared.squared_hinge`). The
+    One LU factorisation of ``γ_A I + γ_I LK`` for all tags (`methods.shared.manifold`); what remains are
+    l × l problems, solved by Newton steps for all tags at once (`tagloom.methods.shared.squared_hinge`). The
     reference takes Newton steps or preconditioned conjugate gradients in n unknowns for each tag. A tag without a known
     positive or without a known negative gets a constant score and is named in a warning.
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.baselines._shared.selection import SelectingAnnotator, top_features
 from tagloom.methods.shared.logistic_task import LogisticTask, warn_unless_converged
+from tagloom.methods.shared.selection import SelectingAnnotator, top_features
 from tagloom.solvers.groups.norms import ColumnGroupL2
 from tagloom.solvers.logistic import GroupLogistic
 

@@ -15,7 +15,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.baselines._shared.group_distances import GroupDistances, MetricSpec, check_metrics
+from tagloom.methods.shared.group_distances import GroupDistances, MetricSpec, check_metrics
 
 __all__ = ["Likelihood", "NeighborWeights", "TagProp", "learn_by_em", "learn_by_gradient", "learn_sigmoids"]
 

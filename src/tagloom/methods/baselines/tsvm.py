@@ -9,9 +9,9 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Gamma, KernelSpec
-from tagloom.methods.baselines._shared.gram import DenseGram, Gram, gram_of_features
-from tagloom.methods.baselines._shared.squared_hinge import HingeResult, fit_squared_hinge
+from tagloom.methods.shared.gram import DenseGram, Gram, gram_of_features
 from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask, check_positive
+from tagloom.methods.shared.squared_hinge import HingeResult, fit_squared_hinge
 
 __all__ = ["TransductiveSVM"]
 
@@ -68,7 +68,7 @@ class TransductiveSVM(KernelAnnotator):
     For each tag ``½‖w‖² + C Σ_known (1 - yf)₊² + C' Σ_unknown (1 - y'f)₊²`` over w, b and the labels y' of unknown
     entries, a fixed number of which are 1. Labels alternate with w: for fixed f the best ones give the tag to the
     highest scores, which is what switching pairs comes to once every pair is switched that lowers the objective. A
-    level ends when no label changes. All tags at once, by `tagloom.methods.baselines._shared.squared_hinge`.
+    level ends when no label changes. All tags at once, by `tagloom.methods.shared.squared_hinge`.
 
     With nothing unknown it is the SVM with the squared hinge, ``LapSVM(ambient_weight=1/(2C), graph_weight=0)``. A tag
     without a known positive or without a known negative gets a constant score and is named in a warning.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.core.typing import Bools, Floats
-from tagloom.methods.baselines._shared.gram import DIRECT_ROWS, DenseGram, Gram
+from tagloom.methods.shared.gram import DIRECT_ROWS, DenseGram, Gram
 
 __all__ = ["HingeResult", "fit_squared_hinge", "solve_masked"]
 

@@ -16,7 +16,7 @@ from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Gamma, Kernel, KernelSpec
-from tagloom.methods.baselines._shared.gram import DenseGram, Gram, gram_of_features
+from tagloom.methods.shared.gram import DenseGram, Gram, gram_of_features
 from tagloom.methods.shared.kernel_graph import EdgeWeights, kernel_graph
 from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask, check_positive
 

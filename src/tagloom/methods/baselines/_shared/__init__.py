@@ -1,1 +1,0 @@
-"""What several baselines share; no annotator is defined here."""
