@@ -482,7 +482,7 @@ def test_points_of_a_concave_path_that_go_down_together_end_as_alone(sizes, radi
     for row, point, start in zip(strengths, points, lasso, strict=True):
         alone = problem.solve(radial, row, W0=start.coef).values
         if dense and len(sizes) <= group_columns.MANY_GROUPS:
-            least_squares = problem.axes.turn_back(problem.dense_start())
+            least_squares = problem.axes.turn_back(problem.dense_start)
             alone = np.minimum(alone, problem.solve(radial, row, W0=least_squares).values)
         np.testing.assert_allclose(point.values, alone, rtol=1e-8, atol=1e-10)
         assert point.converged
@@ -559,7 +559,7 @@ def test_splitting_comes_near_with_exact_zeros():
     _, _, A, B = make(n=50, sizes=(1,) * 80, c=4, seed=14)
     problem = GroupColumns(A, B, (1,) * 80)
     strengths = 0.2 * problem.largest
-    run = _group_run.Run(problem, Norm(), strengths, np.zeros_like(B))
+    run = _group_run.Descent(problem, Norm(), strengths, np.zeros_like(B))
     run.split(np.arange(4), 1e-12)
     exact = problem.solve(Norm(), strengths, tol=1e-10)
     for tag in range(4):
@@ -662,7 +662,7 @@ def test_a_pass_over_single_columns_is_one_column_after_the_other(c, radial, ent
     strengths = np.linspace(0.1, 0.6, c)
     rng = np.random.default_rng(2)
     start = np.where(rng.random((d, c)) < 0.2, rng.normal(size=(d, c)), 0.0)
-    state = _group_run.Run(problem, radial, strengths, start).state(np.arange(c))
+    state = _group_run.Descent(problem, radial, strengths, start).state(np.arange(c))
     W, G = state.W.copy(), state.G.copy()
     for _ in range(3):
         state.sweep()

@@ -186,7 +186,7 @@ class NovaTask:
         if most is not None:
             for part in self.sets:
                 problem = part.problem
-                gain = np.einsum("kc,kc->c", problem.dense_start(), problem.axes.B)
+                gain = np.einsum("kc,kc->c", problem.dense_start, problem.axes.B)
                 at_most = np.sqrt(np.maximum(gain, 0.0) / most) / problem.weights.min(initial=1.0)
                 top[part.tags] = np.maximum(top[part.tags], at_most)
         return top

@@ -3,20 +3,18 @@
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import islice
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers.groups.axes import Axes, axes_of_rows, own_axes, plain_axes
+from tagloom.solvers.groups.axes import axes_of_rows, own_axes, plain_axes
 from tagloom.solvers.groups.penalties import Norm, Radial
-from tagloom.solvers.groups.splitting import Spectrum, split
+from tagloom.solvers.groups.problem import GroupProblem
+from tagloom.solvers.groups.splitting import split
 from tagloom.solvers.groups.state import GroupState
 
 __all__ = ["GroupColumns", "GroupColumnsResult"]
@@ -28,27 +26,12 @@ __all__ = ["GroupColumns", "GroupColumnsResult"]
 REFRESH = 5
 
 
-class Problem(Protocol):
-    """What is the same for all tags."""
-
-    axes: Axes
-    single: NDArray[np.float32] | None
-    weights: Floats
-    entry_share: float
-    steepness: Floats
-    largest: Floats
-
-    @property
-    def spectrum(self) -> Spectrum:
-        """The eigendecomposition of A."""
-
-
-class Run:
+class Descent:
     """One descent: where every tag is.
 
     Parameters
     ----------
-    problem : Problem
+    problem : GroupProblem
         The matrices and groups.
     radial : Radial
         The penalty of a length.
@@ -58,7 +41,9 @@ class Run:
         Coefficients, and the gradient of the smooth part there if it is known.
     """
 
-    def __init__(self, problem: Problem, radial: Radial, strengths: Floats, W: Floats, G: Floats | None = None) -> None:
+    def __init__(
+        self, problem: GroupProblem, radial: Radial, strengths: Floats, W: Floats, G: Floats | None = None
+    ) -> None:
         self.problem, self.radial, self.strengths = problem, radial, strengths
         n_tags = max(1, problem.axes.B.shape[1])
         self.n_points = max(1, strengths.size // n_tags)
@@ -92,7 +77,7 @@ class Run:
         """Move some tags of a convex problem to where splitting takes them, if lower; return which are not done."""
         state = self.state(live)
         limits = (state.limits, state.entry_limits)
-        W = split(self.problem, self.problem.spectrum, limits, state.W, state.G, state.tags)
+        W = split(self.problem, limits, state.W, state.G, state.tags)
         other = GroupState(self.problem, self.radial, self.strengths[live], W, np.empty_like(W), state.tags)
         other.refresh(all_tags=True)
         values = other.values()
@@ -103,7 +88,7 @@ class Run:
         self.history.append(self.values.copy())
         return np.flatnonzero(self.optimality > tol)
 
-    def take_better(self, other: "Run") -> None:
+    def take_better(self, other: "Descent") -> None:
         """Take the other descent's end where it is lower."""
         better = other.values < self.values
         self.W[:, better], self.G[:, better] = other.W[:, better], other.G[:, better]
@@ -112,13 +97,13 @@ class Run:
         self.history.append(self.values.copy())
 
 
-def joined(runs: list[Run], radial: Radial) -> Run:
+def joined(runs: list[Descent], radial: Radial) -> Descent:
     """Return a descent from where several of one point each have got to, under another penalty."""
     first = runs[0]
     strengths, W, G = (
         np.concatenate([getattr(run, name) for run in runs], axis=-1) for name in ("strengths", "W", "G")
     )
-    return Run(first.problem, radial, strengths, W, G)
+    return Descent(first.problem, radial, strengths, W, G)
 
 
 #: Passes over the groups before a Newton step; before the first one of a cold start, or while less than this share of
@@ -126,14 +111,10 @@ def joined(runs: list[Run], radial: Radial) -> Run:
 PASSES, MORE_PASSES, SETTLED = 1, 4, 0.75
 #: Residual of the group lasso from which a concave penalty starts.
 ROUGH = 1e-2
-#: Ridge of the dense start, relative to the mean of the diagonal.
-DENSE_RIDGE = 1e-3
 #: From so many groups on, and above this residual, a convex problem is first solved roughly by splitting.
 MANY_GROUPS, SPLIT_ABOVE = 50, 3e-3
 #: Columns, one for each tag and point of a path, and numbers in a matrix of them, that go down together at most.
 WIDEST, NUMBERS = 512, 1 << 20
-#: Largest entry of A at which its products are made in single precision where they need not be exact.
-LARGEST_SINGLE = 1e30
 
 
 @dataclass(frozen=True)
@@ -166,7 +147,7 @@ class GroupColumnsResult:
     converged: bool
 
 
-class GroupColumns:
+class GroupColumns(GroupProblem):
     """``½ βᵀAβ - bᵀβ + Σ_g p(‖β_g‖; λ w_g)`` for each column b of B, λ its own.
 
     Parameters
@@ -204,7 +185,7 @@ class GroupColumns:
         lengths = np.asarray(sizes, dtype=np.intp)
         turn = plain_axes if entry_share > 0 else own_axes
         axes = turn(np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64), lengths)
-        self._prepare(axes, lengths.size, weights, float(entry_share))
+        super().__init__(axes, lengths.size, weights, float(entry_share))
 
     @classmethod
     def from_rows(
@@ -227,44 +208,8 @@ class GroupColumns:
                 f"sum {lengths.sum()}"
             )
         problem = cls.__new__(cls)
-        problem._prepare(axes_of_rows(rows, targets, lengths), lengths.size, weights, 0.0)
+        GroupProblem.__init__(problem, axes_of_rows(rows, targets, lengths), lengths.size, weights, 0.0)
         return problem
-
-    def _prepare(self, axes: Axes, n_groups: int, weights: ArrayLike | None, entry_share: float) -> None:
-        every = np.ones(n_groups) if weights is None else np.asarray(weights, dtype=np.float64)
-        if every.shape != (n_groups,) or not (np.isfinite(every).all() and (every > 0).all()):
-            raise InvalidInputError(f"expected {n_groups} positive weights, one per group, got {weights!r}")
-        self.axes, self.entry_share = axes, entry_share
-        fits = bool(axes.A.diagonal().max(initial=0.0) <= LARGEST_SINGLE)
-        self.single = axes.A.astype(np.float32) if fits else None
-        self.weights = every[axes.groups]
-        self.shape = (axes.n_rows, axes.B.shape[1])
-        blocks = (axes.A[run, run] for run in axes.layout.runs)
-        # On its own axes a group's block is diagonal.
-        largest = [np.linalg.eigvalsh(block)[-1] if entry_share > 0 else block.diagonal().max() for block in blocks]
-        self.steepness = np.array(largest) * (1 + 1e-10)
-        self.largest = self._largest_strengths()
-        self._dense: Floats | None = None
-        self._splits = fits and (entry_share > 0 or self.weights.size > MANY_GROUPS)
-
-    def _largest_strengths(self) -> Floats:
-        """Return for each tag the smallest strength of a convex penalty at which it uses nothing."""
-        layout, share = self.axes.layout, self.entry_share
-        high = layout.norms(self.axes.B) / self.weights[:, None] / (1 - share)
-        if share > 0:
-            low = np.zeros_like(high)
-            for _ in range(60):
-                middle = (low + high) / 2
-                left = np.maximum(np.abs(self.axes.B) - (share * middle)[layout.group_of], 0.0)
-                uses = layout.norms(left) > (1 - share) * middle * self.weights[:, None]
-                low, high = np.where(uses, middle, low), np.where(uses, high, middle)
-        largest: Floats = high.max(axis=0, initial=0.0)
-        return largest
-
-    @cached_property
-    def spectrum(self) -> Spectrum:
-        """The eigendecomposition of A, made when it is first asked for."""
-        return Spectrum(self.axes)
 
     def solve(
         self,
@@ -306,7 +251,7 @@ class GroupColumns:
         """
         chosen = self._check_strengths(strengths)
         if W0 is not None:
-            state = self._descend(Run(self, radial, chosen, self._start(W0)), tol, max_iter, warm=True)
+            state = self._descend(Descent(self, radial, chosen, self._start(W0)), tol, max_iter, warm=True)
         elif radial.convex:
             state = self._descend(self._zero(radial, chosen), tol, max_iter)
         else:
@@ -335,35 +280,23 @@ class GroupColumns:
             raise InvalidInputError(f"W0 must be finite and of shape {self.shape}, got shape {W.shape}")
         return self.axes.turn(W)
 
-    def _concave(self, run: Run, tol: float, max_iter: int, *, dense: bool) -> Run:
+    def _concave(self, run: Descent, tol: float, max_iter: int, *, dense: bool) -> Descent:
         """Descend from the group lasso, where the run is, and from least squares; keep the better end of each tag."""
         self._descend(run, tol, max_iter, warm=True)
         if dense and self.weights.size <= MANY_GROUPS:
-            other = Run(self, run.radial, run.strengths, self.dense_start()[:, run.tags])
+            other = Descent(self, run.radial, run.strengths, self.dense_start[:, run.tags])
             run.take_better(self._descend(other, tol, max_iter, warm=True))
         return run
 
-    def _zero(self, radial: Radial, chosen: Floats) -> Run:
-        return Run(self, radial, chosen, np.zeros_like(self.axes.B), -self.axes.B)
+    def _zero(self, radial: Radial, chosen: Floats) -> Descent:
+        return Descent(self, radial, chosen, np.zeros_like(self.axes.B), -self.axes.B)
 
-    def dense_start(self, ridge: float | None = None) -> Floats:
-        """Return least squares with a ridge, on the axes; default: a thousandth of the mean of the diagonal."""
-        if ridge is None and self._dense is not None:
-            return self._dense
-        A = self.axes.A.copy()
-        if A.size:
-            A.flat[:: len(A) + 1] += DENSE_RIDGE * A.diagonal().mean() if ridge is None else ridge
-            start: Floats = linalg.solve(A, self.axes.B, assume_a="pos", check_finite=False)
-        else:
-            start = np.zeros_like(self.axes.B)
-        if ridge is None:
-            self._dense = start
-        return start
-
-    def _descend(self, run: Run, tol: float, max_iter: int, *, warm: bool = False) -> Run:
+    def _descend(self, run: Descent, tol: float, max_iter: int, *, warm: bool = False) -> Descent:
         """Take rounds of passes and a Newton step until every tag is done."""
         live = np.flatnonzero(run.optimality > tol)
-        if self._splits and run.radial.convex and (run.optimality > SPLIT_ABOVE).any():
+        many = self.entry_share > 0 or self.weights.size > MANY_GROUPS
+        splits = self.single is not None and many and run.radial.convex
+        if splits and (run.optimality > SPLIT_ABOVE).any():
             live = run.split(np.flatnonzero(run.optimality > SPLIT_ABOVE), tol)
         passes = np.full(run.n_points, PASSES if warm else MORE_PASSES)
         while live.size and run.n_iter < max_iter:
@@ -408,26 +341,26 @@ class GroupColumns:
             found = self._concave(joined(runs, radial), tol, max_iter, dense=dense)
             yield from (self._result(found, tol, point) for point in range(len(runs)))
 
-    def _walk(self, radial: Radial, points: Floats, tol: float, max_iter: int) -> Iterator[Run]:
+    def _walk(self, radial: Radial, points: Floats, tol: float, max_iter: int) -> Iterator[Descent]:
         """Descend under a convex penalty for one row of strengths after another."""
-        runs: list[Run] = []
+        runs: list[Descent] = []
         for row in points:
             run = self._descend(self._foreseen(radial, row, runs), tol, max_iter, warm=True)
             runs = [*runs[-1:], run]
             yield run
 
-    def _foreseen(self, radial: Radial, chosen: Floats, runs: list[Run]) -> Run:
+    def _foreseen(self, radial: Radial, chosen: Floats, runs: list[Descent]) -> Descent:
         """Start from the point before, or where the way to it leads on to, whichever is lower."""
         if not runs:
             return self._zero(radial, chosen)
         last = runs[-1]
-        start = Run(self, radial, chosen, last.W, last.G)
+        start = Descent(self, radial, chosen, last.W, last.G)
         if len(runs) > 1:
             step = last.strengths - runs[0].strengths
             ratio = np.divide(chosen - last.strengths, step, out=np.zeros_like(step), where=step != 0)
             # The gradient is linear in W, so the way on costs no product with the matrix.
             W, G = last.W + ratio * (last.W - runs[0].W), last.G + ratio * (last.G - runs[0].G)
-            start.take_better(Run(self, radial, chosen, W, G))
+            start.take_better(Descent(self, radial, chosen, W, G))
             start.history = start.history[-1:]
         return start
 
@@ -465,7 +398,8 @@ class GroupColumns:
         """
         if self.entry_share > 0:
             raise InvalidInputError("local quadratic approximation is for penalties of groups, without an entry_share")
-        run = Run(self, radial, self._check_strengths(strengths), self.dense_start(ridge))
+        start = self.dense_start if ridge is None else self.least_squares(ridge)
+        run = Descent(self, radial, self._check_strengths(strengths), start)
         live = np.arange(run.strengths.size)
         while live.size and run.n_iter < max_iter:
             state = run.state(live)
@@ -474,11 +408,11 @@ class GroupColumns:
             length = np.sqrt(np.einsum("kc,kc->c", state.W, state.W))
             live = live[change > tol * length]
         short = self.axes.layout.norms(run.W) < threshold
-        last = Run(self, radial, run.strengths, np.where(short[self.axes.layout.group_of], 0.0, run.W))
+        last = Descent(self, radial, run.strengths, np.where(short[self.axes.layout.group_of], 0.0, run.W))
         last.n_iter, last.history = run.n_iter, [*run.history, *last.history]
         return self._result(last, tol)
 
-    def _result(self, run: Run, tol: float, point: int = 0) -> GroupColumnsResult:
+    def _result(self, run: Descent, tol: float, point: int = 0) -> GroupColumnsResult:
         own = run.points == point
         optimality, objective = run.optimality[own], [float(values[own].sum()) for values in run.history]
         coef, converged = self.axes.turn_back(run.W[:, own]), bool((optimality <= tol).all())

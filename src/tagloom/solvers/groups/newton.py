@@ -10,7 +10,7 @@ from scipy import linalg
 from tagloom.core.typing import Bools, Floats, Indices, Singles
 from tagloom.solvers.groups.axes import Layout
 
-__all__ = ["Model", "best_steps", "directions", "shared_factors"]
+__all__ = ["NewtonModel", "best_steps", "directions", "shared_factors"]
 
 
 # Cholesky factors of one matrix on many sets of groups: sets that begin alike share the beginning of their factor.
@@ -104,7 +104,7 @@ STACK = 1 << 23
 
 
 @dataclass(frozen=True)
-class Model:
+class NewtonModel:
     """The second-order model of every tag: ``A + diag(pull) + Σ_g bend_g u_g u_gᵀ`` on the entries in use.
 
     Attributes
@@ -132,9 +132,9 @@ class Model:
     directions: Floats
     plain: bool
 
-    def take(self, columns: NDArray[np.intp]) -> "Model":
+    def take(self, columns: NDArray[np.intp]) -> "NewtonModel":
         """Return the model of some tags."""
-        return Model(
+        return NewtonModel(
             self.A,
             self.single,
             self.layout,
@@ -151,7 +151,7 @@ class Model:
         return np.logical_not(self.pull.any(axis=0) | self.bend.any(axis=0))
 
 
-def directions(model: Model, slopes: Floats, forcing: float) -> Floats:
+def directions(model: NewtonModel, slopes: Floats, forcing: float) -> Floats:
     """Return for each tag the solution of its model for minus the slopes, exact or nearly so.
 
     Tags whose penalty is flat, as where SCAD has let go of every group in use, share one factorisation for each set of
@@ -176,7 +176,7 @@ def directions(model: Model, slopes: Floats, forcing: float) -> Floats:
     return result
 
 
-def _solve_flat(model: Model, slopes: Floats, tags: NDArray[np.intp], result: Floats) -> None:
+def _solve_flat(model: NewtonModel, slopes: Floats, tags: NDArray[np.intp], result: Floats) -> None:
     """Solve for tags whose matrix is a part of A, one factorisation for each set of entries in use."""
     if not tags.size:
         return
@@ -218,7 +218,7 @@ def _solve_positive(A: Floats, rows: NDArray[np.intp], right: Floats) -> Floats:
         return solution
 
 
-def _solve_stacks(model: Model, slopes: Floats, tags: NDArray[np.intp], result: Floats) -> None:
+def _solve_stacks(model: NewtonModel, slopes: Floats, tags: NDArray[np.intp], result: Floats) -> None:
     """Solve each tag's own system; tags of about the same size go together, filled up with unit rows."""
     sizes = model.used[:, tags].sum(axis=0)
     order = np.argsort(-sizes, kind="stable")
@@ -240,7 +240,7 @@ def _solve_stacks(model: Model, slopes: Floats, tags: NDArray[np.intp], result: 
         result[rows, members[:, None]] = np.where(real, found, 0.0)
 
 
-def _stack(model: Model, members: NDArray[np.intp], rows: NDArray[np.intp], real: Bools) -> Floats:
+def _stack(model: NewtonModel, members: NDArray[np.intp], rows: NDArray[np.intp], real: Bools) -> Floats:
     """Return the matrices of some tags on the given rows; rows that are not real are those of the unit matrix."""
     groups = model.layout.group_of[rows]
     matrices = model.A[rows[:, :, None], rows[:, None, :]]
@@ -260,7 +260,7 @@ def _stack(model: Model, members: NDArray[np.intp], rows: NDArray[np.intp], real
     return matrices
 
 
-def _conjugate(model: Model, slopes: Floats, forcing: float) -> tuple[Floats, Bools]:
+def _conjugate(model: NewtonModel, slopes: Floats, forcing: float) -> tuple[Floats, Bools]:
     """Return solutions by preconditioned conjugate gradients, and for which tags they came to an end.
 
     In single precision: a direction need not be exact. Where one of negative curvature turns up (a concave penalty) the
@@ -303,7 +303,7 @@ class _Start:
 class _System:
     """The matrices of some tags in single precision: product and preconditioner."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: NewtonModel) -> None:
         self.layout, self.used = model.layout, model.used
         self.group_of = model.layout.group_of
         self.rows = np.flatnonzero(model.used.any(axis=1))

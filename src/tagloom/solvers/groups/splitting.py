@@ -5,15 +5,13 @@ alternating direction method of multipliers needs one eigendecomposition, common
 iteration; some fifty of these find nearly all of what a tag uses.
 """
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.typing import Floats, Singles
-from tagloom.solvers.groups.axes import Axes
+from tagloom.solvers.groups.problem import GroupProblem
 
-__all__ = ["Spectrum", "split"]
+__all__ = ["split"]
 
 
 #: Most iterations, and iterations between two looks at the residuals.
@@ -28,27 +26,8 @@ RELAXATION = 1.6
 COUPLING, FURTHEST = 2.0, 5.0
 
 
-class Problem(Protocol):
-    """What is the same for all tags."""
-
-    axes: Axes
-    entry_share: float
-
-
-class Spectrum:
-    """Eigenvalues and eigenvectors of A in single precision, with the linear parts in their coordinates."""
-
-    def __init__(self, axes: Axes) -> None:
-        values, vectors = np.linalg.eigh(axes.A)
-        self.values = np.maximum(values, 0.0).astype(np.float32)[:, None]
-        self.vectors = vectors.astype(np.float32)
-        self.linear = (vectors.T @ axes.B).astype(np.float32)
-        self.mean = float(axes.A.diagonal().mean()) if axes.A.size else 1.0
-
-
 def split(
-    problem: Problem,
-    spectrum: Spectrum,
+    problem: GroupProblem,
     limits: tuple[Floats, Floats],
     W: Floats,
     G: Floats,
@@ -58,10 +37,8 @@ def split(
 
     Parameters
     ----------
-    problem : Problem
+    problem : GroupProblem
         Matrices, groups and weights.
-    spectrum : Spectrum
-        Of the problem's A.
     limits : tuple of arrays of shape (g, c) and (c,)
         The price of a unit of length of each group, and of a unit of each entry.
     W, G : arrays of shape (r, c)
@@ -71,9 +48,9 @@ def split(
     """
     result = np.array(W)
     live = np.arange(tags.size)
-    rho = np.full(tags.size, COUPLING * spectrum.mean, dtype=np.float32)
+    rho = np.full(tags.size, COUPLING * problem.spectrum.mean, dtype=np.float32)
     single = (limits[0].astype(np.float32), limits[1].astype(np.float32))
-    state = _Split(problem, spectrum, single, tags, rho, W.astype(np.float32), (-G / rho).astype(np.float32))
+    state = _Split(problem, single, tags, rho, W.astype(np.float32), (-G / rho).astype(np.float32))
     for _ in range(MAX_STEPS // PERIOD):
         for _ in range(PERIOD):
             state.step()
@@ -93,16 +70,15 @@ class _Split:
 
     def __init__(
         self,
-        problem: Problem,
-        spectrum: Spectrum,
+        problem: GroupProblem,
         limits: tuple[Singles, Singles],
         tags: NDArray[np.intp],
         rho: Singles,
         Z: Singles,
         U: Singles,
     ) -> None:
-        self.problem, self.spectrum, self.tags = problem, spectrum, tags
-        self.linear = spectrum.linear[:, tags]
+        self.problem, self.spectrum, self.tags = problem, problem.spectrum, tags
+        self.linear = self.spectrum.linear[:, tags]
         self.limits, self.entry_limits = limits
         self.rho, self.Z, self.U = rho, Z, U
         self.X = self.before = Z
@@ -111,7 +87,6 @@ class _Split:
         """Return some of the tags."""
         return _Split(
             self.problem,
-            self.spectrum,
             (self.limits[:, kept], self.entry_limits[kept]),
             self.tags[kept],
             self.rho[kept],

@@ -1,15 +1,15 @@
 """Some tags of a penalised problem on their way: passes over the groups, and Newton steps."""
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.typing import Bools, Floats
-from tagloom.solvers.groups.axes import Axes
-from tagloom.solvers.groups.newton import Model, best_steps, directions
+from tagloom.solvers.groups.newton import NewtonModel, best_steps, directions
 from tagloom.solvers.groups.penalties import Radial
+from tagloom.solvers.groups.problem import GroupProblem
 
 __all__ = ["GroupState", "Singles", "best_on_axes", "shortened"]
 
@@ -197,23 +197,12 @@ PARABOLA_FORCING = 1e-4
 VANISHED = 1e-12
 
 
-class Problem(Protocol):
-    """What is the same for all tags."""
-
-    axes: Axes
-    single: NDArray[np.float32] | None
-    weights: Floats
-    entry_share: float
-    steepness: Floats
-    largest: Floats
-
-
 class GroupState:
     """Coefficients W, gradient G and limits of some tags.
 
     Parameters
     ----------
-    problem : Problem
+    problem : GroupProblem
         The matrices and groups.
     radial : Radial
         The penalty of a length.
@@ -227,7 +216,7 @@ class GroupState:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: GroupProblem,
         radial: Radial,
         strengths: Floats,
         W: Floats,
@@ -408,7 +397,7 @@ class GroupState:
         length: Floats = np.sqrt(np.einsum("kc,kc->c", found, found))
         return length
 
-    def _model(self) -> tuple[Model, Floats]:
+    def _model(self) -> tuple[NewtonModel, Floats]:
         """Return the second-order model on what is in use, and the slopes there."""
         norms = self.layout.norms(self.W)
         used = norms > 0
@@ -422,7 +411,7 @@ class GroupState:
             slopes += self.entry_limits * np.sign(self.W)
         units = np.where(entries, self.W / safe[group_of], 0.0)
         plain = self.problem.entry_share > 0 or bool(self.layout.sizes.max(initial=1) == 1)
-        model = Model(self.A, self.problem.single, self.layout, entries, pull, bend, units, plain)
+        model = NewtonModel(self.A, self.problem.single, self.layout, entries, pull, bend, units, plain)
         return model, np.where(entries, slopes, 0.0)
 
     def _line(self, found: Floats, change: Floats) -> tuple[Floats, Floats]:
