@@ -158,7 +158,7 @@ def test_folds_follow_the_photos_and_not_their_order():
 
 def test_wrong_parameters_are_named():
     X, Y, _, _ = make_problem()
-    with pytest.raises(InvalidInputError, match="boost must be"):
+    with pytest.raises(InvalidInputError, match="'boost' parameter of BoostedAnnotator must be"):
         BoostedAnnotator(boost="ada").fit(X, Y)
     with pytest.raises(InvalidInputError, match="weights"):
         BoostedAnnotator(weights="x").fit(X, Y)

@@ -89,7 +89,7 @@ def test_auto_accepts_the_most_probable_entries_whose_mean_is_the_wanted_precisi
     np.testing.assert_allclose(model.expected_counts(), truth[:120].sum(axis=0) + unknown.sum(axis=0))
     with pytest.raises(InvalidInputError, match="precision"):
         model.thresholds_for(1.5)
-    with pytest.raises(InvalidInputError, match=r"precision must be a number, got '0\.9'"):
+    with pytest.raises(InvalidInputError, match=r"precision must be a number between 0 and 1, got '0\.9'"):
         model.thresholds_for("0.9")
     for caution in ("a", -1.0, np.nan, np.inf):
         with pytest.raises(InvalidInputError, match="caution must be a number of at least 0"):

@@ -244,10 +244,10 @@ def test_log_odds_and_probabilities_agree():
 def test_wrong_parameters_are_named():
     X, Y, _ = make_problem(50, n_labelled=20)
     for name in ("method", "pooling"):
-        with pytest.raises(InvalidInputError, match=f"{name} must be one of"):
+        with pytest.raises(InvalidInputError, match=f"'{name}' parameter of CalibratedAnnotator must be one of"):
             CalibratedAnnotator(**{name: "best"}).fit(X, Y)
     fitted = CalibratedAnnotator(RegularizedLeastSquares()).fit(X, Y)
-    with pytest.raises(InvalidInputError, match="precision must lie between"):
+    with pytest.raises(InvalidInputError, match="precision must be a number between 0 and 1"):
         fitted.thresholds_for(1.0)
     with pytest.raises(InvalidInputError, match="over must be"):
         fitted.thresholds_for(over="photo")

@@ -143,9 +143,9 @@ def test_without_a_second_fit_only_probabilities_are_corrected():
 
 def test_wrong_parameters_are_named():
     X, Y, _ = make_problem(60, n_labelled=30)
-    with pytest.raises(InvalidInputError, match="completeness must lie"):
+    with pytest.raises(InvalidInputError, match="'completeness' parameter of"):
         PositiveUnlabeledAnnotator(completeness=0.0).fit(X, Y)
-    with pytest.raises(InvalidInputError, match="suspicion must lie"):
+    with pytest.raises(InvalidInputError, match="'suspicion' parameter of"):
         PositiveUnlabeledAnnotator(suspicion=2.0).fit(X, Y)
 
 

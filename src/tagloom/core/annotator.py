@@ -9,7 +9,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
-from tagloom.core.validation import check_parameters
+from tagloom.core.validation import COMMON, check_parameters
 from tagloom.exceptions import InvalidLabelsError, NothingToScoreError
 
 __all__ = ["Annotator", "fit_thresholds"]
@@ -48,8 +48,8 @@ class Annotator(BaseEstimator):
 
     A subclass implements ``_fit(X, Y)``, which sets ``transduction_`` (n, c), and ``_decision_function(X)``. Both get
     validated input: X float32 or float64, dense or CSR where ``_accepts_sparse`` is true; Y an int8 label matrix.
-    ``_require_labels`` says whether at least one known entry is needed. Parameters have passed
-    `tagloom.core.validation.check_parameters` by then; ``_allows_zero_tol`` says whether a ``tol`` of 0 has a meaning.
+    ``_require_labels`` says whether at least one known entry is needed. Parameters satisfy
+    ``_parameter_constraints`` by then, a table of scikit-learn's constraints (`tagloom.core.validation`).
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Annotator(BaseEstimator):
 
     _accepts_sparse = False
     _require_labels = True
-    _allows_zero_tol = False
+    _parameter_constraints = COMMON
 
     def fit(self, X: Any, Y: Any) -> "Annotator":
         """Learn from labelled and unlabelled rows together.
@@ -138,7 +138,7 @@ class Annotator(BaseEstimator):
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         if reset:
-            check_parameters(self, zero_tol=self._allows_zero_tol)
+            check_parameters(self)
         return validate_data(
             self,
             X,

@@ -1,88 +1,76 @@
-"""Checks of parameters that all annotators share."""
+"""Constraints of parameters in scikit-learn's manner: what an estimator's ``_parameter_constraints`` is made of."""
 
-import inspect
-import numbers
-from typing import Any, get_args
+from numbers import Integral, Real
+from typing import Any
 
-import numpy as np
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["check_groups", "check_magnitude", "check_number", "check_parameters"]
-
-#: The smallest value of parameters that mean the same in every annotator.
-LEAST = {"max_iter": 1, "tol": 0}
-
-
-def check_parameters(annotator: Any, *, zero_tol: bool = False) -> None:
-    """Raise an error that names the first parameter whose kind is not the one that the constructor declares.
-
-    Parameters declared ``int`` or ``float``, with or without ``None``, have to be such numbers. Besides, ``max_iter``
-    has to be at least 1, ``tol`` finite and above 0, and ``groups`` a FeatureGroups or None. What else a number has to
-    be is for the annotator to say.
-
-    Parameters
-    ----------
-    annotator : Annotator
-        Anything with a constructor in the manner of scikit-learn.
-    zero_tol : bool, default=False
-        Whether a ``tol`` of 0 has a meaning: that all rounds are taken.
-    """
-    for name, parameter in inspect.signature(type(annotator).__init__).parameters.items():
-        kinds = set(get_args(parameter.annotation) or (parameter.annotation,))
-        value = getattr(annotator, name, None)
-        if value is parameter.default:
-            continue
-        if name == "groups":
-            check_groups(value)
-        elif kinds - {type(None)} in ({int}, {float}):
-            check_number(
-                name,
-                value,
-                least=LEAST.get(name),
-                above=name == "tol" and not zero_tol,
-                integer=int in kinds,
-                optional=type(None) in kinds,
-            )
+__all__ = [
+    "COMMON",
+    "COUNT",
+    "FOLDS",
+    "NOT_NEGATIVE",
+    "POSITIVE",
+    "POSITIVE_SHARE",
+    "SHARE",
+    "Number",
+    "Words",
+    "check_groups",
+    "check_magnitude",
+    "check_parameters",
+]
 
 
-def check_number(
-    name: str,
-    value: Any,
-    *,
-    least: float | None = None,
-    above: bool = False,
-    integer: bool = False,
-    optional: bool = False,
-) -> None:
-    """Raise an error unless a parameter is a number.
+class Number(Interval):
+    """A number in an interval; True and False are none."""
 
-    Parameters
-    ----------
-    name : str
-        What the error calls it.
-    value : object
-        What was given.
-    least : float, optional
-        The smallest number that is allowed; then infinity is not.
-    above : bool, default=False
-        Whether ``least`` itself is too small.
-    integer : bool, default=False
-        Whether it has to be an integer.
-    optional : bool, default=False
-        Whether None will do.
-    """
-    if optional and value is None:
-        return
-    kind = numbers.Integral if integer else numbers.Real
-    fits = isinstance(value, kind) and not isinstance(value, bool | np.bool_) and not np.isnan(float(value))
-    if fits and least is not None:
-        fits = bool(value > least if above else value >= least) and bool(np.isfinite(float(value)))
-    if not fits:
-        what = "a whole number" if integer else "a number"
-        limit = "" if least is None else f" above {least:g}" if above else f" of at least {least:g}"
-        raise InvalidInputError(f"{name} must be {'None or ' if optional else ''}{what}{limit}, got {value!r}")
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether a value is such a number."""
+        return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
+
+
+class Words(StrOptions):
+    """One of some words."""
+
+    def __init__(self, *words: str) -> None:
+        super().__init__(set(words))
+        self._words = words
+
+    def __str__(self) -> str:
+        """Name the words in the order given."""
+        return ("one of " if len(self._words) > 1 else "") + ", ".join(map(repr, self._words))
+
+
+POSITIVE = Number(Real, 0, None, closed="neither")
+NOT_NEGATIVE = Number(Real, 0, None, closed="left")
+SHARE = Number(Real, 0, 1, closed="both")
+POSITIVE_SHARE = Number(Real, 0, 1, closed="right")
+COUNT = Number(Integral, 1, None, closed="left")
+FOLDS = Number(Integral, 2, None, closed="left")
+
+#: Parameters that mean the same in every annotator.
+COMMON: dict[str, list[Any]] = {
+    "C": [POSITIVE],
+    "energy": [POSITIVE_SHARE],
+    "groups": [FeatureGroups, None],
+    "max_iter": [COUNT],
+    "n_landmarks": [COUNT, None],
+    "n_neighbors": [COUNT],
+    "n_splits": [FOLDS],
+    "n_threads": [COUNT, None],
+    "tol": [POSITIVE],
+}
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise an error that names the first parameter of an estimator that breaks its ``_parameter_constraints``."""
+    try:
+        estimator._validate_params()
+    except InvalidParameterError as error:
+        raise InvalidInputError(str(error)) from None
 
 
 def check_groups(groups: Any) -> None:

@@ -10,7 +10,7 @@ from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.exceptions import InvalidInputError
+from tagloom.core.validation import Words
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.curds_and_whey import CurdsAndWhey
 from tagloom.methods.shared.out_of_fold import known_means, out_of_fold_scores
@@ -70,6 +70,11 @@ class BoostedAnnotator(Annotator):
     A tag that does not vary on the labelled photos keeps its scores.
     """
 
+    _parameter_constraints = CurdsAndWhey._parameter_constraints | {
+        "boost": [Words("curds_and_whey", "structured")],
+        "annotator": [Annotator, None],
+    }
+
     def __init__(
         self,
         annotator: Annotator | None = None,
@@ -127,8 +132,6 @@ class BoostedAnnotator(Annotator):
 
     def _make_booster(self) -> CurdsAndWhey:
         canonical: dict[str, Literal["plain", "structured"]] = {"curds_and_whey": "plain", "structured": "structured"}
-        if self.boost not in canonical:
-            raise InvalidInputError(f"boost must be 'curds_and_whey' or 'structured', got {self.boost!r}")
         return CurdsAndWhey(
             canonical=canonical[self.boost],
             weights=self.weights,

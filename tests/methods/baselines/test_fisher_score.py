@@ -152,5 +152,8 @@ def test_it_is_a_feature_selector_in_a_pipeline():
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, True, "all", None])
 def test_wrong_numbers_of_features_are_named(value):
-    with pytest.raises(InvalidInputError, match="n_features must be 'auto' or a whole number"):
+    with pytest.raises(
+        InvalidInputError,
+        match=r"'n_features' parameter .* must be 'auto' or an int in the range \[1, inf\)",
+    ):
         FisherScore(value).fit(*make_problem())

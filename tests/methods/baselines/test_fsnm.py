@@ -216,12 +216,12 @@ def test_it_is_a_feature_selector_in_a_pipeline():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"sparsity": 0.0}, "sparsity must be 'auto' or a number above 0"),
-        ({"sparsity": "loo"}, "sparsity must be 'auto'"),
-        ({"sparsity": True}, "sparsity must be 'auto'"),
-        ({"tol": np.nan}, "tol must be a number above 0"),
-        ({"max_iter": 0}, "max_iter must be a whole number"),
-        ({"n_features": 0}, "n_features must be None or a whole number"),
+        ({"sparsity": 0.0}, r"'sparsity' parameter of FSNM must be 'auto' or a float in the range \(0\.0, inf\)"),
+        ({"sparsity": "loo"}, "'sparsity' parameter of FSNM must be 'auto'"),
+        ({"sparsity": True}, "'sparsity' parameter of FSNM must be 'auto'"),
+        ({"tol": np.nan}, r"'tol' parameter of FSNM must be a float in the range \(0\.0, inf\)"),
+        ({"max_iter": 0}, r"'max_iter' parameter of FSNM must be an int in the range \[1, inf\)"),
+        ({"n_features": 0}, r"'n_features' parameter of FSNM must be an int in the range \[1, inf\) or None"),
     ],
 )
 def test_wrong_parameters_are_named(parameters, message):

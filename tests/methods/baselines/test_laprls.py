@@ -146,5 +146,5 @@ def test_the_constructor_offers_the_laplacians_that_it_takes():
     assert offered == ("unnormalized", "symmetric")
     for kind in offered:
         assert np.isfinite(LapRLS(laplacian=kind).fit(X, Y).transduction_).all()
-    with pytest.raises(InvalidInputError, match="'unnormalized' or 'symmetric', got 'random_walk'"):
+    with pytest.raises(InvalidInputError, match=r"one of 'unnormalized', 'symmetric'\. Got 'random_walk'"):
         LapRLS(laplacian="random_walk").fit(X, Y)

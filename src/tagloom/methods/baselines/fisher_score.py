@@ -8,12 +8,12 @@ from scipy import sparse
 
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
+from tagloom.core.validation import COUNT, Words
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.shared.ridge_path import linear_scores
 from tagloom.methods.shared.selection import (
     SelectingAnnotator,
     best_first,
-    check_count,
     dense,
     fold_precision,
     label_folds,
@@ -120,6 +120,8 @@ class FisherScore(SelectingAnnotator):
 
     _accepts_sparse = True
 
+    _parameter_constraints = SelectingAnnotator._parameter_constraints | {"n_features": [Words("auto"), COUNT]}
+
     def __init__(
         self,
         n_features: int | Literal["auto"] = "auto",
@@ -140,7 +142,6 @@ class FisherScore(SelectingAnnotator):
         if self.n_features == "auto":
             self.n_features_ = self._choose(X, Y)
         else:
-            check_count("n_features", self.n_features, otherwise="'auto'")
             self.n_features_ = min(int(self.n_features), X.shape[1])
         self._learn(X, Y, top_features(self.feature_scores_, self.n_features_))
 

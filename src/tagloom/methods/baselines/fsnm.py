@@ -12,13 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.exceptions import InvalidInputError
+from tagloom.core.validation import POSITIVE, Words
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.shared.ridge_path import linear_scores
 from tagloom.methods.shared.selection import (
     SelectingAnnotator,
     best_first,
-    check_count,
     fold_precision,
     label_folds,
     tag_shares,
@@ -495,6 +494,8 @@ class FSNM(SelectingAnnotator):
     exactly, and stopped 1 % above the optimum where many are (500 × 500, γ = 0.03 γ_max).
     """
 
+    _parameter_constraints = SelectingAnnotator._parameter_constraints | {"sparsity": [Words("auto"), POSITIVE]}
+
     def __init__(
         self,
         *,
@@ -530,7 +531,6 @@ class FSNM(SelectingAnnotator):
         smallest : float, default=1e-3
             The last one as a share of γ_max.
         """
-        self._check_parameters()
         X = Annotator._check_X(self, X, reset=True)
         Y = check_labels(Y, n_rows=X.shape[0])
         problem, tags = self._problem(X, Y)
@@ -545,7 +545,6 @@ class FSNM(SelectingAnnotator):
         )
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        self._check_parameters()
         problem, tags = self._problem(X, Y)
         self.sparsity_max_ = problem.largest_strength
         self.candidates_: Floats | None = None
@@ -568,15 +567,6 @@ class FSNM(SelectingAnnotator):
         self.coef_[features] = self.sparse_coef_[features]
         self.intercept_ = self.sparse_intercept_
         self.transduction_ = self._decision_function(X)
-
-    def _check_parameters(self) -> None:
-        if self.sparsity != "auto" and not _is_positive(self.sparsity):
-            raise InvalidInputError(f"sparsity must be 'auto' or a number above 0, got {self.sparsity!r}")
-        if not _is_positive(self.tol):
-            raise InvalidInputError(f"tol must be a number above 0, got {self.tol!r}")
-        if self.n_features is not None:
-            check_count("n_features", self.n_features, otherwise="None")
-        check_count("max_iter", self.max_iter)
 
     def _problem(self, X: NDArray[Any], Y: LabelMatrix) -> tuple[JointNorms, NDArray[np.bool_]]:
         """Return the problem of the labelled rows, and which tags it has: those somebody has said anything about."""
@@ -630,11 +620,6 @@ class FSNM(SelectingAnnotator):
             return np.tile(tag_shares(Y), (len(judged), 1))
         model = RegularizedLeastSquares(self.regularization).fit(X[:, features], Y)
         return np.asarray(model.decision_function(judged[:, features]))
-
-
-def _is_positive(value: Any) -> bool:
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return bool(is_number and np.isfinite(value) and value > 0)
 
 
 def _spread(solution: JointNormsResult, tags: NDArray[np.bool_]) -> tuple[Floats, Floats]:

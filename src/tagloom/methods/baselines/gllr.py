@@ -12,6 +12,7 @@ from tagloom.core.folds import LabeledKFold
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
+from tagloom.core.validation import COMMON, POSITIVE, Words
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.shared.logistic_task import LogisticTask, warn_unless_converged
 from tagloom.methods.shared.ridge_path import linear_scores
@@ -98,6 +99,11 @@ class GLLR(Annotator):
     Multimedia 2010.
     """
 
+    _parameter_constraints = COMMON | {
+        "sparsity": [Words("auto"), POSITIVE],
+        "weighting": [Words("size", "equal")],
+    }
+
     def __init__(
         self,
         groups: FeatureGroups | None = None,
@@ -144,13 +150,13 @@ class GLLR(Annotator):
         """
         X = self._check_X(X, reset=True)
         Y = check_labels(Y, n_rows=X.shape[0])
-        self._check_parameters()
         shares = np.sort(np.atleast_1d(np.asarray(GRID if sparsities is None else sparsities, dtype=float)))[::-1]
         path = list(self._path(self._task(X, Y), shares, self.tol))
         return shares, np.array([coef for coef, _ in path]), np.array([intercept for _, intercept in path])
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        self._check_parameters()
+        if self.sparsity == "auto" and not self.relative:
+            raise InvalidInputError("sparsity='auto' chooses a share of λ_max: give relative=True or a number")
         self.sparsity_scores_: Floats | None = None
         task = self._task(X, Y)
         task.warn_constant_tags("GLLR")
@@ -176,16 +182,6 @@ class GLLR(Annotator):
 
     def _decision_function(self, X: NDArray[Any]) -> Floats:
         return linear_scores(X, self.coef_, self.intercept_)
-
-    def _check_parameters(self) -> None:
-        if self.sparsity != "auto" and not (
-            isinstance(self.sparsity, int | float | np.integer | np.floating) and 0 < self.sparsity < np.inf
-        ):
-            raise InvalidInputError(f"sparsity must be 'auto' or a positive number, got {self.sparsity!r}")
-        if self.sparsity == "auto" and not self.relative:
-            raise InvalidInputError("sparsity='auto' chooses a share of λ_max: give relative=True or a number")
-        if self.weighting not in ("size", "equal"):
-            raise InvalidInputError(f"weighting must be 'size' or 'equal', got {self.weighting!r}")
 
     def _penalty(self, n_columns: int) -> ColumnGroupL2:
         sizes = np.ones(n_columns, dtype=np.intp) if self.groups is None else np.asarray(self.groups.sizes)

@@ -10,8 +10,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.exceptions import InvalidInputError
-from tagloom.methods.shared.group_distances import GroupDistances, MetricSpec, check_metrics
+from tagloom.methods.shared.group_distances import GroupDistances, MetricSpec
 
 __all__ = ["JEC"]
 
@@ -59,9 +58,6 @@ class JEC(Annotator):
         self.metric = metric
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        if not isinstance(self.n_neighbors, int | np.integer) or self.n_neighbors < 1:
-            raise InvalidInputError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}")
-        check_metrics(self.groups, self.metric)
         labelled = labeled_rows(Y)
         self._distances = GroupDistances(X[labelled], self.groups, self.metric)
         self.scales_ = self._distances.scales

@@ -10,7 +10,6 @@ from tagloom.core.typing import Floats
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.shared.gram import Gram
 from tagloom.methods.shared.kernel_graph import EdgeWeights
-from tagloom.methods.shared.kernel_task import check_positive
 from tagloom.methods.shared.manifold import ManifoldAnnotator, SymmetricLaplacian
 from tagloom.methods.shared.squared_hinge import fit_squared_hinge
 
@@ -121,7 +120,6 @@ class LapSVM(ManifoldAnnotator):
         self.max_iter = max_iter
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        check_positive(self, "tol", "max_iter")
         self.n_iter_ = 0
         super()._fit(X, Y)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix, known_patterns, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.exceptions import InvalidInputError
+from tagloom.core.validation import COMMON, NOT_NEGATIVE, POSITIVE, Words
 from tagloom.methods.shared.ridge_path import RidgePath, linear_scores
 from tagloom.metrics import average_precision
 
@@ -91,6 +91,12 @@ class RegularizedLeastSquares(Annotator):
     symmetric normalised Laplacian. New photos are scored by ``XW + b``.
     """
 
+    _parameter_constraints = COMMON | {
+        "regularization": [Words("loo"), POSITIVE],
+        "selection": [Words("error", "map")],
+        "smoothing": [NOT_NEGATIVE],
+    }
+
     def __init__(
         self,
         regularization: float | Literal["loo"] = "loo",
@@ -113,7 +119,6 @@ class RegularizedLeastSquares(Annotator):
         self.graph = graph
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        self._check_parameters()
         patterns = _Patterns(X, Y)
         strengths = self._choose(patterns, X, Y)
         self._solve(patterns, strengths, Y)
@@ -137,14 +142,6 @@ class RegularizedLeastSquares(Annotator):
 
     def _decision_function(self, X: NDArray[Any]) -> Floats:
         return linear_scores(X, self.coef_, self.intercept_)
-
-    def _check_parameters(self) -> None:
-        if self.regularization != "loo" and not _is_number(self.regularization, above=0.0):
-            raise InvalidInputError(f"regularization must be 'loo' or a number above 0, got {self.regularization!r}")
-        if self.selection not in ("error", "map"):
-            raise InvalidInputError(f"selection must be 'error' or 'map', got {self.selection!r}")
-        if not _is_number(self.smoothing) or self.smoothing < 0.0:
-            raise InvalidInputError(f"smoothing must be a number of at least 0, got {self.smoothing!r}")
 
     def _choose(self, patterns: "_Patterns", X: NDArray[Any], Y: LabelMatrix) -> Floats:
         """Return λ for each tag and set ``regularization_`` and ``loo_criterion_``."""
@@ -249,11 +246,3 @@ def _mean_squared_norm(X: NDArray[Any]) -> float:
     """Return the mean squared norm of the centred rows, 1 where all rows are equal."""
     value = float(X.var(axis=0, dtype=np.float64).sum())
     return value if value > 0.0 else 1.0
-
-
-def _is_number(value: Any, *, above: float = -np.inf) -> bool:
-    return (
-        isinstance(value, int | float | np.integer | np.floating)
-        and not isinstance(value, bool)
-        and bool(np.isfinite(value) and value > above)
-    )

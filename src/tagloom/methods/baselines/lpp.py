@@ -1,6 +1,6 @@
 """Locality preserving projections, linear and kernel, and an SVM on what they leave."""
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
-from tagloom.exceptions import InvalidInputError
+from tagloom.core.validation import COMMON, COUNT, POSITIVE_SHARE, Words, check_parameters
 from tagloom.kernels.landmarks import KernelFeatures
 from tagloom.kernels.matrix import Gamma, KernelSpec, make_kernel
 from tagloom.methods.baselines.svm import fit_tags
 from tagloom.methods.shared.kernel_graph import EdgeWeights, kernel_graph
-from tagloom.methods.shared.kernel_task import TagTask, check_positive, landmarks_for
+from tagloom.methods.shared.kernel_task import TagTask, landmarks_for
 
 __all__ = ["LPP", "LPPSVM", "locality_directions", "n_directions"]
 
@@ -81,6 +81,12 @@ class LPP(TransformerMixin, BaseEstimator):
     X. He, P. Niyogi, "Locality preserving projections", NIPS 2003.
     """
 
+    _parameter_constraints = COMMON | {
+        "n_components": [COUNT, None],
+        "subspace_energy": [POSITIVE_SHARE],
+        "weights": [Words(*get_args(EdgeWeights))],
+    }
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -110,6 +116,7 @@ class LPP(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> "LPP":  # noqa: ARG002
         """Find the directions; ``y`` is not used."""
+        check_parameters(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32])
         kernel = make_kernel(self.kernel, X, gamma=self.gamma, parameters=self.kernel_parameters)
         n_exact = min(X.shape) if kernel.name == "linear" else len(X)
@@ -144,10 +151,7 @@ class LPP(TransformerMixin, BaseEstimator):
     def _count(self, values: Floats) -> int:
         if self.n_components is None:
             return n_directions(values, self.subspace_energy)
-        wanted = self.n_components
-        if not isinstance(wanted, int | np.integer) or isinstance(wanted, bool) or wanted < 1:
-            raise InvalidInputError(f"n_components must be None or an integer of at least 1, got {wanted!r}")
-        return min(int(wanted), len(values))
+        return min(int(self.n_components), len(values))
 
     def __sklearn_tags__(self) -> Any:
         """Declare that rows may be kernel values."""
@@ -184,13 +188,14 @@ class LPPSVM(Annotator):
     `tagloom.methods.baselines.svm.fit_tags` on inner products of projections.
     """
 
+    _parameter_constraints = COMMON | {"reducer": [LPP, None]}
+
     def __init__(self, reducer: LPP | None = None, *, C: float = 1.0, tol: float = 1e-5) -> None:
         self.reducer = reducer
         self.C = C
         self.tol = tol
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        check_positive(self, "C", "tol")
         self.reducer_: LPP = LPP() if self.reducer is None else clone(self.reducer)
         self.reducer_.fit(X)
         task = TagTask(Y, "LPPSVM")
@@ -251,8 +256,6 @@ def n_directions(values: Floats, share: float) -> int:
     share : float
         In (0, 1]. 1 keeps all directions with λ < 1.
     """
-    if not 0.0 < share <= 1.0:
-        raise InvalidInputError(f"subspace_energy must lie in (0, 1], got {share!r}")
     gains = np.maximum(1.0 - values, 0.0)
     total = float(gains.sum())
     if total <= 0.0:

@@ -10,9 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
+from tagloom.core.validation import COMMON, SHARE, Words
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Gamma, KernelSpec
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask, check_positive
+from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
 
 __all__ = ["M3L", "solve_kronecker_svm"]
 
@@ -77,6 +78,11 @@ class M3L(KernelAnnotator):
     priors", ICML 2010.
     """
 
+    _parameter_constraints = COMMON | {
+        "tag_similarity": [Words("correlation", "identity"), "array-like"],
+        "shrinkage": [SHARE],
+    }
+
     def __init__(
         self,
         kernel: KernelSpec = "rbf",
@@ -99,7 +105,6 @@ class M3L(KernelAnnotator):
         self.max_iter = max_iter
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        check_positive(self, "C", "tol", "max_iter")
         kernel = self._settle(X)
         task = TagTask(Y, "M3L")
         self.tag_similarity_ = self._similarity(Y)
@@ -130,10 +135,6 @@ class M3L(KernelAnnotator):
     def _similarity(self, Y: LabelMatrix) -> Floats:
         given, n_tags = self.tag_similarity, Y.shape[1]
         if isinstance(given, str):
-            if given not in ("correlation", "identity"):
-                raise InvalidInputError(f"tag_similarity must be 'correlation', 'identity' or a matrix, got {given!r}")
-            if not 0.0 <= self.shrinkage <= 1.0:
-                raise InvalidInputError(f"shrinkage must lie between 0 and 1, got {self.shrinkage!r}")
             share = 1.0 if given == "identity" else float(self.shrinkage)
             return share * np.eye(n_tags) + (1.0 - share) * _correlation(Y)
         matrix = np.asarray(given, dtype=np.float64)

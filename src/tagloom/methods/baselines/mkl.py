@@ -12,10 +12,11 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
+from tagloom.core.validation import COMMON, POSITIVE
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Gamma, Kernel, KernelSpec, make_kernel
 from tagloom.methods.baselines.svm import fit_tags, hinge_objectives
-from tagloom.methods.shared.kernel_task import TagTask, check_positive
+from tagloom.methods.shared.kernel_task import TagTask
 
 __all__ = ["MultipleKernelSVM"]
 
@@ -73,6 +74,8 @@ class MultipleKernelSVM(Annotator):
     M. Varma, B. Babu, "More generality in efficient multiple kernel learning", ICML 2009.
     """
 
+    _parameter_constraints = COMMON | {"weight_penalty": [POSITIVE]}
+
     def __init__(
         self,
         groups: FeatureGroups | None = None,
@@ -99,7 +102,6 @@ class MultipleKernelSVM(Annotator):
         self.max_iter = max_iter
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        check_positive(self, "C", "weight_penalty", "tol", "max_iter")
         task = TagTask(Y, "MultipleKernelSVM")
         self._views = self._settle(X)
         grams = [kernel.gram(X[:, columns], task.rows) for columns, kernel in self._views]

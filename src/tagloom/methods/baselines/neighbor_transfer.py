@@ -9,6 +9,7 @@ from scipy import sparse
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
+from tagloom.core.validation import COMMON, NOT_NEGATIVE, Words
 from tagloom.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ class NeighborTransfer(Annotator):
     by, the score is the prior. Scores lie in [0, 1].
     """
 
+    _parameter_constraints = COMMON | {
+        "weights": [Words(*WEIGHTS)],
+        "shrinkage": [NOT_NEGATIVE],
+    }
+
     def __init__(
         self,
         n_neighbors: int = 15,
@@ -64,7 +70,8 @@ class NeighborTransfer(Annotator):
         self.metric = metric
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        self._check_parameters()
+        if self.weights == "heat" and self.metric == "inner_product":
+            raise InvalidInputError("weights 'heat' needs a distance, and metric 'inner_product' is none; use 'rank'")
         rows = np.flatnonzero(labeled_rows(Y))
         # A copy, so that the model does not change when the caller reuses the array.
         self._points = X[rows].copy()
@@ -78,16 +85,6 @@ class NeighborTransfer(Annotator):
 
     def _decision_function(self, X: NDArray[Any]) -> Floats:
         return self._scores(*self.neighbors(X, self.n_neighbors))
-
-    def _check_parameters(self) -> None:
-        if not isinstance(self.n_neighbors, int | np.integer) or self.n_neighbors < 1:
-            raise InvalidInputError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}")
-        if self.weights not in WEIGHTS:
-            raise InvalidInputError(f"weights must be one of {WEIGHTS}, got {self.weights!r}")
-        if self.weights == "heat" and self.metric == "inner_product":
-            raise InvalidInputError("weights 'heat' needs a distance, and metric 'inner_product' is none; use 'rank'")
-        if not isinstance(self.shrinkage, int | float | np.number) or not 0.0 <= self.shrinkage < np.inf:
-            raise InvalidInputError(f"shrinkage must be a finite number of at least 0, got {self.shrinkage!r}")
 
     def neighbors(self, X: NDArray[Any], n_neighbors: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """Return distances of photos to the nearest labelled ones, and the places of these."""

@@ -9,10 +9,9 @@ from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.seeds import spawn_generators
 from tagloom.core.typing import Floats
+from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE
 from tagloom.methods.topics.model import (
     check_counts,
-    check_counts_of,
-    check_numbers,
     warn_without_tags,
     with_complement,
 )
@@ -82,7 +81,14 @@ class PLSAWords(Annotator):
     """
 
     _accepts_sparse = True
-    _allows_zero_tol = True
+
+    _parameter_constraints = COMMON | {
+        "n_topics": [COUNT],
+        "prior": [POSITIVE],
+        "n_init": [COUNT],
+        "fold_in_iter": [COUNT],
+        "tol": [NOT_NEGATIVE],
+    }
 
     def __init__(
         self,
@@ -104,9 +110,6 @@ class PLSAWords(Annotator):
         self.random_state = random_state
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
-        check_counts_of(self, "n_topics", "n_init", "max_iter", "fold_in_iter")
-        check_numbers(self, "prior")
-        check_numbers(self, "tol", zero=True)
         warn_without_tags(Y)
         visual = self._counts_of(X)
         given = with_complement(Y)

@@ -1,6 +1,7 @@
 """Labels spread over the neighbour graph: harmonic functions, and local and global consistency."""
 
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
 from tagloom.core.typing import Floats
-from tagloom.exceptions import InvalidInputError
+from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, Number, Words
 from tagloom.graph import NeighborGraph, check_graph, knn_graph, nearest_neighbors
 from tagloom.solvers import BlockCGResult, block_cg
 
@@ -25,6 +26,14 @@ class GraphPropagation(Annotator, ABC):
     nearest training photos.
     """
 
+    _parameter_constraints = COMMON | {
+        "weights": [Words("binary", "heat")],
+        "bandwidth": [POSITIVE, None],
+        "max_iter": [COUNT, None],
+        "pull": [NOT_NEGATIVE],
+        "alpha": [Number(Real, 0, 1, closed="neither")],
+    }
+
     n_neighbors: int
     graph: Any
     metric: Any
@@ -35,7 +44,6 @@ class GraphPropagation(Annotator, ABC):
     n_threads: int | None
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        self._check_parameters()
         graph = self.graph_of(X)
         known = Y != UNKNOWN
         self.prior_: Floats = (Y == 1).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
@@ -84,14 +92,6 @@ class GraphPropagation(Annotator, ABC):
         # Refinement brings float32 iterations to the same residual in half the time.
         options |= {"tol": self.tol, "max_iter": self.max_iter, "n_threads": self.n_threads}
         return block_cg(A, B, dtype="float32", **options)
-
-    def _check_parameters(self) -> None:
-        if not isinstance(self.n_neighbors, int | np.integer) or self.n_neighbors < 1:
-            raise InvalidInputError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}")
-        if self.weights not in ("binary", "heat"):
-            raise InvalidInputError(f"weights must be 'binary' or 'heat', got {self.weights!r}")
-        if self.bandwidth is not None and not 0.0 < self.bandwidth < np.inf:
-            raise InvalidInputError(f"bandwidth must be a positive number or None, got {self.bandwidth!r}")
 
 
 class HarmonicPropagation(GraphPropagation):
@@ -169,8 +169,6 @@ class HarmonicPropagation(GraphPropagation):
         self.n_threads = n_threads
 
     def _propagate(self, graph: NeighborGraph, Y: LabelMatrix, known: NDArray[np.bool_]) -> tuple[Floats, int]:
-        if not 0.0 <= self.pull < np.inf:
-            raise InvalidInputError(f"pull must be a finite number of at least 0, got {self.pull!r}")
         start = np.where(known, Y, self.prior_)
         system = graph.laplacian("unnormalized")
         if self.pull > 0:
@@ -266,8 +264,6 @@ class LocalGlobalConsistency(GraphPropagation):
         Y: LabelMatrix,
         known: NDArray[np.bool_],  # noqa: ARG002
     ) -> tuple[Floats, int]:
-        if not 0.0 < self.alpha < 1.0:
-            raise InvalidInputError(f"alpha must lie between 0 and 1, got {self.alpha!r}")
         # Tags known on the same photos share one column of what arrives from all known photos.
         patterns, pattern_of = known_patterns(Y)
         sources = np.hstack([Y == 1, patterns]) if self.normalize else Y == 1

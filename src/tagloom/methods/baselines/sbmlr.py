@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
-from tagloom.exceptions import InvalidInputError
 from tagloom.methods.shared.logistic_task import LogisticTask, warn_unless_converged
 from tagloom.methods.shared.selection import SelectingAnnotator, top_features
 from tagloom.solvers.groups.norms import ColumnGroupL2
@@ -242,9 +241,6 @@ class SBMLR(SelectingAnnotator):
         self.max_iter = max_iter
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        wish = self.n_features
-        if wish is not None and (not isinstance(wish, int | np.integer) or isinstance(wish, bool) or wish < 1):
-            raise InvalidInputError(f"n_features must be None or a whole number of at least 1, got {wish!r}")
         d = X.shape[1]
         task = LogisticTask(X, Y, ColumnGroupL2(np.arange(d), np.ones(d)), standardize=self.standardize)
         task.warn_constant_tags("SBMLR")

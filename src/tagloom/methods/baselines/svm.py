@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.kernels.matrix import DENSE_ROWS, Gamma, KernelSpec
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask, check_positive
+from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
 
 __all__ = ["KernelSVM", "fit_coordinates", "fit_linear_tags", "fit_tags", "hinge_objectives"]
 
@@ -79,7 +79,6 @@ class KernelSVM(KernelAnnotator):
         self.random_state = random_state
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        check_positive(self, "C", "tol", "max_iter")
         kernel = self._settle(X)
         task = TagTask(Y, "KernelSVM")
         linear = kernel.name == "linear" and self.n_landmarks is None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -14,8 +15,8 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.exceptions import InvalidInputError
-from tagloom.methods.shared.group_distances import GroupDistances, MetricSpec, check_metrics
+from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, Number, Words
+from tagloom.methods.shared.group_distances import GroupDistances, MetricSpec
 
 __all__ = ["Likelihood", "NeighborWeights", "TagProp", "learn_by_em", "learn_by_gradient", "learn_sigmoids"]
 
@@ -307,7 +308,12 @@ class TagProp(Annotator):
     for image auto-annotation, ICCV 2009.
     """
 
-    _allows_zero_tol = True
+    _parameter_constraints = COMMON | {
+        "weights": [Words("distance", "rank")],
+        "noise": [Number(Real, 0, 0.5, closed="neither")],
+        "n_rounds": [COUNT],
+        "tol": [NOT_NEGATIVE],
+    }
 
     def __init__(
         self,
@@ -333,7 +339,6 @@ class TagProp(Annotator):
         self.tol = tol
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        self._check_parameters()
         labelled = labeled_rows(Y)
         n_labelled = int(labelled.sum())
         self._distances = GroupDistances(X[labelled], self.groups, self.metric)
@@ -397,16 +402,3 @@ class TagProp(Annotator):
         if self.slopes_ is None or self.offsets_ is None:
             return self._likelihood.probability(x)
         return self.slopes_ * x + self.offsets_
-
-    def _check_parameters(self) -> None:
-        check_metrics(self.groups, self.metric)
-        if self.weights not in ("distance", "rank"):
-            raise InvalidInputError(f"weights must be 'distance' or 'rank', got {self.weights!r}")
-        for name in ("n_neighbors", "n_rounds", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise InvalidInputError(f"{name} must be a positive integer, got {value!r}")
-        if not 0.0 < self.noise < 0.5:
-            raise InvalidInputError(f"noise must lie between 0 and 0.5, got {self.noise!r}")
-        if not 0.0 <= self.tol < np.inf:
-            raise InvalidInputError(f"tol must be a finite number of at least 0, got {self.tol!r}")

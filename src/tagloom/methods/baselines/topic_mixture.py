@@ -8,14 +8,13 @@ from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.seeds import spawn_generators
 from tagloom.core.typing import Floats
+from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE
 from tagloom.methods.topics.model import (
     NoGraph,
     TopicParameters,
     WordCounts,
     best_of_starts,
     check_counts,
-    check_counts_of,
-    check_numbers,
     plain_posteriors,
     tag_scores,
     warn_unless_converged,
@@ -74,7 +73,14 @@ class TopicMixture(Annotator):
     """
 
     _accepts_sparse = True
-    _allows_zero_tol = True
+
+    _parameter_constraints = COMMON | {
+        "n_topics": [COUNT],
+        "words_per_photo": [POSITIVE, None],
+        "prior": [POSITIVE],
+        "n_init": [COUNT],
+        "tol": [NOT_NEGATIVE],
+    }
 
     def __init__(
         self,
@@ -96,11 +102,6 @@ class TopicMixture(Annotator):
         self.random_state = random_state
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
-        check_counts_of(self, "n_topics", "n_init", "max_iter")
-        check_numbers(self, "prior")
-        check_numbers(self, "tol", zero=True)
-        if self.words_per_photo is not None:
-            check_numbers(self, "words_per_photo")
         warn_without_tags(Y)
         found = best_of_starts(
             WordCounts(self._counts_of(X), with_complement(Y)),

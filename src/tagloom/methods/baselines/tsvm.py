@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
-from tagloom.exceptions import InvalidInputError
+from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, SHARE
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.shared.gram import DenseGram, Gram, gram_of_features
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask, check_positive
+from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
 from tagloom.methods.shared.squared_hinge import HingeResult, fit_squared_hinge
 
 __all__ = ["TransductiveSVM"]
@@ -82,6 +82,12 @@ class TransductiveSVM(KernelAnnotator):
     _kernel_bytes = 1 << 28
     _most_landmarks = 500
 
+    _parameter_constraints = COMMON | {
+        "unlabeled_weight": [NOT_NEGATIVE],
+        "positive_share": [SHARE, None],
+        "n_levels": [COUNT],
+    }
+
     def __init__(
         self,
         kernel: KernelSpec = "rbf",
@@ -112,7 +118,6 @@ class TransductiveSVM(KernelAnnotator):
         self.random_state = random_state
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        self._check_parameters()
         kernel = self._settle(X)
         task = TagTask(Y, "TransductiveSVM")
         self.labels_ = Y.copy()
@@ -171,13 +176,6 @@ class TransductiveSVM(KernelAnnotator):
                 labels = switched
         self._decided = labels
         return found
-
-    def _check_parameters(self) -> None:
-        check_positive(self, "C", "tol", "max_iter", "n_levels")
-        check_positive(self, "unlabeled_weight", zero=True)
-        share = self.positive_share
-        if share is not None and not (isinstance(share, int | float | np.floating) and 0.0 <= share <= 1.0):
-            raise InvalidInputError(f"positive_share must be None or lie between 0 and 1, got {share!r}")
 
 
 def _label(signs: Floats, scores: Floats, n_positive: NDArray[np.intp]) -> Floats:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import check_labels
 from tagloom.core.typing import Floats
-from tagloom.core.validation import check_groups
+from tagloom.core.validation import COMMON, NOT_NEGATIVE, Words, check_groups, check_parameters
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.curds_and_whey.problem import (
     LabelProblem,
@@ -113,6 +113,17 @@ class CurdsAndWhey(BaseEstimator):
     F. Wu, Y. Yuan, Y. Rui and others, "Annotating web images using NOVA: non-convex group sparsity", Algorithm 2.
     """
 
+    _parameter_constraints = COMMON | {
+        "canonical": [Words("plain", "structured")],
+        "weights": [Words("gcv", "asymptotic")],
+        "correlations": [Words("auto", "training", "held_out")],
+        "ridge": [NOT_NEGATIVE],
+        "feature_sparsity": [NOT_NEGATIVE],
+        "group_sparsity": [NOT_NEGATIVE],
+        "tag_sparsity": [NOT_NEGATIVE],
+        "tag_fusion": [NOT_NEGATIVE],
+    }
+
     def __init__(
         self,
         *,
@@ -157,7 +168,7 @@ class CurdsAndWhey(BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
         X = check_array(X, dtype=[np.float64, np.float32])
         Y = check_labels(Y, n_rows=X.shape[0])
         check_groups(groups)
@@ -202,20 +213,6 @@ class CurdsAndWhey(BaseEstimator):
         """Return scores in any units shrunk towards the means they have in these units."""
         # The identity is taken out, so that a tag that does not vary comes back to the last bit.
         return scores + (scores - means) @ (self.shrinkage_ - np.eye(len(means)))
-
-    def _check_parameters(self) -> None:
-        choices = {
-            "canonical": (self.canonical, ("plain", "structured")),
-            "weights": (self.weights, ("gcv", "asymptotic")),
-            "correlations": (self.correlations, ("auto", "training", "held_out")),
-        }
-        for name, (value, allowed) in choices.items():
-            if value not in allowed:
-                raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
-        for name in ("ridge", "feature_sparsity", "group_sparsity", "tag_sparsity", "tag_fusion"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value >= 0):
-                raise InvalidInputError(f"{name} must be a finite number of at least 0, got {value!r}")
 
     def _holds_out(self, n_columns: int, n_rows: int, scores: Floats | None) -> bool:
         if self.correlations == "auto":

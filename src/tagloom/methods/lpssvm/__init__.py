@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats, Indices
+from tagloom.core.validation import COMMON, NOT_NEGATIVE, POSITIVE_SHARE, Words
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.landmarks import KernelFeatures
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.baselines.lpp import locality_directions, n_directions
 from tagloom.methods.baselines.svm import fit_coordinates, fit_tags
 from tagloom.methods.shared.kernel_graph import EdgeWeights, kernel_graph
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask, check_positive
+from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
 from tagloom.solvers.secular import RankOneSpectra, rank_one_spectra
 
 __all__ = ["LPSSVM", "Coupling"]
@@ -388,6 +389,13 @@ class LPSSVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelAnnotator)
     (200, 3)
     """
 
+    _parameter_constraints = COMMON | {
+        "coupling": [Words(*get_args(Coupling))],
+        "svm_weight": [NOT_NEGATIVE],
+        "subspace_energy": [POSITIVE_SHARE],
+        "weights": [Words(*get_args(EdgeWeights))],
+    }
+
     def __init__(
         self,
         kernel: KernelSpec = "rbf",
@@ -424,7 +432,6 @@ class LPSSVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelAnnotator)
         self.random_state = random_state
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        self._check_parameters()
         kernel = self._settle(X)
         task = TagTask(Y, "LPSSVM")
         T = self._principal_coordinates(X)
@@ -446,17 +453,6 @@ class LPSSVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelAnnotator)
             max_iter=int(self.max_iter),
         )
         self._keep_solution(X, task, projected, found)
-
-    def _check_parameters(self) -> None:
-        check_positive(self, "C", "tol")
-        check_positive(self, "svm_weight", zero=True)
-        if self.coupling not in get_args(Coupling):
-            raise InvalidInputError(f"coupling must be 'saddle' or 'paper', got {self.coupling!r}")
-        is_whole = isinstance(self.max_iter, int | np.integer) and not isinstance(self.max_iter, bool)
-        if not is_whole or self.max_iter < 1:
-            raise InvalidInputError(f"max_iter must be an integer of at least 1, got {self.max_iter!r}")
-        if not 0.0 < self.subspace_energy <= 1.0:
-            raise InvalidInputError(f"subspace_energy must lie in (0, 1], got {self.subspace_energy!r}")
 
     def _principal_coordinates(self, X: NDArray[Any]) -> Floats:
         self._choose_landmarks(len(X), min(X.shape) if self.kernel_.name == "linear" else len(X))

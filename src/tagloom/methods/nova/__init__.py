@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats, Indices
-from tagloom.core.validation import check_magnitude
+from tagloom.core.validation import COMMON, POSITIVE, Number, Words, check_magnitude
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.curds_and_whey import CurdsAndWhey
 from tagloom.methods.shared.logistic_task import name_tags
@@ -396,6 +397,17 @@ class NOVA(Annotator):
     J. Fan, R. Li, "Variable selection via nonconcave penalized likelihood and its oracle properties", JASA 96, 2001.
     """
 
+    _parameter_constraints = COMMON | {
+        "penalty": [Words(*PENALTIES)],
+        "strength": [Words("auto"), POSITIVE, "array-like"],
+        "concavity": [Real],
+        "group_weights": [Words("none", "sqrt")],
+        "entry_share": [Number(Real, 0, 1, closed="left")],
+        "solver": [Words("auto", "descent", "lqa")],
+        "boost": [Words("curds_and_whey", "structured"), None],
+        "standardize": [Words("columns", "groups"), None],
+    }
+
     def __init__(
         self,
         groups: FeatureGroups | None = None,
@@ -477,7 +489,7 @@ class NOVA(Annotator):
             )
         self.strength_scores_: Floats | None = None
         self.strength_grid_: Floats | None = None
-        self.strengths_ = self._choose(X, Y, task) if self._is_auto() else self._given_strengths(task)
+        self.strengths_ = self._choose(X, Y, task) if isinstance(self.strength, str) else self._given_strengths(task)
         self.coef_, self.intercept_, found = task.solve(lambda p, s: self._solve(p, radial, s), self.strengths_)
         self.objective_ = _total([result.objective for _, result in found])
         self.optimality_ = max((float(result.optimality.max()) for _, result in found), default=0.0)
@@ -519,16 +531,6 @@ class NOVA(Annotator):
         return task, radial
 
     def _radial(self) -> Radial:
-        choices = {
-            "penalty": PENALTIES,
-            "group_weights": ("none", "sqrt"),
-            "solver": ("auto", "descent", "lqa"),
-            "boost": (None, "curds_and_whey", "structured"),
-            "standardize": (None, "columns", "groups"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise InvalidInputError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
         if self.solver == "lqa" and self.penalty == "sparse_group_lasso":
             raise InvalidInputError("solver='lqa' is not for 'sparse_group_lasso': take 'auto'")
         if self.penalty.endswith("scad"):
@@ -547,11 +549,6 @@ class NOVA(Annotator):
         sizes = np.ones(len(coef), dtype=np.intp) if self.groups is None else np.asarray(self.groups.sizes)
         used: NDArray[np.bool_] = np.add.reduceat(coef != 0, np.cumsum(sizes) - sizes, axis=0) > 0
         return used.T
-
-    def _is_auto(self) -> bool:
-        if isinstance(self.strength, str) and self.strength != "auto":
-            raise InvalidInputError(f"strength must be 'auto' or positive numbers, got {self.strength!r}")
-        return isinstance(self.strength, str)
 
     def _given_strengths(self, task: NovaTask) -> Floats:
         given = np.asarray(self.strength, dtype=np.float64)

@@ -16,7 +16,7 @@ from tagloom.core.folds import LabeledKFold
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.core.validation import check_magnitude
+from tagloom.core.validation import COMMON, FOLDS, NOT_NEGATIVE, POSITIVE, Words, check_magnitude
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.graph import NeighborGraph, check_graph, knn_graph
 from tagloom.methods.sfss.explicit import (
@@ -39,26 +39,10 @@ __all__ = ["SFSS", "SHARES", "SparsityPath"]
 
 # Checks of what SFSS is given.
 
-CHOICES = {"solver": ("prox", "irls"), "objective": ("joint", "direct"), "strategy": ("auto", "plain", "reduced")}
 #: Entries of sparse features that may be filled in to build the graph.
 MOST_ENTRIES = 250_000_000
 #: Features whose squares, summed over rows, stay finite with room to spare: in single precision, and in double.
 LARGEST, LARGEST_IN_DOUBLE = 1e16, 1e140
-
-
-def check_parameters(model: Any) -> None:
-    """Raise an error that names the first parameter of an SFSS that cannot be used."""
-    if model.sparsity != "auto" and not _is_number(model.sparsity, least=0.0):
-        raise InvalidInputError(f"sparsity must be 'auto' or a number of at least 0, got {model.sparsity!r}")
-    if not _is_number(model.regression_weight, least=0.0) or model.regression_weight == 0:
-        raise InvalidInputError(f"regression_weight must be a number above 0, got {model.regression_weight!r}")
-    if not _is_number(model.unlabeled_pull, least=0.0):
-        raise InvalidInputError(f"unlabeled_pull must be a number of at least 0, got {model.unlabeled_pull!r}")
-    if not _is_number(model.tol, least=0.0) or model.tol == 0:
-        raise InvalidInputError(f"tol must be a number above 0, got {model.tol!r}")
-    for name, allowed in CHOICES.items():
-        if getattr(model, name) not in allowed:
-            raise InvalidInputError(f"{name} must be one of {allowed}, got {getattr(model, name)!r}")
 
 
 def check_size(X: Any, *, in_single: bool) -> None:
@@ -88,11 +72,6 @@ def warn_without_positives(Y: LabelMatrix) -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-def _is_number(value: Any, *, least: float) -> bool:
-    is_real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return is_real and bool(np.isfinite(value)) and bool(value >= least)
 
 
 # The strength of the penalty by held-out labels.
@@ -337,6 +316,16 @@ class SFSS(SelectorMixin, Annotator):
 
     _accepts_sparse = True
 
+    _parameter_constraints = COMMON | {
+        "regression_weight": [POSITIVE],
+        "sparsity": [Words("auto"), NOT_NEGATIVE],
+        "unlabeled_pull": [NOT_NEGATIVE],
+        "solver": [Words("prox", "irls")],
+        "objective": [Words("joint", "direct")],
+        "strategy": [Words("auto", "plain", "reduced")],
+        "n_folds": [FOLDS],
+    }
+
     def __init__(
         self,
         *,
@@ -428,7 +417,6 @@ class SFSS(SelectorMixin, Annotator):
         return dict(zip(groups.names, counts.tolist(), strict=True))
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
-        check_parameters(self)
         warn_without_positives(Y)
         graph, features = self._graph_of(X), self._features(X)
         if self.objective == "direct":
@@ -555,6 +543,5 @@ class SFSS(SelectorMixin, Annotator):
         return check_graph(self.graph, X.shape[0])
 
     def _check_both(self, X: Any, Y: Any) -> tuple[Any, LabelMatrix]:
-        check_parameters(self)
         X = self._check_X(X, reset=True)
         return X, check_labels(Y, n_rows=X.shape[0])

@@ -1,6 +1,6 @@
 """The neighbour graph in the space of a kernel."""
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,12 +49,8 @@ def kernel_graph(
     features : array of shape (n, p), optional
         Coordinates of the kernel; one of the two is needed.
     """
-    if weights not in get_args(EdgeWeights):
-        raise InvalidInputError(f"weights must be 'binary' or 'kernel', got {weights!r}")
     if given is not None:
         return check_graph(given, len(X))
-    if not isinstance(n_neighbors, int | np.integer) or isinstance(n_neighbors, bool) or n_neighbors < 1:
-        raise InvalidInputError(f"n_neighbors must be a positive integer, got {n_neighbors!r}")
     metric = _METRICS.get(kernel.name)
     if metric is not None:
         graph = knn_graph(X, n_neighbors, metric=metric)

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
-from tagloom.exceptions import ApproximationWarning, InvalidInputError
+from tagloom.exceptions import ApproximationWarning
 from tagloom.kernels.landmarks import KernelFeatures, choose_landmarks
 from tagloom.kernels.matrix import DENSE_BYTES, Gamma, Kernel, KernelSpec, make_kernel
 from tagloom.methods.shared.logistic_task import name_tags
 
-__all__ = ["LANDMARKS", "KernelAnnotator", "TagTask", "check_positive", "landmarks_for"]
+__all__ = ["LANDMARKS", "KernelAnnotator", "TagTask", "landmarks_for"]
 
 
 #: Landmarks where memory does not hold the exact kernel and the caller names no number.
@@ -218,13 +218,3 @@ def landmarks_for(
         stacklevel=6,
     )
     return choose_landmarks(n, otherwise, random_state)
-
-
-def check_positive(model: Any, *names: str, zero: bool = False) -> None:
-    """Raise an error that names the first parameter that is not a positive number (or zero, where that is allowed)."""
-    for name in names:
-        value = getattr(model, name)
-        is_real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        if not is_real or not np.isfinite(value) or value < 0 or (value == 0 and not zero):
-            limit = "of at least 0" if zero else "above 0"
-            raise InvalidInputError(f"{name} must be a number {limit}, got {value!r}")

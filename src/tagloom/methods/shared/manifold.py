@@ -6,7 +6,7 @@ With f = Kα, the penalty ``γ_A αᵀKα + γ_I αᵀKLKα`` and any loss on l 
 remains is a machine on G alone.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,11 @@ from scipy.linalg import cholesky, lu_factor, lu_solve, solve_triangular
 
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
-from tagloom.exceptions import InvalidInputError
+from tagloom.core.validation import COMMON, NOT_NEGATIVE, POSITIVE, Words
 from tagloom.kernels.matrix import Gamma, Kernel, KernelSpec
 from tagloom.methods.shared.gram import DenseGram, Gram, gram_of_features
 from tagloom.methods.shared.kernel_graph import EdgeWeights, kernel_graph
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask, check_positive
+from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
 
 __all__ = ["ManifoldAnnotator", "SymmetricLaplacian"]
 
@@ -28,6 +28,13 @@ SymmetricLaplacian = Literal["unnormalized", "symmetric"]
 
 class ManifoldAnnotator(KernelAnnotator):
     """Base of LapRLS and LapSVM; a subclass finds c and b for a Gram matrix of the labelled photos."""
+
+    _parameter_constraints = COMMON | {
+        "ambient_weight": [POSITIVE],
+        "graph_weight": [NOT_NEGATIVE],
+        "weights": [Words(*get_args(EdgeWeights))],
+        "laplacian": [Words(*get_args(SymmetricLaplacian))],
+    }
 
     def __init__(
         self,
@@ -67,10 +74,6 @@ class ManifoldAnnotator(KernelAnnotator):
         raise TypeError(f"{type(self).__name__} does not define _forces")
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        check_positive(self, "ambient_weight")
-        check_positive(self, "graph_weight", zero=True)
-        if self.laplacian not in ("unnormalized", "symmetric"):
-            raise InvalidInputError(f"laplacian must be 'unnormalized' or 'symmetric', got {self.laplacian!r}")
         kernel = self._settle(X)
         task = TagTask(Y, type(self).__name__)
         self.objective_, self.optimality_ = [0.0], 0.0

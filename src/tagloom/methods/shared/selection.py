@@ -12,12 +12,12 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.folds import LabeledKFold
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.exceptions import InvalidInputError
+from tagloom.core.validation import COMMON, COUNT, POSITIVE, Words
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.shared.ridge_path import linear_scores
 from tagloom.metrics import average_precision
 
-__all__ = ["SelectingAnnotator", "best_first", "check_count", "fold_precision", "label_folds", "top_features"]
+__all__ = ["SelectingAnnotator", "best_first", "fold_precision", "label_folds", "top_features"]
 
 
 #: Mean average precisions that differ by less are equal.
@@ -40,6 +40,11 @@ class SelectingAnnotator(SelectorMixin, Annotator):
     intercept_ : ndarray of shape (c,)
         Added to every score.
     """
+
+    _parameter_constraints = COMMON | {
+        "regularization": [Words("loo"), POSITIVE],
+        "n_features": [COUNT, None],
+    }
 
     feature_scores_: Floats
     selected_features_: NDArray[np.intp]
@@ -130,10 +135,3 @@ def best_first(precisions: list[Floats]) -> tuple[int | None, Floats | None]:
         return None, None
     means: Floats = figures.mean(axis=1)
     return int(np.argmax(means >= means.max() - SAME_PRECISION)), means
-
-
-def check_count(name: str, value: Any, otherwise: str = "") -> None:
-    """Raise unless a value is a whole number of at least 1; ``otherwise``: what else it may be, for the message."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        choice = f"{otherwise} or " if otherwise else ""
-        raise InvalidInputError(f"{name} must be {choice}a whole number of at least 1, got {value!r}")

@@ -1,6 +1,6 @@
 """Transductive kernel map learning: a dictionary, a kernel map and a classifier learned together over a graph."""
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.seeds import check_generator
 from tagloom.core.typing import Floats
-from tagloom.core.validation import check_magnitude
+from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, Words, check_magnitude
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.spaces import Metric
 from tagloom.methods.tkml.map import LabelSpace, diffuse, learn_classifier, solve_labels
@@ -135,7 +135,21 @@ class TKML(Annotator):
     P. D. Vo, H. Sahbi: Transductive kernel map learning and its application to image annotation, BMVC 2012.
     """
 
-    _allows_zero_tol = True
+    _parameter_constraints = COMMON | {
+        "smoothness": [NOT_NEGATIVE],
+        "fidelity": [POSITIVE],
+        "rank_penalty": [POSITIVE],
+        "n_atoms": [COUNT, None],
+        "balance": [NOT_NEGATIVE],
+        "tol": [NOT_NEGATIVE],
+        "dictionary_sweeps": [COUNT],
+        "solver": [Words("labels", "diffusion")],
+        "diffusion_sweeps": [COUNT],
+        "start": [Words("assignment", "gaussian"), "array-like"],
+        "weights": [Words(*get_args(EdgeWeights))],
+        "bandwidth": [POSITIVE, None],
+        "solver_tol": [POSITIVE],
+    }
 
     def __init__(
         self,
@@ -276,7 +290,6 @@ class TKML(Annotator):
         return kernel_map, scores
 
     def _problem(self, X: NDArray[Any], Y: LabelMatrix) -> Problem:
-        self._check_parameters()
         check_magnitude(X, LARGEST, "TKML")
         neighborhood = self._neighborhood()
         graph = neighborhood.graph(X, self.graph)
@@ -335,23 +348,3 @@ class TKML(Annotator):
         base = X.astype(np.float64) @ self._space.linear
         held = self.smoothness * np.asarray(links.sum(axis=1)).ravel()
         return base, self._space.relax(base, self.smoothness * (links @ self._scores), held)
-
-    def _check_parameters(self) -> None:
-        for name, lowest in (("smoothness", 0.0), ("balance", 0.0), ("tol", 0.0)):
-            if not lowest <= getattr(self, name) < np.inf:
-                raise InvalidInputError(
-                    f"{name} must be a finite number of at least {lowest}, got {getattr(self, name)!r}"
-                )
-        for name in ("fidelity", "rank_penalty", "solver_tol"):
-            if not 0.0 < getattr(self, name) < np.inf:
-                raise InvalidInputError(f"{name} must be a positive number, got {getattr(self, name)!r}")
-        for name in ("max_iter", "dictionary_sweeps", "diffusion_sweeps", "n_neighbors", "n_atoms"):
-            value = getattr(self, name)
-            if name == "n_atoms" and value is None:
-                continue
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise InvalidInputError(f"{name} must be a positive integer, got {value!r}")
-        if self.solver not in ("labels", "diffusion"):
-            raise InvalidInputError(f"solver must be 'labels' or 'diffusion', got {self.solver!r}")
-        if isinstance(self.start, str) and self.start not in ("assignment", "gaussian"):
-            raise InvalidInputError(f"start must be 'assignment', 'gaussian' or an array, got {self.start!r}")

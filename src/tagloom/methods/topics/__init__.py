@@ -15,7 +15,9 @@ from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.seeds import spawn_generators
 from tagloom.core.typing import Floats, Reals
+from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, POSITIVE_SHARE, Words
 from tagloom.exceptions import InvalidInputError
+from tagloom.graph import NeighborGraph
 from tagloom.methods.topics.model import (
     Averaging,
     EMResult,
@@ -31,10 +33,7 @@ from tagloom.methods.topics.model import (
     WordCounts,
     averaged_posteriors,
     best_of_starts,
-    check_choices,
     check_counts,
-    check_counts_of,
-    check_numbers,
     exact_posteriors,
     plain_posteriors,
     tag_scores,
@@ -266,7 +265,24 @@ class LaplacianTopicModel(TransformerMixin, Annotator):
     """
 
     _accepts_sparse = True
-    _allows_zero_tol = True
+
+    _parameter_constraints = COMMON | {
+        "n_topics": [COUNT],
+        "smoothness": [NOT_NEGATIVE],
+        "smoothing": [Words(*STEPS)],
+        "step": [POSITIVE],
+        "n_steps": [COUNT, None],
+        "graph": [Words("shared_words", "knn"), NeighborGraph, "array-like", "sparse matrix"],
+        "weighting": [Words("binary", "heat", "dot")],
+        "visual_threshold": [COUNT],
+        "word_threshold": [COUNT, None],
+        "max_neighbors": [COUNT],
+        "common_share": [POSITIVE_SHARE],
+        "words_per_photo": [POSITIVE, None],
+        "prior": [POSITIVE],
+        "n_init": [COUNT],
+        "tol": [NOT_NEGATIVE],
+    }
 
     def __init__(
         self,
@@ -342,7 +358,6 @@ class LaplacianTopicModel(TransformerMixin, Annotator):
         return describe(self.topics_, fit, self.tag_words_, tag_names, n_tags, n_photos)
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
-        self._check_parameters()
         warn_without_tags(Y)
         visual = self._counts_of(X)
         self._links = self._make_links(visual, Y)
@@ -426,18 +441,6 @@ class LaplacianTopicModel(TransformerMixin, Annotator):
 
     def _counts_of(self, X: Any) -> Any:
         return check_counts(X, words_per_photo=self.words_per_photo, name=type(self).__name__)
-
-    def _check_parameters(self) -> None:
-        check_counts_of(self, "n_topics", "n_init", "max_iter", "visual_threshold", "max_neighbors", "n_neighbors")
-        check_numbers(self, "smoothness", "tol", zero=True)
-        check_numbers(self, "prior", "step")
-        check_choices(self, {"smoothing": tuple(STEPS), "weighting": ("binary", "heat", "dot")})
-        optional = [name for name in ("n_steps", "word_threshold") if getattr(self, name) is not None]
-        check_counts_of(self, *optional)
-        if self.words_per_photo is not None:
-            check_numbers(self, "words_per_photo")
-        if isinstance(self.graph, str):
-            check_choices(self, {"graph": ("shared_words", "knn")})
 
     def __sklearn_tags__(self) -> Any:
         """Declare that features are counts, and that photos are transformed to topics."""

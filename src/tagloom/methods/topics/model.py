@@ -1,7 +1,7 @@
 """Words of photos and the topics they are drawn from: the generative part of the topic models."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -32,10 +32,7 @@ __all__ = [
     "WordCounts",
     "averaged_posteriors",
     "best_of_starts",
-    "check_choices",
     "check_counts",
-    "check_counts_of",
-    "check_numbers",
     "exact_posteriors",
     "plain_posteriors",
     "random_start",
@@ -366,31 +363,6 @@ def _filled(visual: Any) -> Any:
 
 
 # Checks of what the topic models are given.
-
-
-def check_choices(model: Any, choices: Mapping[str, Sequence[str]]) -> None:
-    """Raise unless parameters are among the words they may be."""
-    for name, allowed in choices.items():
-        value = getattr(model, name)
-        if not isinstance(value, str) or value not in allowed:
-            raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
-
-
-def check_counts_of(model: Any, *names: str) -> None:
-    """Raise unless parameters are integers of at least 1."""
-    for name in names:
-        value = getattr(model, name)
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise InvalidInputError(f"{name} must be a positive integer, got {value!r}")
-
-
-def check_numbers(model: Any, *names: str, zero: bool = False) -> None:
-    """Raise unless parameters are finite numbers above 0 (or at least 0)."""
-    for name in names:
-        value = getattr(model, name)
-        is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        if not is_number or not np.isfinite(value) or value < 0 or (value == 0 and not zero):
-            raise InvalidInputError(f"{name} must be a number {'of at least' if zero else 'above'} 0, got {value!r}")
 
 
 def warn_without_tags(Y: LabelMatrix) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -12,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagloom.core.annotator import fit_thresholds
 from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_absent_means, check_labels, labeled_rows
+from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
 from tagloom.core.typing import Floats, Indices
+from tagloom.core.validation import COMMON, Number, Words
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.tuning.auto.combine import choose_per_tag, combine
 from tagloom.tuning.auto.model import StackModel, members_left_out, pattern_left_out
@@ -155,6 +157,14 @@ class AutoAnnotator(Accepting):
     #: Made of the same features before; never part of a clone.
     _shared: PhotoViews | None = None
     mixing_: TagMixing | None
+
+    _parameter_constraints = COMMON | {
+        "budget_seconds": [Number(Real, 0, None, closed="right")],
+        "absent_means": [Words(*get_args(AbsentMeans))],
+        "max_search_rows": [Number(Integral, 2, None, closed="left")],
+        "max_rows": [Number(Integral, 2, None, closed="left")],
+        "calibration": [Words(*get_args(Method))],
+    }
 
     def __init__(
         self,
@@ -575,17 +585,6 @@ class AutoAnnotator(Accepting):
     def _check_parameters(self, X: NDArray[Any]) -> None:
         if self.groups is not None:
             self.groups.check(X)
-        check_absent_means(self.absent_means)
-        if self.calibration not in get_args(Method):
-            raise InvalidInputError(
-                f"calibration must be one of {', '.join(get_args(Method))}, got {self.calibration!r}"
-            )
-        if not self.budget_seconds > 0:
-            raise InvalidInputError(f"budget_seconds must be positive, got {self.budget_seconds!r}")
-        if self.max_search_rows < 2 or self.max_rows < 2:
-            raise InvalidInputError(
-                f"max_search_rows and max_rows must be at least 2, got {self.max_search_rows}, {self.max_rows}"
-            )
 
     def _labels_to_learn(self, Y: LabelMatrix) -> LabelMatrix:
         return weak_negatives(Y) if self.absent_means == "unknown" else Y

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.core.validation import check_number
+from tagloom.core.validation import COMMON, FOLDS, NOT_NEGATIVE, Number, Words
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
@@ -107,7 +108,8 @@ class Accepting(Annotator):
         """
         check_is_fitted(self)
         check_precision(precision)
-        check_number("caution", caution, least=0.0)
+        if not NOT_NEGATIVE.is_satisfied_by(caution):
+            raise InvalidInputError(f"caution must be a number of at least 0, got {caution!r}")
         if over not in ("all", "tag"):
             raise InvalidInputError(f"over must be 'all' or 'tag', got {over!r}")
         open_entries = self._open_entries()
@@ -159,9 +161,8 @@ class Accepting(Annotator):
 
 def check_precision(precision: float) -> None:
     """Raise InvalidInputError unless a wanted precision lies between 0 and 1."""
-    check_number("precision", precision)
-    if not 0.0 < precision < 1.0:
-        raise InvalidInputError(f"precision must lie between 0 and 1, got {precision!r}")
+    if not Number(Real, 0, 1, closed="neither").is_satisfied_by(precision):
+        raise InvalidInputError(f"precision must be a number between 0 and 1, got {precision!r}")
 
 
 def _limits(cautious: Floats, precision: float) -> Floats:
@@ -468,6 +469,12 @@ class CalibratedAnnotator(Accepting):
     (3, 2)
     """
 
+    _parameter_constraints = COMMON | {
+        "method": [Words(*get_args(Method))],
+        "folds": [FOLDS],
+        "pooling": [Words(*get_args(Pooling))],
+    }
+
     def __init__(
         self,
         annotator: Annotator | None = None,
@@ -484,7 +491,6 @@ class CalibratedAnnotator(Accepting):
         self.random_state = random_state
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
-        self._check_parameters()
         target = self._calibrated_against(Y)
         base = HarmonicPropagation() if self.annotator is None else self.annotator
         shared = with_shared_graph(base, X)
@@ -504,12 +510,6 @@ class CalibratedAnnotator(Accepting):
         self.probabilities_: Floats = expit(logits)
         self._log_odds_spread = deviations
         self.labels_ = target.copy()
-
-    def _check_parameters(self) -> None:
-        if self.method not in get_args(Method):
-            raise InvalidInputError(f"method must be one of {', '.join(get_args(Method))}, got {self.method!r}")
-        if self.pooling not in get_args(Pooling):
-            raise InvalidInputError(f"pooling must be one of {', '.join(get_args(Pooling))}, got {self.pooling!r}")
 
     def _fit_maps(self, held_out: HeldOut | None, target: LabelMatrix) -> tuple[CalibrationMap, CalibrationMap]:
         options: dict[str, Any] = {"method": self.method, "pooling": self.pooling}

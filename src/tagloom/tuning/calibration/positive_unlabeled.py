@@ -1,6 +1,7 @@
 """Photos on which only some of the true tags are named: an absent keyword is not a no."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
+from tagloom.core.validation import COMMON, FOLDS, SHARE, Number, Words
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.methods.baselines.propagation import HarmonicPropagation
 from tagloom.tuning.calibration.calibrated import CalibratedAnnotator
@@ -227,6 +229,13 @@ class PositiveUnlabeledAnnotator(Annotator):
     ----------
     C. Elkan, K. Noto: Learning classifiers from only positive and unlabeled data, KDD 2008.
     """
+
+    _parameter_constraints = COMMON | {
+        "completeness": [Words("estimate"), Number(Real, 0, 1, closed="right")],
+        "suspicion": [SHARE],
+        "method": [Words("auto", "platt", "isotonic")],
+        "folds": [FOLDS],
+    }
 
     def __init__(
         self,
