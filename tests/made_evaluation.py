@@ -1,6 +1,6 @@
 """An evaluation with every part, and one tag of a hostile name."""
 
-from tagloom.learning.evaluation import Bin, CurvePoint, Evaluation, TagFigures
+from tagloom.learning.evaluation import Bin, CurvePoint, ModelEvaluation, TagFigures
 from tagloom.tuning.evaluation.group_figures import GroupFigure
 from tagloom.tuning.evaluation.label_curve import Forecast
 
@@ -32,4 +32,4 @@ def make_evaluation(**changes):
         "notes": ("A <b>note</b>.",),
         "seconds": 1.0,
     }
-    return Evaluation(**(given | changes))
+    return ModelEvaluation(**(given | changes))

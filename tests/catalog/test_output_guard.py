@@ -306,7 +306,7 @@ def test_a_record_that_cannot_be_kept_costs_nothing(project, tmp_path, monkeypat
         raise StoreError("read only")
 
     with monkeypatch.context() as patch:
-        patch.setattr("tagloom.store.runs.Settings.set", refuse)
+        patch.setattr("tagloom.store.runs.StoredSettings.set", refuse)
         assert project.export(tmp_path / "x.csv").n_photos == 1
     assert "read only" in caplog.text
     with pytest.raises(InvalidInputError, match="--overwrite"):

@@ -16,7 +16,7 @@ from tagloom.core.validation import (
     FOLDS,
     NOT_NEGATIVE,
     POSITIVE,
-    Words,
+    OneOf,
     check_groups,
     check_magnitude,
     check_parameters,
@@ -105,7 +105,7 @@ def test_every_number_that_a_constructor_declares_has_a_constraint(kind):
 
 @pytest.mark.parametrize(
     ("value", "constraint"),
-    [(0, NOT_NEGATIVE), (np.float32(0.5), POSITIVE), (np.uint8(2), FOLDS), (1, COUNT), ("loo", Words("loo", "gcv"))],
+    [(0, NOT_NEGATIVE), (np.float32(0.5), POSITIVE), (np.uint8(2), FOLDS), (1, COUNT), ("loo", OneOf("loo", "gcv"))],
 )
 def test_values_that_are_allowed(value, constraint):
     assert constraint.is_satisfied_by(value)
@@ -125,7 +125,7 @@ def test_values_that_are_allowed(value, constraint):
         (1, FOLDS),
         (2.0, FOLDS),
         ("2", FOLDS),
-        ("los", Words("loo", "gcv")),
+        ("los", OneOf("loo", "gcv")),
     ],
 )
 def test_values_that_are_not(value, constraint):
@@ -133,8 +133,8 @@ def test_values_that_are_not(value, constraint):
 
 
 def test_words_are_named_in_their_order():
-    assert str(Words("size", "equal")) == "one of 'size', 'equal'"
-    assert str(Words("auto")) == "'auto'"
+    assert str(OneOf("size", "equal")) == "one of 'size', 'equal'"
+    assert str(OneOf("auto")) == "'auto'"
 
 
 def test_groups():

@@ -13,7 +13,7 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
 from tagloom.methods.tkml import TKML
 from tagloom.methods.tkml.map import LabelSpace, _factor, diffuse, solve_labels
-from tagloom.methods.tkml.problem import KernelMap, Problem, label_weights, learn_dictionary
+from tagloom.methods.tkml.problem import KernelMap, TkmlProblem, label_weights, learn_dictionary
 
 EXACT = {"tol": 0.0, "solver_tol": 1e-13, "random_state": 3}
 
@@ -149,7 +149,9 @@ def test_diffusion_is_the_sweep_of_eq_8_and_ends_short_of_its_limit():
     B, W = rng.normal(size=(5, 9)), rng.normal(size=(9, 4))
     B /= np.linalg.norm(B, axis=0)
     start = rng.normal(size=(9, 30))
-    problem = Problem(X, targets.T, weights.T, knn_graph(X, 6, weights="heat").laplacian(), 1.0, 1.0, 0.01, tol=1e-13)
+    problem = TkmlProblem(
+        X, targets.T, weights.T, knn_graph(X, 6, weights="heat").laplacian(), 1.0, 1.0, 0.01, tol=1e-13
+    )
     space = LabelSpace.of(B.T, W, fidelity=1.0, rank_penalty=0.01)
     arguments = features, B, W, A, targets, weights[0], 1.0, 1.0, 0.01
     Psi = literal.diffusion(start, *arguments, eps=0.0, max_sweeps=3)
@@ -227,7 +229,7 @@ def test_the_gram_matrix_of_the_training_photos_is_that_of_the_map():
 def test_a_classifier_that_is_zero_leaves_the_reconstruction():
     X, _ = make_problem()
     atoms = np.eye(5)
-    problem = Problem(X, np.zeros((30, 2)), np.zeros((30, 2)), sparse.csr_array((30, 30)), 1.0, 2.0, 0.5)
+    problem = TkmlProblem(X, np.zeros((30, 2)), np.zeros((30, 2)), sparse.csr_array((30, 30)), 1.0, 2.0, 0.5)
     space = LabelSpace.of(atoms, np.zeros((5, 2)), fidelity=2.0, rank_penalty=0.5)
     found, scores, _ = solve_labels(problem, space)
     np.testing.assert_allclose(found.explicit(), X.T * 2.0 / 2.5, atol=1e-12)

@@ -19,7 +19,7 @@ from tagloom.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tagloom.learning.evaluation import Evaluation
+    from tagloom.learning.evaluation import ModelEvaluation
 
 __all__ = ["evaluate"]
 
@@ -84,7 +84,7 @@ def evaluate(
             print_note("tagloom report shows these figures with the photos" if report is None else f"written: {report}")
 
 
-def _print(result: "Evaluation", quiet: bool, verbose: bool) -> None:
+def _print(result: "ModelEvaluation", quiet: bool, verbose: bool) -> None:
     from tagloom.cli.console import print_line, print_table
 
     rows = [
@@ -106,7 +106,7 @@ def _print(result: "Evaluation", quiet: bool, verbose: bool) -> None:
         print_line(note)
 
 
-def _print_tags(result: "Evaluation", quiet: bool, verbose: bool) -> None:
+def _print_tags(result: "ModelEvaluation", quiet: bool, verbose: bool) -> None:
     from tagloom.cli.console import counted, cut, print_line, print_table
 
     shown = result.tags if verbose else result.tags[:N_TAGS]
@@ -127,7 +127,7 @@ def _print_tags(result: "Evaluation", quiet: bool, verbose: bool) -> None:
         print_line(f"… and {counted(len(result.tags) - len(shown), 'more tag')}; -v lists all")
 
 
-def _print_more(result: "Evaluation") -> None:
+def _print_more(result: "ModelEvaluation") -> None:
     """Print what more labels and the feature groups bring, as far as it was measured."""
     from tagloom.cli.console import counted, print_line, print_table
 

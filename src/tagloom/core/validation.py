@@ -16,15 +16,15 @@ __all__ = [
     "POSITIVE",
     "POSITIVE_SHARE",
     "SHARE",
-    "Number",
-    "Words",
+    "NumberIn",
+    "OneOf",
     "check_groups",
     "check_magnitude",
     "check_parameters",
 ]
 
 
-class Number(Interval):
+class NumberIn(Interval):
     """A number in an interval; True and False are none."""
 
     def is_satisfied_by(self, val: Any) -> bool:
@@ -32,7 +32,7 @@ class Number(Interval):
         return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
 
 
-class Words(StrOptions):
+class OneOf(StrOptions):
     """One of some words."""
 
     def __init__(self, *words: str) -> None:
@@ -44,12 +44,12 @@ class Words(StrOptions):
         return ("one of " if len(self._words) > 1 else "") + ", ".join(map(repr, self._words))
 
 
-POSITIVE = Number(Real, 0, None, closed="neither")
-NOT_NEGATIVE = Number(Real, 0, None, closed="left")
-SHARE = Number(Real, 0, 1, closed="both")
-POSITIVE_SHARE = Number(Real, 0, 1, closed="right")
-COUNT = Number(Integral, 1, None, closed="left")
-FOLDS = Number(Integral, 2, None, closed="left")
+POSITIVE = NumberIn(Real, 0, None, closed="neither")
+NOT_NEGATIVE = NumberIn(Real, 0, None, closed="left")
+SHARE = NumberIn(Real, 0, 1, closed="both")
+POSITIVE_SHARE = NumberIn(Real, 0, 1, closed="right")
+COUNT = NumberIn(Integral, 1, None, closed="left")
+FOLDS = NumberIn(Integral, 2, None, closed="left")
 
 #: Parameters that mean the same in every annotator.
 COMMON: dict[str, list[Any]] = {

@@ -46,7 +46,7 @@ from tagloom.tuning.evaluation.evaluation import cross_validate
 
 if TYPE_CHECKING:
     from tagloom.learning.evaluate import Comparison
-    from tagloom.learning.evaluation import Evaluation
+    from tagloom.learning.evaluation import ModelEvaluation
 
 __all__ = ["AnnotateResult", "annotate"]
 
@@ -93,7 +93,7 @@ class AnnotateResult:
         How good the scores are, where the truth was given.
     why_not_compared : str
         Why it is not told although the truth was given; empty otherwise.
-    evaluation : Evaluation or None
+    evaluation : ModelEvaluation or None
         What cross-validation on the labels found, where it was asked for and the labels suffice.
     why_not_evaluated : str
         Why they do not; empty otherwise.
@@ -119,7 +119,7 @@ class AnnotateResult:
     topics: "list[TopicDescription]" = field(default_factory=list)
     comparison: "Comparison | None" = None
     why_not_compared: str = ""
-    evaluation: "Evaluation | None" = None
+    evaluation: "ModelEvaluation | None" = None
     why_not_evaluated: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)

@@ -68,7 +68,7 @@ class FeatureTable:
     descriptions: dict[str, dict[str, Any]]
 
 
-class PhotoTable:
+class PhotoTableWriter:
     """Writes ``photos.csv`` record by record, and counts its rows.
 
     Parameters
@@ -320,7 +320,7 @@ def _write(
     failed: Counter[str] = Counter()
     examples: list[PhotoRecord] = []
     with atomic_write(out / PHOTOS_FILE) as handle:
-        table = PhotoTable(handle)
+        table = PhotoTableWriter(handle)
         for record in _all_records(engine, names, problems):
             table.add(record)
             if record.ok:

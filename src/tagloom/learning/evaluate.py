@@ -18,7 +18,7 @@ from tagloom.core.tag_names import fold_tag
 from tagloom.core.threads import limit_libraries
 from tagloom.core.vocabulary import TagVocabulary
 from tagloom.exceptions import LabelsFileError, NothingToScoreError
-from tagloom.learning.evaluation import LEVEL, Evaluation, make_evaluation
+from tagloom.learning.evaluation import LEVEL, ModelEvaluation, make_evaluation
 from tagloom.learning.labels import TrainingLabels, check_decided, read_labels
 from tagloom.learning.methods import Learner, as_extracted, get_learner, make_annotator, prepare
 from tagloom.learning.probabilities import too_few
@@ -169,7 +169,7 @@ def evaluate(
     curve: bool = True,
     groups: bool = True,
     progress: Progress = NO_PROGRESS,
-) -> Evaluation:
+) -> ModelEvaluation:
     """Measure a method by cross-validation on what was said; the figures are kept for reports, and no model is stored.
 
     Parameters

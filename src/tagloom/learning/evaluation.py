@@ -12,7 +12,7 @@ from tagloom.tuning.evaluation.evaluation import CrossValidation
 from tagloom.tuning.evaluation.group_figures import GroupFigure
 from tagloom.tuning.evaluation.label_curve import Forecast, LearningCurve
 
-__all__ = ["LEVEL", "Bin", "CurvePoint", "Evaluation", "TagFigures", "make_evaluation"]
+__all__ = ["LEVEL", "Bin", "CurvePoint", "ModelEvaluation", "TagFigures", "make_evaluation"]
 
 LEVEL = 0.95
 
@@ -63,7 +63,7 @@ class Bin(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation(Result):
+class ModelEvaluation(Result):
     """How good a method is on held-out photos.
 
     Parameters
@@ -175,7 +175,7 @@ def make_evaluation(
     n_more: int = 100,
     named: NDArray[np.bool_] | None = None,
     seconds: float = 0.0,
-) -> Evaluation:
+) -> ModelEvaluation:
     """Put figures together.
 
     Parameters
@@ -203,7 +203,7 @@ def make_evaluation(
     """
     curve = found.reliability
     forecast = None if learnt is None else learnt.forecast(n_more)
-    return Evaluation(
+    return ModelEvaluation(
         method=method,
         folds=len(np.unique(found.held_out.folds)),
         level=LEVEL,

@@ -56,7 +56,7 @@ _SEED = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class PhotoChoice:
     """Photos to label next.
 
     Parameters
@@ -93,7 +93,7 @@ def choose_photos(
     numbers: Callable[[], Numbers],
     graph: Callable[[], Any],
     features: Callable[[], Features],
-) -> Choice:
+) -> PhotoChoice:
     """Choose among photos of which nothing is said.
 
     Parameters
@@ -124,7 +124,7 @@ def choose_photos(
     if strategy is not None and strategy not in known:
         raise InvalidInputError(f"strategy must be one of {', '.join(known)}, got {strategy!r}")
     if not len(said):
-        return Choice(np.empty(0, dtype=np.intp), _ANY)
+        return PhotoChoice(np.empty(0, dtype=np.intp), _ANY)
     name: Any = default_strategy() if strategy is None else strategy
     why = ""
     try:
@@ -135,7 +135,7 @@ def choose_photos(
         name, why = _ANY, str(error)
         seen = _seen(name, said, numbers, graph, features)
     found = rank_photos(seen.P, seen.Y, seen.photos, n, strategy=name, candidates=seen.candidates, random_state=_SEED)
-    return Choice(seen.rows[found], name, why)
+    return PhotoChoice(seen.rows[found], name, why)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from tagloom.learning.labels import TrainingLabels
 from tagloom.store.project import ProjectStore
 
 if TYPE_CHECKING:
-    from tagloom.learning.evaluation import Evaluation
+    from tagloom.learning.evaluation import ModelEvaluation
 
 __all__ = ["EVALUATE", "LastEvaluation", "keep_evaluation", "last_evaluation"]
 
@@ -34,7 +34,7 @@ class LastEvaluation(Result):
 
     Parameters
     ----------
-    evaluation : Evaluation or None
+    evaluation : ModelEvaluation or None
         The figures; None where they cannot be read.
     at : float
         When, in seconds since 1970; 0 where it cannot be read.
@@ -44,7 +44,7 @@ class LastEvaluation(Result):
         Decisions made since, those of undo included.
     """
 
-    evaluation: "Evaluation | None"
+    evaluation: "ModelEvaluation | None"
     at: float = 0.0
     is_current: bool = False
     n_further: int = 0
@@ -62,14 +62,14 @@ class LastEvaluation(Result):
         return f"{when}, before tags were changed."
 
 
-def keep_evaluation(store: ProjectStore, found: "Evaluation", labels: TrainingLabels) -> None:
+def keep_evaluation(store: ProjectStore, found: "ModelEvaluation", labels: TrainingLabels) -> None:
     """Keep an evaluation with the project; where that fails, say so in the log: the figures are worth more.
 
     Parameters
     ----------
     store : ProjectStore
         The project.
-    found : Evaluation
+    found : ModelEvaluation
         What was measured.
     labels : TrainingLabels
         On what.
@@ -110,9 +110,9 @@ def last_evaluation(store: ProjectStore) -> LastEvaluation | None:
         kept, digest = run.result, run.settings["labels_digest"]
         if kept is None or kept["format"] != FORMAT:
             raise ValueError(f"expected the format {FORMAT}")
-        from tagloom.learning.evaluation import Evaluation  # here, as it brings scikit-learn along
+        from tagloom.learning.evaluation import ModelEvaluation  # here, as it brings scikit-learn along
 
-        evaluation: Evaluation = _restored(Evaluation, kept["evaluation"])
+        evaluation: ModelEvaluation = _restored(ModelEvaluation, kept["evaluation"])
         n_further = store.decisions.count() - _restored(int, run.settings["n_decisions"])
         at = _restored(float, run.ended)
     except (DamagedStoreError, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -13,7 +13,7 @@ from tagloom.images.verdicts import Refused
 from tagloom.metadata.embedded import EmbeddedBlocks, read_blocks
 from tagloom.metadata.iptc import read_iptc
 from tagloom.metadata.xmp_fields import absorb, is_programs_own
-from tagloom.metadata.xmp_read import FieldRecord, Reading, fields_of, read_fields, without_padding
+from tagloom.metadata.xmp_read import FieldReading, FieldRecord, fields_of, read_fields, without_padding
 from tagloom.metadata.xmp_tree import LARGEST_XMP, parse_xmp
 
 __all__ = [
@@ -78,7 +78,7 @@ class FileKeywords:
     ----------
     file : bytes
         Its path.
-    reading : Reading
+    reading : FieldReading
         What its fields say.
     fingerprint : str
         Of a sidecar as it was read; empty for the photo.
@@ -89,7 +89,7 @@ class FileKeywords:
     """
 
     file: bytes
-    reading: Reading
+    reading: FieldReading
     fingerprint: str = ""
     has_record: bool = False
     has_word: bool = True

@@ -22,7 +22,7 @@ from tagloom.metadata.xmp_fields import (
     is_programs_own,
     joined_names,
 )
-from tagloom.metadata.xmp_read import NOTHING, FieldRecord, Reading, Stated, fields_of, read_fields
+from tagloom.metadata.xmp_read import NOTHING, FieldReading, FieldRecord, Stated, fields_of, read_fields
 from tagloom.metadata.xmp_tree import XmpTree, is_empty, parse_xmp
 
 __all__ = ["FieldChange", "SidecarPlan", "describe", "plan_sidecar"]
@@ -250,7 +250,7 @@ def _changed(stated: Stated, add: frozenset[Keyword], remove: frozenset[Keyword]
 
 def _record(
     items: Mapping[str, Collection[str]],
-    reading: Reading,
+    reading: FieldReading,
     stated: Stated,
     known: FieldRecord | None,
     removing: Collection[Keyword],
@@ -265,13 +265,13 @@ def _record(
     return FieldRecord({**others, **items}, keywords | kept, added, removed, known.is_whole)
 
 
-def _is_out_of_step(reading: Reading) -> bool:
+def _is_out_of_step(reading: FieldReading) -> bool:
     """Tell whether a field still has a keyword that another program took out of others."""
     there = _single(read_fields(reading.items, FieldRecord({}, reading.record.keywords)).stated)
     return bool(there - _single(reading.stated))
 
 
-def _edit(tree: XmpTree, reading: Reading, wanted: Stated, *, fill: bool) -> tuple[bytes, tuple[FieldChange, ...]]:
+def _edit(tree: XmpTree, reading: FieldReading, wanted: Stated, *, fill: bool) -> tuple[bytes, tuple[FieldChange, ...]]:
     """Return the packet with all its fields in step, and what that changes in them.
 
     Parameters

@@ -30,7 +30,16 @@ from tagloom.metadata.xmp_fields import (
 )
 from tagloom.metadata.xmp_tree import XmpTree, parse_xmp
 
-__all__ = ["NOTHING", "FieldRecord", "Reading", "Stated", "fields_of", "read_fields", "read_xmp", "without_padding"]
+__all__ = [
+    "NOTHING",
+    "FieldReading",
+    "FieldRecord",
+    "Stated",
+    "fields_of",
+    "read_fields",
+    "read_xmp",
+    "without_padding",
+]
 
 Items = Mapping[str, Collection[str]]
 T = TypeVar("T")
@@ -132,7 +141,7 @@ class FieldRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FieldReading:
     r"""What fields say now.
 
     Parameters
@@ -218,7 +227,7 @@ def fields_of(tree: XmpTree, fields: Iterable[XmpField] = (*WRITTEN, *READ_ONLY)
     return {label: items for label, items in found.items() if items}
 
 
-def read_fields(now: Items, known: FieldRecord | None = None) -> Reading:
+def read_fields(now: Items, known: FieldRecord | None = None) -> FieldReading:
     """Return what fields say, given what they said before.
 
     Parameters
@@ -232,7 +241,7 @@ def read_fields(now: Items, known: FieldRecord | None = None) -> Reading:
     spellings = _spellings(now, counted)
     said = _by_field(now, spellings)
     if known is None:
-        return Reading(_without_leftovers(said).stated, now, spellings)
+        return FieldReading(_without_leftovers(said).stated, now, spellings)
     covered, rest = said.split(known.covers)
     before = _Before(_by_field(known.items, _spellings(known.items, counted)), counted)
     stated = before.changed_to(covered)
@@ -240,7 +249,7 @@ def read_fields(now: Items, known: FieldRecord | None = None) -> Reading:
     added = (count - counted_then) | (known.added & count)
     # Of fields of which it is not known what they said everything counts, and nothing is news.
     stated = Stated(stated.flat | rest.stated.flat, stated.paths | rest.stated.paths)
-    return Reading(stated, now, spellings, added, (counted_then | known.removed).difference(stated.keywords))
+    return FieldReading(stated, now, spellings, added, (counted_then | known.removed).difference(stated.keywords))
 
 
 class _Said(NamedTuple):

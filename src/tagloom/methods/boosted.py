@@ -10,7 +10,7 @@ from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.core.validation import Words
+from tagloom.core.validation import OneOf
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.curds_and_whey import CurdsAndWhey
 from tagloom.methods.shared.out_of_fold import known_means, out_of_fold_scores
@@ -71,7 +71,7 @@ class BoostedAnnotator(Annotator):
     """
 
     _parameter_constraints = CurdsAndWhey._parameter_constraints | {
-        "boost": [Words("curds_and_whey", "structured")],
+        "boost": [OneOf("curds_and_whey", "structured")],
         "annotator": [Annotator, None],
     }
 

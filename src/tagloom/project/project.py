@@ -24,7 +24,7 @@ from tagloom.store.project import ProjectStore
 if TYPE_CHECKING:
     from tagloom.catalog.extraction import ExtractSummary
     from tagloom.core.labels import AbsentMeans
-    from tagloom.learning.evaluation import Evaluation
+    from tagloom.learning.evaluation import ModelEvaluation
     from tagloom.learning.explain import ExplainResult, ProjectExplainer
     from tagloom.learning.next_photos import NextPhotos
     from tagloom.learning.score import ScoreResult
@@ -108,7 +108,7 @@ class InsightVerbs(ProjectBase):
         curve: bool = True,
         groups: bool = True,
         progress: Progress = NO_PROGRESS,
-    ) -> "Evaluation":
+    ) -> "ModelEvaluation":
         """Measure a method on what was said (see `tagloom.learning.evaluate.evaluate`)."""
         from tagloom.learning.evaluate import evaluate
 

@@ -13,7 +13,7 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.learning.suggest import top_suggestions
 
 if TYPE_CHECKING:
-    from tagloom.learning.evaluation import Evaluation
+    from tagloom.learning.evaluation import ModelEvaluation
     from tagloom.methods.topics import TopicDescription
 
 __all__ = [
@@ -126,7 +126,7 @@ class ReportData:
         Warnings to show at the top, such as names in the labels file that match no photo.
     evaluation : sequence of (str, str), default=()
         Names and values of measures, where the truth is known; no section without any.
-    measured : Evaluation or None, default=None
+    measured : ModelEvaluation or None, default=None
         What cross-validation on a person's labels found (`tagloom.Project.evaluate`); no section without it.
     measured_note : str, default=""
         When that was, and what was decided since.
@@ -150,7 +150,7 @@ class ReportData:
     settings: Sequence[tuple[str, str, str]] = ()
     notes: Sequence[str] = ()
     evaluation: Sequence[tuple[str, str]] = ()
-    measured: "Evaluation | None" = None
+    measured: "ModelEvaluation | None" = None
     measured_note: str = ""
     kind: str = "score"
     topics: "Sequence[TopicDescription]" = ()

@@ -19,7 +19,7 @@ from tagloom.learning.suggest import PROBABILITY
 from tagloom.report.data import ReportData, ReportPhoto, TagSummary, UnreadablePhoto, summarize_tags
 
 if TYPE_CHECKING:
-    from tagloom.learning.evaluation import CurvePoint, Evaluation
+    from tagloom.learning.evaluation import CurvePoint, ModelEvaluation
     from tagloom.methods.topics import TopicDescription, TopicPhoto, TopicTag
 
 __all__ = [
@@ -82,14 +82,14 @@ def _escape_character(character: str) -> str:
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 420.0, 220.0, 44.0, 32.0, 10.0
 
 
-def evaluation_fragment(found: "Evaluation", note: str = "") -> str:
+def evaluation_fragment(found: "ModelEvaluation", note: str = "") -> str:
     """Return a section of a page: figures of held-out photos, tags, the learning curve, feature groups.
 
     It holds no script and no style, so that it fits a page with a strict policy; its classes are those of the report.
 
     Parameters
     ----------
-    found : Evaluation
+    found : ModelEvaluation
         What `tagloom.Project.evaluate` returns.
     note : str, default=""
         A sentence to begin with, such as when that was.
@@ -104,7 +104,7 @@ def evaluation_fragment(found: "Evaluation", note: str = "") -> str:
     )
 
 
-def _summary(found: "Evaluation") -> str:
+def _summary(found: "ModelEvaluation") -> str:
     rows = [
         (
             f"Mean average precision on held-out photos, {found.method}{over and ', '}{over}",
@@ -129,7 +129,7 @@ def _summary(found: "Evaluation") -> str:
     return _table(("Measure", "Value"), rows)
 
 
-def _tags(found: "Evaluation") -> str:
+def _tags(found: "ModelEvaluation") -> str:
     rows = [
         (
             one.tag,
@@ -145,7 +145,7 @@ def _tags(found: "Evaluation") -> str:
     return f"<details><summary>Each tag</summary>{_table(names, rows)}</details>"
 
 
-def _groups(found: "Evaluation") -> str:
+def _groups(found: "ModelEvaluation") -> str:
     if not found.groups:
         return ""
     rows = [
@@ -169,7 +169,7 @@ def _number_class(place: int) -> str:
     return ' class="number"' if place else ""
 
 
-def _curve(found: "Evaluation") -> str:
+def _curve(found: "ModelEvaluation") -> str:
     """Return the learning curve as a drawing; presentation attributes, since the policy forbids style attributes."""
     if len(found.curve) < 2:
         return ""

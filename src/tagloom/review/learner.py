@@ -16,14 +16,14 @@ from tagloom.project.project import Project
 from tagloom.review.state import ReviewState
 from tagloom.store.project import ProjectStore
 
-__all__ = ["BackgroundLearning", "Learner", "ProjectLearner", "load_numbers"]
+__all__ = ["BackgroundLearning", "LiveLearner", "ProjectLearner", "load_numbers"]
 
 logger = logging.getLogger(__name__)
 
 _BUSY_SECONDS = 1.0
 
 
-class Learner(Protocol):
+class LiveLearner(Protocol):
     """Re-solves the tags whose labels have changed: `tagloom.learning.update.Updater`, or a stand-in."""
 
     @property
@@ -94,7 +94,7 @@ class BackgroundLearning:
     """
 
     def __init__(
-        self, make: Callable[[], Learner], learned: Callable[[Learner, Any, float], None], alone: threading.Lock
+        self, make: Callable[[], LiveLearner], learned: Callable[[LiveLearner, Any, float], None], alone: threading.Lock
     ) -> None:
         self._make = make
         self._tell = learned
@@ -102,7 +102,7 @@ class BackgroundLearning:
         self._due = threading.Event()
         self._is_ending = False
         self._is_outdated = False
-        self._learner: Learner | None = None
+        self._learner: LiveLearner | None = None
         self._is_saved = True
         self._thread = threading.Thread(target=self._run, name="tagloom-learning", daemon=True)
         self._due.set()

@@ -14,9 +14,9 @@ from tagloom.exceptions import InvalidInputError, SettingsError, StoreBusyError,
 from tagloom.project.project import Project
 from tagloom.review.events import EventHub
 from tagloom.review.jobs import Job, JobBoard
-from tagloom.review.learner import BackgroundLearning, Learner, load_numbers
+from tagloom.review.learner import BackgroundLearning, LiveLearner, load_numbers
 from tagloom.review.pictures import Pictures
-from tagloom.review.ranking import Looks
+from tagloom.review.ranking import LookAlikes
 from tagloom.review.similarity import load_looks
 from tagloom.review.state import ReviewState, UnknownTagError
 from tagloom.settings import PROJECT_FILE_NAME
@@ -59,7 +59,7 @@ class LiveReview:
         refused only where another process is at work.
     """
 
-    def __init__(self, project: Project, *, make_learner: Callable[[], Learner] | None, with_looks: bool) -> None:
+    def __init__(self, project: Project, *, make_learner: Callable[[], LiveLearner] | None, with_looks: bool) -> None:
         self.project = project
         self.events = EventHub()
         self._with_looks = with_looks
@@ -67,7 +67,7 @@ class LiveReview:
         self.alone = threading.Lock()
         self._closing = threading.Event()
         self._tags: list[Tag] = []
-        self._looks = Looks()
+        self._looks = LookAlikes()
         self.reader = ProjectReader(project.folder)
         try:
             self.pictures = Pictures(self.reader, os.fsencode(project.root))
@@ -110,7 +110,7 @@ class LiveReview:
         return self._state.photos
 
     @property
-    def looks(self) -> Looks:
+    def looks(self) -> LookAlikes:
         """Similarity, clusters and stacks, as far as they are worked out."""
         return self._looks
 
@@ -171,7 +171,7 @@ class LiveReview:
             before, self._state = self.photos, self._load()
             # How the same photos look is worked out anew, and until then what is known of them holds.
             if not self.photos.is_same(before):
-                self._looks = Looks()
+                self._looks = LookAlikes()
             version, tags = self._state.version, [tag.id for tag in self._tags]
         if self._with_looks:
             self._look_due.set()
@@ -222,7 +222,7 @@ class LiveReview:
     def _tell_learned(self, version: int, tags: list[int], seconds: float = 0.0) -> None:
         self.events.publish("learned", {"version": version, "tags": tags, "seconds": round(seconds, 3)})
 
-    def _learned(self, learner: Learner, tag_ids: Any, seconds: float) -> None:
+    def _learned(self, learner: LiveLearner, tag_ids: Any, seconds: float) -> None:
         changed = {int(tag) for tag in tag_ids}
         columns = [place for place, tag in enumerate(learner.tag_ids.tolist()) if tag in changed]
         limits = learner.thresholds[columns]

@@ -12,7 +12,7 @@ from tagloom.core.typing import Bools, Ids, Singles
 from tagloom.exceptions import InvalidInputError
 from tagloom.review.state import ReviewState
 
-__all__ = ["Looks", "PhotoQuery", "Ranking", "Sort", "TagState", "day_seconds", "moment_text", "rank"]
+__all__ = ["LookAlikes", "PhotoQuery", "Ranking", "Sort", "TagState", "day_seconds", "moment_text", "rank"]
 
 Sort = Literal["path", "score", "uncertainty", "time", "cluster"]
 TagState = Literal["any", "has", "suggested", "rejected", "unreviewed", "conflicts"]
@@ -70,7 +70,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looks:
+class LookAlikes:
     """What is known of how photos look; each is None until it is worked out.
 
     Parameters
@@ -88,7 +88,7 @@ class Looks:
     stacks: Ids | None = None
 
 
-def rank(state: ReviewState, query: PhotoQuery, looks: Looks, texts: Mapping[int, str]) -> Ranking:
+def rank(state: ReviewState, query: PhotoQuery, looks: LookAlikes, texts: Mapping[int, str]) -> Ranking:
     """Return the photos that a query means, in its order.
 
     Parameters
@@ -97,7 +97,7 @@ def rank(state: ReviewState, query: PhotoQuery, looks: Looks, texts: Mapping[int
         Labels and numbers.
     query : PhotoQuery
         What is asked for.
-    looks : Looks
+    looks : LookAlikes
         Similarity, clusters and stacks.
     texts : mapping of int to str
         Of each tag all its names, folded, to search in.
@@ -154,7 +154,7 @@ def _tagged(state: ReviewState, word: str, texts: Mapping[int, str]) -> Bools:
     return found
 
 
-def _order(state: ReviewState, query: PhotoQuery, row: int | None, looks: Looks) -> Ids:
+def _order(state: ReviewState, query: PhotoQuery, row: int | None, looks: LookAlikes) -> Ids:
     """Return all rows of photos in order; what is equal stays in the order of paths."""
     by_path = state.photos.by_path
     if query.similar is not None:

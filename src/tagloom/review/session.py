@@ -21,7 +21,7 @@ from tagloom.learning.next_photos import Features, KeptFeatures, load_choice_fea
 from tagloom.project.label import label_pairs
 from tagloom.project.project import Project
 from tagloom.review.jobs import Job, job_work
-from tagloom.review.learner import Learner
+from tagloom.review.learner import LiveLearner
 from tagloom.review.live import LiveReview
 from tagloom.review.ranking import PhotoQuery, Ranking, moment_text, rank
 from tagloom.review.views import (
@@ -119,7 +119,7 @@ class ReviewSession(LiveReview):
         *,
         who: str = "",
         exports: str | os.PathLike[str] | None = None,
-        make_learner: Callable[[], Learner] | None = None,
+        make_learner: Callable[[], LiveLearner] | None = None,
         with_looks: bool = True,
     ) -> None:
         self._who = who

@@ -13,7 +13,7 @@ from tagloom.core.typing import Ids, Singles
 from tagloom.features.relations.duplicates import near_duplicates
 from tagloom.features.relations.occasions import bursts
 from tagloom.features.relations.similar import clusters
-from tagloom.review.ranking import Looks
+from tagloom.review.ranking import LookAlikes
 from tagloom.store.project import ProjectStore
 
 __all__ = ["load_looks"]
@@ -21,7 +21,7 @@ __all__ = ["load_looks"]
 BURST_SECONDS = 2.0
 
 
-def load_looks(store: ProjectStore, photos: PhotoIndex) -> Looks:
+def load_looks(store: ProjectStore, photos: PhotoIndex) -> LookAlikes:
     """Work out similarity, clusters and stacks from stored features; what is missing stays unknown.
 
     Parameters
@@ -41,7 +41,7 @@ def load_looks(store: ProjectStore, photos: PhotoIndex) -> Looks:
         prints = stored_rows(cache, descriptor_key(store, "phash"), photos.hashes)
     stacks = _stacks(photos, vectors, prints)
     if vectors is None:
-        return Looks(stacks=stacks)
+        return LookAlikes(stacks=stacks)
     rows = vectors
 
     def cosines(row: int) -> Singles:
@@ -49,7 +49,7 @@ def load_looks(store: ProjectStore, photos: PhotoIndex) -> Looks:
         found[row] = np.inf  # the photo itself comes first, before its copies
         return found
 
-    return Looks(cosines, clusters(vectors), stacks)
+    return LookAlikes(cosines, clusters(vectors), stacks)
 
 
 def _stacks(photos: PhotoIndex, vectors: Singles | None, prints: NDArray[np.float32] | None) -> Ids:

@@ -15,7 +15,7 @@ from tagloom.learning.next_photos import NO_PROBABILITIES, Features, Numbers, ch
 from tagloom.learning.suggest import PROBABILITY
 from tagloom.project.unwritten import suggestions_written, unwritten_photos
 from tagloom.project.write import FileWrite, write
-from tagloom.review.ranking import Looks, moment_text
+from tagloom.review.ranking import LookAlikes, moment_text
 from tagloom.review.state import ReviewState
 from tagloom.store.decisions import Batch
 from tagloom.store.log import IMPORTED, ORIGINS
@@ -153,7 +153,7 @@ def tag_views(tags: Sequence[Tag], state: ReviewState, in_use: Collection[int]) 
     return views
 
 
-def cell_views(state: ReviewState, looks: Looks, ids: Sequence[int]) -> list[dict[str, Any]]:
+def cell_views(state: ReviewState, looks: LookAlikes, ids: Sequence[int]) -> list[dict[str, Any]]:
     """Return what the grid shows of some photos."""
     with state.lock:
         photos = state.photos
@@ -336,7 +336,7 @@ def calibration_view(state: ReviewState) -> dict[str, Any]:
     return {"calibrated": is_known, "labels_needed": 0 if is_known else n_missing(n_labelled, n_yes)}
 
 
-def _stack_members(photos: PhotoIndex, looks: Looks, rows: Any) -> dict[int, list[int]]:
+def _stack_members(photos: PhotoIndex, looks: LookAlikes, rows: Any) -> dict[int, list[int]]:
     """Return for each of these rows that is in a stack the ids of all photos in it."""
     if looks.stacks is None or len(looks.stacks) != len(photos):
         return {}

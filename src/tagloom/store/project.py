@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tagloom.store.integrity import Finding
     from tagloom.store.models import Models, Suggestions
     from tagloom.store.photos import Photos
-    from tagloom.store.runs import Runs, Settings
+    from tagloom.store.runs import Runs, StoredSettings
     from tagloom.store.tags import Tags
     from tagloom.store.writes import Writes
 
@@ -159,11 +159,11 @@ class ProjectStore:
         return Contents(self._database)
 
     @cached_property
-    def settings(self) -> "Settings":
+    def settings(self) -> "StoredSettings":
         """The settings."""
-        from tagloom.store.runs import Settings
+        from tagloom.store.runs import StoredSettings
 
-        return Settings(self._database)
+        return StoredSettings(self._database)
 
     def __enter__(self) -> Self:
         return self

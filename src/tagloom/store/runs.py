@@ -13,7 +13,7 @@ from tagloom.store.session import Database
 if TYPE_CHECKING:
     from tagloom.core.labels import AbsentMeans
 
-__all__ = ["Import", "Run", "Runs", "Settings", "from_json", "to_json"]
+__all__ = ["Import", "Run", "Runs", "StoredSettings", "from_json", "to_json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Runs:
         ]
 
 
-class Settings:
+class StoredSettings:
     """Settings of a project that differ from the defaults: names and JSON values.
 
     Parameters

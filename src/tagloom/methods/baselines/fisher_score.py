@@ -8,7 +8,7 @@ from scipy import sparse
 
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COUNT, Words
+from tagloom.core.validation import COUNT, OneOf
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.shared.ridge_path import linear_scores
 from tagloom.methods.shared.selection import (
@@ -120,7 +120,7 @@ class FisherScore(SelectingAnnotator):
 
     _accepts_sparse = True
 
-    _parameter_constraints = SelectingAnnotator._parameter_constraints | {"n_features": [Words("auto"), COUNT]}
+    _parameter_constraints = SelectingAnnotator._parameter_constraints | {"n_features": [OneOf("auto"), COUNT]}
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.core.validation import POSITIVE, Words
+from tagloom.core.validation import POSITIVE, OneOf
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.shared.ridge_path import linear_scores
 from tagloom.methods.shared.selection import (
@@ -417,7 +417,7 @@ class JointNormsPath:
 
     @property
     def n_selected(self) -> NDArray[np.intp]:
-        """Number of features in use at each γ."""
+        """NumberIn of features in use at each γ."""
         return np.asarray(self.coef.any(axis=2).sum(axis=1))
 
 
@@ -494,7 +494,7 @@ class FSNM(SelectingAnnotator):
     exactly, and stopped 1 % above the optimum where many are (500 × 500, γ = 0.03 γ_max).
     """
 
-    _parameter_constraints = SelectingAnnotator._parameter_constraints | {"sparsity": [Words("auto"), POSITIVE]}
+    _parameter_constraints = SelectingAnnotator._parameter_constraints | {"sparsity": [OneOf("auto"), POSITIVE]}
 
     def __init__(
         self,

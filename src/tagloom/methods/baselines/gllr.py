@@ -12,7 +12,7 @@ from tagloom.core.folds import LabeledKFold
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, POSITIVE, Words
+from tagloom.core.validation import COMMON, POSITIVE, OneOf
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.shared.logistic_task import LogisticTask, warn_unless_converged
 from tagloom.methods.shared.ridge_path import linear_scores
@@ -100,8 +100,8 @@ class GLLR(Annotator):
     """
 
     _parameter_constraints = COMMON | {
-        "sparsity": [Words("auto"), POSITIVE],
-        "weighting": [Words("size", "equal")],
+        "sparsity": [OneOf("auto"), POSITIVE],
+        "weighting": [OneOf("size", "equal")],
     }
 
     def __init__(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix, known_patterns, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, NOT_NEGATIVE, POSITIVE, Words
+from tagloom.core.validation import COMMON, NOT_NEGATIVE, POSITIVE, OneOf
 from tagloom.methods.shared.ridge_path import RidgePath, linear_scores
 from tagloom.metrics import average_precision
 
@@ -92,8 +92,8 @@ class RegularizedLeastSquares(Annotator):
     """
 
     _parameter_constraints = COMMON | {
-        "regularization": [Words("loo"), POSITIVE],
-        "selection": [Words("error", "map")],
+        "regularization": [OneOf("loo"), POSITIVE],
+        "selection": [OneOf("error", "map")],
         "smoothing": [NOT_NEGATIVE],
     }
 

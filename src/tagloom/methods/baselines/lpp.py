@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, COUNT, POSITIVE_SHARE, Words, check_parameters
+from tagloom.core.validation import COMMON, COUNT, POSITIVE_SHARE, OneOf, check_parameters
 from tagloom.kernels.landmarks import KernelFeatures
 from tagloom.kernels.matrix import Gamma, KernelSpec, make_kernel
 from tagloom.methods.baselines.svm import fit_tags
@@ -84,7 +84,7 @@ class LPP(TransformerMixin, BaseEstimator):
     _parameter_constraints = COMMON | {
         "n_components": [COUNT, None],
         "subspace_energy": [POSITIVE_SHARE],
-        "weights": [Words(*get_args(EdgeWeights))],
+        "weights": [OneOf(*get_args(EdgeWeights))],
     }
 
     def __init__(

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, SHARE, Words
+from tagloom.core.validation import COMMON, SHARE, OneOf
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
@@ -79,7 +79,7 @@ class M3L(KernelAnnotator):
     """
 
     _parameter_constraints = COMMON | {
-        "tag_similarity": [Words("correlation", "identity"), "array-like"],
+        "tag_similarity": [OneOf("correlation", "identity"), "array-like"],
         "shrinkage": [SHARE],
     }
 

@@ -9,7 +9,7 @@ from scipy import sparse
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, NOT_NEGATIVE, Words
+from tagloom.core.validation import COMMON, NOT_NEGATIVE, OneOf
 from tagloom.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class NeighborTransfer(Annotator):
     """
 
     _parameter_constraints = COMMON | {
-        "weights": [Words(*WEIGHTS)],
+        "weights": [OneOf(*WEIGHTS)],
         "shrinkage": [NOT_NEGATIVE],
     }
 

@@ -1,4 +1,4 @@
-"""pLSA-Words: topics of the tags first, visual words of these topics second (Monay and Gatica-Perez 2004)."""
+"""pLSA-OneOf: topics of the tags first, visual words of these topics second (Monay and Gatica-Perez 2004)."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, Number, Words
+from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, NumberIn, OneOf
 from tagloom.graph import NeighborGraph, check_graph, knn_graph, nearest_neighbors
 from tagloom.solvers import BlockCGResult, block_cg
 
@@ -27,11 +27,11 @@ class GraphPropagation(Annotator, ABC):
     """
 
     _parameter_constraints = COMMON | {
-        "weights": [Words("binary", "heat")],
+        "weights": [OneOf("binary", "heat")],
         "bandwidth": [POSITIVE, None],
         "max_iter": [COUNT, None],
         "pull": [NOT_NEGATIVE],
-        "alpha": [Number(Real, 0, 1, closed="neither")],
+        "alpha": [NumberIn(Real, 0, 1, closed="neither")],
     }
 
     n_neighbors: int

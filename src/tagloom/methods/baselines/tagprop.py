@@ -15,7 +15,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, Number, Words
+from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, NumberIn, OneOf
 from tagloom.methods.shared.group_distances import GroupDistances, MetricSpec
 
 __all__ = ["Likelihood", "NeighborWeights", "TagProp", "learn_by_em", "learn_by_gradient", "learn_sigmoids"]
@@ -309,8 +309,8 @@ class TagProp(Annotator):
     """
 
     _parameter_constraints = COMMON | {
-        "weights": [Words("distance", "rank")],
-        "noise": [Number(Real, 0, 0.5, closed="neither")],
+        "weights": [OneOf("distance", "rank")],
+        "noise": [NumberIn(Real, 0, 0.5, closed="neither")],
         "n_rounds": [COUNT],
         "tol": [NOT_NEGATIVE],
     }

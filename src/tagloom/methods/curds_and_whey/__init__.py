@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import check_labels
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, NOT_NEGATIVE, Words, check_groups, check_parameters
+from tagloom.core.validation import COMMON, NOT_NEGATIVE, OneOf, check_groups, check_parameters
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.curds_and_whey.problem import (
     LabelProblem,
@@ -114,9 +114,9 @@ class CurdsAndWhey(BaseEstimator):
     """
 
     _parameter_constraints = COMMON | {
-        "canonical": [Words("plain", "structured")],
-        "weights": [Words("gcv", "asymptotic")],
-        "correlations": [Words("auto", "training", "held_out")],
+        "canonical": [OneOf("plain", "structured")],
+        "weights": [OneOf("gcv", "asymptotic")],
+        "correlations": [OneOf("auto", "training", "held_out")],
         "ridge": [NOT_NEGATIVE],
         "feature_sparsity": [NOT_NEGATIVE],
         "group_sparsity": [NOT_NEGATIVE],

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats, Indices
-from tagloom.core.validation import COMMON, NOT_NEGATIVE, POSITIVE_SHARE, Words
+from tagloom.core.validation import COMMON, NOT_NEGATIVE, POSITIVE_SHARE, OneOf
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.landmarks import KernelFeatures
 from tagloom.kernels.matrix import Gamma, KernelSpec
@@ -390,10 +390,10 @@ class LPSSVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelAnnotator)
     """
 
     _parameter_constraints = COMMON | {
-        "coupling": [Words(*get_args(Coupling))],
+        "coupling": [OneOf(*get_args(Coupling))],
         "svm_weight": [NOT_NEGATIVE],
         "subspace_energy": [POSITIVE_SHARE],
-        "weights": [Words(*get_args(EdgeWeights))],
+        "weights": [OneOf(*get_args(EdgeWeights))],
     }
 
     def __init__(

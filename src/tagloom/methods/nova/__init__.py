@@ -14,7 +14,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats, Indices
-from tagloom.core.validation import COMMON, POSITIVE, Number, Words, check_magnitude
+from tagloom.core.validation import COMMON, POSITIVE, NumberIn, OneOf, check_magnitude
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.curds_and_whey import CurdsAndWhey
 from tagloom.methods.shared.logistic_task import name_tags
@@ -398,14 +398,14 @@ class NOVA(Annotator):
     """
 
     _parameter_constraints = COMMON | {
-        "penalty": [Words(*PENALTIES)],
-        "strength": [Words("auto"), POSITIVE, "array-like"],
+        "penalty": [OneOf(*PENALTIES)],
+        "strength": [OneOf("auto"), POSITIVE, "array-like"],
         "concavity": [Real],
-        "group_weights": [Words("none", "sqrt")],
-        "entry_share": [Number(Real, 0, 1, closed="left")],
-        "solver": [Words("auto", "descent", "lqa")],
-        "boost": [Words("curds_and_whey", "structured"), None],
-        "standardize": [Words("columns", "groups"), None],
+        "group_weights": [OneOf("none", "sqrt")],
+        "entry_share": [NumberIn(Real, 0, 1, closed="left")],
+        "solver": [OneOf("auto", "descent", "lqa")],
+        "boost": [OneOf("curds_and_whey", "structured"), None],
+        "standardize": [OneOf("columns", "groups"), None],
     }
 
     def __init__(

@@ -16,7 +16,7 @@ from tagloom.core.folds import LabeledKFold
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, FOLDS, NOT_NEGATIVE, POSITIVE, Words, check_magnitude
+from tagloom.core.validation import COMMON, FOLDS, NOT_NEGATIVE, POSITIVE, OneOf, check_magnitude
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.graph import NeighborGraph, check_graph, knn_graph
 from tagloom.methods.sfss.explicit import (
@@ -318,11 +318,11 @@ class SFSS(SelectorMixin, Annotator):
 
     _parameter_constraints = COMMON | {
         "regression_weight": [POSITIVE],
-        "sparsity": [Words("auto"), NOT_NEGATIVE],
+        "sparsity": [OneOf("auto"), NOT_NEGATIVE],
         "unlabeled_pull": [NOT_NEGATIVE],
-        "solver": [Words("prox", "irls")],
-        "objective": [Words("joint", "direct")],
-        "strategy": [Words("auto", "plain", "reduced")],
+        "solver": [OneOf("prox", "irls")],
+        "objective": [OneOf("joint", "direct")],
+        "strategy": [OneOf("auto", "plain", "reduced")],
         "n_folds": [FOLDS],
     }
 
@@ -375,7 +375,7 @@ class SFSS(SelectorMixin, Annotator):
         X, Y
             As for ``fit``.
         n_points : int, default=20
-            Number of γ, on a logarithmic scale.
+            NumberIn of γ, on a logarithmic scale.
         smallest : float, default=0.01
             The last γ as a share of γ_max.
         """

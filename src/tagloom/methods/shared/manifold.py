@@ -14,7 +14,7 @@ from scipy.linalg import cholesky, lu_factor, lu_solve, solve_triangular
 
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, NOT_NEGATIVE, POSITIVE, Words
+from tagloom.core.validation import COMMON, NOT_NEGATIVE, POSITIVE, OneOf
 from tagloom.kernels.matrix import Gamma, Kernel, KernelSpec
 from tagloom.methods.shared.gram import DenseGram, Gram, gram_of_features
 from tagloom.methods.shared.kernel_graph import EdgeWeights, kernel_graph
@@ -32,8 +32,8 @@ class ManifoldAnnotator(KernelAnnotator):
     _parameter_constraints = COMMON | {
         "ambient_weight": [POSITIVE],
         "graph_weight": [NOT_NEGATIVE],
-        "weights": [Words(*get_args(EdgeWeights))],
-        "laplacian": [Words(*get_args(SymmetricLaplacian))],
+        "weights": [OneOf(*get_args(EdgeWeights))],
+        "laplacian": [OneOf(*get_args(SymmetricLaplacian))],
     }
 
     def __init__(

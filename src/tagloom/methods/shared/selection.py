@@ -12,7 +12,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.folds import LabeledKFold
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, COUNT, POSITIVE, Words
+from tagloom.core.validation import COMMON, COUNT, POSITIVE, OneOf
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.shared.ridge_path import linear_scores
 from tagloom.metrics import average_precision
@@ -42,7 +42,7 @@ class SelectingAnnotator(SelectorMixin, Annotator):
     """
 
     _parameter_constraints = COMMON | {
-        "regularization": [Words("loo"), POSITIVE],
+        "regularization": [OneOf("loo"), POSITIVE],
         "n_features": [COUNT, None],
     }
 

@@ -11,7 +11,7 @@ from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.seeds import check_generator
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, Words, check_magnitude
+from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, OneOf, check_magnitude
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.spaces import Metric
 from tagloom.methods.tkml.map import LabelSpace, diffuse, learn_classifier, solve_labels
@@ -19,7 +19,7 @@ from tagloom.methods.tkml.problem import (
     EdgeWeights,
     KernelMap,
     Neighborhood,
-    Problem,
+    TkmlProblem,
     check_dense,
     label_weights,
     learn_dictionary,
@@ -143,10 +143,10 @@ class TKML(Annotator):
         "balance": [NOT_NEGATIVE],
         "tol": [NOT_NEGATIVE],
         "dictionary_sweeps": [COUNT],
-        "solver": [Words("labels", "diffusion")],
+        "solver": [OneOf("labels", "diffusion")],
         "diffusion_sweeps": [COUNT],
-        "start": [Words("assignment", "gaussian"), "array-like"],
-        "weights": [Words(*get_args(EdgeWeights))],
+        "start": [OneOf("assignment", "gaussian"), "array-like"],
+        "weights": [OneOf(*get_args(EdgeWeights))],
         "bandwidth": [POSITIVE, None],
         "solver_tol": [POSITIVE],
     }
@@ -206,7 +206,7 @@ class TKML(Annotator):
 
     @property
     def effective_rank_(self) -> int:
-        """Number of eigenvalues of the learned kernel above 1e-12 of the largest."""
+        """NumberIn of eigenvalues of the learned kernel above 1e-12 of the largest."""
         check_is_fitted(self)
         Z = self._map.coordinates
         values = np.linalg.svd(Z.toarray() if self._map.sparse else Z, compute_uv=False)
@@ -282,21 +282,21 @@ class TKML(Annotator):
     def _as_given(self, scores: Floats) -> Floats:
         return (scores - self.score_centers_) / self.score_scales_
 
-    def _map_step(self, problem: Problem, space: LabelSpace, scores: Floats) -> tuple[KernelMap, Floats]:
+    def _map_step(self, problem: TkmlProblem, space: LabelSpace, scores: Floats) -> tuple[KernelMap, Floats]:
         if self.solver == "diffusion":
             kernel_map, scores, _ = diffuse(problem, space, scores, max_sweeps=self.diffusion_sweeps, tol=1e-2)
         else:
             kernel_map, scores, _ = solve_labels(problem, space)
         return kernel_map, scores
 
-    def _problem(self, X: NDArray[Any], Y: LabelMatrix) -> Problem:
+    def _problem(self, X: NDArray[Any], Y: LabelMatrix) -> TkmlProblem:
         check_magnitude(X, LARGEST, "TKML")
         neighborhood = self._neighborhood()
         graph = neighborhood.graph(X, self.graph)
         self._bandwidth = graph.bandwidth if self.bandwidth is None else float(self.bandwidth)
         # A copy, so that the model does not change when the caller reuses the array.
         self._points = X.copy()
-        problem = Problem(
+        problem = TkmlProblem(
             X=X.astype(np.float64),
             targets=np.where(Y == UNKNOWN, 0.0, 2.0 * Y - 1.0),
             weights=label_weights(Y, weighted=self.weighted, balance=self.balance),

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.core.typing import Floats, Indices
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.tkml.problem import KernelMap, Problem
+from tagloom.methods.tkml.problem import KernelMap, TkmlProblem
 from tagloom.solvers import block_cg
 
 __all__ = ["LabelSpace", "diffuse", "learn_classifier", "solve_labels"]
@@ -134,12 +134,12 @@ def _warn(residual: float, tol: float, max_iter: int) -> None:
 # TKML's classifier: Eq. (6) for all tags, in the coordinates of the kernel map.
 
 
-def learn_classifier(problem: Problem, kernel_map: KernelMap) -> Floats:
+def learn_classifier(problem: TkmlProblem, kernel_map: KernelMap) -> Floats:
     """Return W of shape (p, c) that is best for this kernel map.
 
     Parameters
     ----------
-    problem : Problem
+    problem : TkmlProblem
         What is minimised.
     kernel_map : KernelMap
         Φ.
@@ -161,7 +161,7 @@ def learn_classifier(problem: Problem, kernel_map: KernelMap) -> Floats:
     return found if kernel_map.basis is None else kernel_map.basis @ found
 
 
-def _system(problem: Problem, Z: Floats, weights: Floats) -> Floats:
+def _system(problem: TkmlProblem, Z: Floats, weights: Floats) -> Floats:
     """Return ``I + Zᵀ(γ_c Ω + γ_s L)Z``."""
     pulled = problem.smoothness * (problem.laplacian @ Z)
     pulled += (problem.fidelity * weights)[:, None] * Z
@@ -183,7 +183,7 @@ def _factor(system: Floats, *, lower: bool) -> Floats:
     return np.asarray(factor)
 
 
-def _of_single_atoms(problem: Problem, kernel_map: KernelMap) -> Floats:
+def _of_single_atoms(problem: TkmlProblem, kernel_map: KernelMap) -> Floats:
     """Where every photo has one atom, the matrix is sparse and the weights only change its diagonal."""
     Z = kernel_map.coordinates
     links = problem.smoothness * (Z.T @ problem.laplacian @ Z)
@@ -191,7 +191,7 @@ def _of_single_atoms(problem: Problem, kernel_map: KernelMap) -> Floats:
     return np.asarray(block_cg(links.tocsr(), Z.T @ problem.label_pull(), shifts=shifts, tol=problem.tol).x)
 
 
-def _of_own_weights(problem: Problem, Z: Floats) -> Floats:
+def _of_own_weights(problem: TkmlProblem, Z: Floats) -> Floats:
     labelled = problem.weights.any(axis=1)
     middle = np.median(problem.weights, axis=1)
     lower = _factor(_system(problem, Z, middle), lower=True)
@@ -296,7 +296,7 @@ class LabelSpace:
         return outside + float(np.vdot(along, along))
 
 
-def solve_labels(problem: Problem, space: LabelSpace) -> tuple[KernelMap, Floats, int]:
+def solve_labels(problem: TkmlProblem, space: LabelSpace) -> tuple[KernelMap, Floats, int]:
     """Return the best kernel map for these atoms and this classifier, its scores, and the iterations it took.
 
     With one Ω for all tags, ``N + S N E = γ_c Y Ω - T0 E`` falls apart in the eigenvectors of S into sparse systems
@@ -316,7 +316,7 @@ def solve_labels(problem: Problem, space: LabelSpace) -> tuple[KernelMap, Floats
     return KernelMap(space.coordinates(problem.X, z), space.basis), space.scores(base, z), n_iter
 
 
-def _coupled(problem: Problem, space: LabelSpace, rhs: Floats) -> tuple[Floats, int]:
+def _coupled(problem: TkmlProblem, space: LabelSpace, rhs: Floats) -> tuple[Floats, int]:
     factor = space.roots[:, None] * space.right  # (k, c)
 
     def apply(z: Floats) -> Floats:
@@ -333,7 +333,7 @@ class _Photowise:
     bracket turned by turning ρ is exact for large σ, where tags do not meet, and for small σ, where it is the identity.
     """
 
-    def __init__(self, problem: Problem, space: LabelSpace) -> None:
+    def __init__(self, problem: TkmlProblem, space: LabelSpace) -> None:
         held = problem.smoothness * problem.laplacian.diagonal()[:, None] + problem.fidelity * problem.weights
         mean = held.mean(axis=1)
         self._right = space.right
@@ -352,13 +352,13 @@ class _Photowise:
 
 
 def diffuse(
-    problem: Problem, space: LabelSpace, scores: Floats, *, max_sweeps: int, tol: float
+    problem: TkmlProblem, space: LabelSpace, scores: Floats, *, max_sweeps: int, tol: float
 ) -> tuple[KernelMap, Floats, int]:
     """Return the kernel map after the paper's own sweeps of Eq. (8), which stop short of the fixed point.
 
     Parameters
     ----------
-    problem : Problem
+    problem : TkmlProblem
         With one Ω for all tags.
     space : LabelSpace
         Of atoms and classifier.

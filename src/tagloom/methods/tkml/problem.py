@@ -14,7 +14,15 @@ from tagloom.graph import NeighborGraph, check_graph, knn_graph, nearest_neighbo
 from tagloom.graph.spaces import Metric
 from tagloom.kernels import DENSE_ROWS
 
-__all__ = ["EdgeWeights", "KernelMap", "Neighborhood", "Problem", "check_dense", "label_weights", "learn_dictionary"]
+__all__ = [
+    "EdgeWeights",
+    "KernelMap",
+    "Neighborhood",
+    "TkmlProblem",
+    "check_dense",
+    "label_weights",
+    "learn_dictionary",
+]
 
 
 # The neighbour system of TKML: similarities as weights, for training photos and for new ones.
@@ -186,7 +194,7 @@ class KernelMap:
 
 
 @dataclass(frozen=True)
-class Problem:
+class TkmlProblem:
     """Eq. (5) with its data.
 
     Attributes

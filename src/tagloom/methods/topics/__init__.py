@@ -15,7 +15,7 @@ from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.seeds import spawn_generators
 from tagloom.core.typing import Floats, Reals
-from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, POSITIVE_SHARE, Words
+from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, POSITIVE_SHARE, OneOf
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.methods.topics.model import (
@@ -269,11 +269,11 @@ class LaplacianTopicModel(TransformerMixin, Annotator):
     _parameter_constraints = COMMON | {
         "n_topics": [COUNT],
         "smoothness": [NOT_NEGATIVE],
-        "smoothing": [Words(*STEPS)],
+        "smoothing": [OneOf(*STEPS)],
         "step": [POSITIVE],
         "n_steps": [COUNT, None],
-        "graph": [Words("shared_words", "knn"), NeighborGraph, "array-like", "sparse matrix"],
-        "weighting": [Words("binary", "heat", "dot")],
+        "graph": [OneOf("shared_words", "knn"), NeighborGraph, "array-like", "sparse matrix"],
+        "weighting": [OneOf("binary", "heat", "dot")],
         "visual_threshold": [COUNT],
         "word_threshold": [COUNT, None],
         "max_neighbors": [COUNT],

@@ -17,7 +17,7 @@ from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_labels,
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
 from tagloom.core.typing import Floats, Indices
-from tagloom.core.validation import COMMON, Number, Words
+from tagloom.core.validation import COMMON, NumberIn, OneOf
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.tuning.auto.combine import choose_per_tag, combine
 from tagloom.tuning.auto.model import StackModel, members_left_out, pattern_left_out
@@ -159,11 +159,11 @@ class AutoAnnotator(Accepting):
     mixing_: TagMixing | None
 
     _parameter_constraints = COMMON | {
-        "budget_seconds": [Number(Real, 0, None, closed="right")],
-        "absent_means": [Words(*get_args(AbsentMeans))],
-        "max_search_rows": [Number(Integral, 2, None, closed="left")],
-        "max_rows": [Number(Integral, 2, None, closed="left")],
-        "calibration": [Words(*get_args(Method))],
+        "budget_seconds": [NumberIn(Real, 0, None, closed="right")],
+        "absent_means": [OneOf(*get_args(AbsentMeans))],
+        "max_search_rows": [NumberIn(Integral, 2, None, closed="left")],
+        "max_rows": [NumberIn(Integral, 2, None, closed="left")],
+        "calibration": [OneOf(*get_args(Method))],
     }
 
     def __init__(

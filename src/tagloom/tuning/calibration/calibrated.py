@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, FOLDS, NOT_NEGATIVE, Number, Words
+from tagloom.core.validation import COMMON, FOLDS, NOT_NEGATIVE, NumberIn, OneOf
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
@@ -161,7 +161,7 @@ class Accepting(Annotator):
 
 def check_precision(precision: float) -> None:
     """Raise InvalidInputError unless a wanted precision lies between 0 and 1."""
-    if not Number(Real, 0, 1, closed="neither").is_satisfied_by(precision):
+    if not NumberIn(Real, 0, 1, closed="neither").is_satisfied_by(precision):
         raise InvalidInputError(f"precision must be a number between 0 and 1, got {precision!r}")
 
 
@@ -470,9 +470,9 @@ class CalibratedAnnotator(Accepting):
     """
 
     _parameter_constraints = COMMON | {
-        "method": [Words(*get_args(Method))],
+        "method": [OneOf(*get_args(Method))],
         "folds": [FOLDS],
-        "pooling": [Words(*get_args(Pooling))],
+        "pooling": [OneOf(*get_args(Pooling))],
     }
 
     def __init__(

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, FOLDS, SHARE, Number, Words
+from tagloom.core.validation import COMMON, FOLDS, SHARE, NumberIn, OneOf
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.methods.baselines.propagation import HarmonicPropagation
 from tagloom.tuning.calibration.calibrated import CalibratedAnnotator
@@ -231,9 +231,9 @@ class PositiveUnlabeledAnnotator(Annotator):
     """
 
     _parameter_constraints = COMMON | {
-        "completeness": [Words("estimate"), Number(Real, 0, 1, closed="right")],
+        "completeness": [OneOf("estimate"), NumberIn(Real, 0, 1, closed="right")],
         "suspicion": [SHARE],
-        "method": [Words("auto", "platt", "isotonic")],
+        "method": [OneOf("auto", "platt", "isotonic")],
         "folds": [FOLDS],
     }
 

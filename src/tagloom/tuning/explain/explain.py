@@ -29,7 +29,7 @@ from tagloom.tuning.explain.label_weights import (
     find_auto_weights,
     find_label_weights,
 )
-from tagloom.tuning.explain.surrogates import RidgeStandIn, SharedRidge, labels_shown, local_line
+from tagloom.tuning.explain.surrogates import PatternRidges, RidgeStandIn, labels_shown, local_line
 
 __all__ = ["Decomposition", "Explanation", "ScoreExplainer", "explain_score"]
 
@@ -428,7 +428,7 @@ class ScoreExplainer:
         """Return the ridge regression of a tag; tags known on the same photos share all but the last step."""
         is_known = self.Y != UNKNOWN
         tags = np.flatnonzero((is_known == is_known[:, [tag]]).all(axis=0))
-        shared = self._shared.get(rows.tobytes(), lambda: SharedRidge(self.X[rows], self.Y[np.ix_(rows, tags)]))
+        shared = self._shared.get(rows.tobytes(), lambda: PatternRidges(self.X[rows], self.Y[np.ix_(rows, tags)]))
         place = int(np.searchsorted(tags, tag))
         return RidgeStandIn(self.X, shared, place, self.Y[:, tag], self.scores_of(tag))
 

@@ -10,7 +10,7 @@ from tagloom.core.typing import Floats
 from tagloom.methods.baselines.least_squares import GRID
 from tagloom.methods.shared.ridge_path import RidgePath, linear_scores
 
-__all__ = ["RidgeStandIn", "SharedRidge", "labels_shown", "local_line"]
+__all__ = ["PatternRidges", "RidgeStandIn", "labels_shown", "local_line"]
 
 
 #: Photos around the one in question that the local line is fitted to.
@@ -19,7 +19,7 @@ NEARBY = 256
 ROWS_AT_ONCE = 4096
 
 
-class SharedRidge:
+class PatternRidges:
     """Ridge regressions of the tags that are known on the same photos, from one decomposition.
 
     Parameters
@@ -64,7 +64,7 @@ class RidgeStandIn:
     ----------
     X : array of shape (n, d)
         Features.
-    shared : SharedRidge
+    shared : PatternRidges
         The regressions of the tags that are known where this one is.
     place : int
         The tag's place among those.
@@ -75,7 +75,7 @@ class RidgeStandIn:
     """
 
     def __init__(
-        self, X: NDArray[Any], shared: SharedRidge, place: int, labels: NDArray[np.int8], scores: Floats
+        self, X: NDArray[Any], shared: PatternRidges, place: int, labels: NDArray[np.int8], scores: Floats
     ) -> None:
         self._X, self._shared, self._place = X, shared, place
         coef, intercept = shared.line(place)
