@@ -13,7 +13,7 @@ import numpy as np
 
 from tagloom.core.typing import Singles
 
-__all__ = ["Canvas", "Colour", "Random", "Window", "interpolate", "mix", "smooth_line"]
+__all__ = ["Canvas", "Colour", "Random", "interpolate", "mix", "smooth_line"]
 
 Colour = tuple[float, float, float]
 Window = tuple[slice, slice]

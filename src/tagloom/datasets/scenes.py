@@ -25,7 +25,7 @@ from tagloom.datasets._scene_painter import paint_scene
 from tagloom.datasets._scene_plan import SCENE_TAGS, ScenePlan, plan_scene
 from tagloom.exceptions import InvalidInputError, WriteError
 
-__all__ = ["LABELS_FILE", "TRUTH_FILE", "Scenes", "make_scenes", "write_scenes"]
+__all__ = ["Scenes", "make_scenes", "write_scenes"]
 
 LABELS_FILE = "labels.csv"
 TRUTH_FILE = "truth.csv"

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["DEFAULT_MAPS", "DEFAULT_WEIGHTS", "GroupScaler", "default_map"]
+__all__ = ["DEFAULT_MAPS", "GroupScaler", "default_map"]
 
 DEFAULT_WEIGHTS: Mapping[str, float] = {
     "deep": 0.55,

@@ -17,7 +17,7 @@ from tagloom.graph.runtime import check_threads, load_faiss, row_blocks
 from tagloom.graph.spaces import Metric, Space, make_space
 from tagloom.graph.structure import NeighborGraph
 
-__all__ = ["EXACT_WORK", "Bandwidth", "knn_graph"]
+__all__ = ["knn_graph"]
 
 Bandwidth = float | Literal["median", "mean", "self_tuning"]
 

@@ -12,7 +12,7 @@ from tagloom.core.system import cpu_count
 from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["NO_FAISS", "check_threads", "load_faiss", "map_blocks", "row_blocks", "single_threaded_libraries"]
+__all__ = ["check_threads", "load_faiss", "map_blocks", "row_blocks", "single_threaded_libraries"]
 
 NO_FAISS = "TAGLOOM_NO_FAISS"
 

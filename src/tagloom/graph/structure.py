@@ -9,7 +9,7 @@ from scipy import sparse
 
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["LaplacianKind", "NeighborGraph", "check_graph"]
+__all__ = ["NeighborGraph", "check_graph"]
 
 LaplacianKind = Literal["unnormalized", "symmetric", "random_walk"]
 

@@ -12,7 +12,6 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.metrics.inputs import blocks, check_scored, require
 
 __all__ = [
-    "CalibrationEntries",
     "ReliabilityCurve",
     "brier_score",
     "brier_skill",

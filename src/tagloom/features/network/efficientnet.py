@@ -27,13 +27,10 @@ from tagloom.exceptions import ModelError
 
 __all__ = [
     "BUILDER_VERSION",
-    "INPUT_MEAN",
-    "INPUT_SCALE",
     "INPUT_SIZE",
     "N_CLASSES",
     "N_FEATURES",
     "Block",
-    "Convolution",
     "EfficientNetLite0",
     "build_onnx",
     "read_state_dict",

@@ -12,18 +12,10 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.images import Rendition
 
 __all__ = [
-    "MIN_CONTRAST",
-    "N_DIRECTIONS",
-    "N_NUMBERS",
     "SIFT_FORMS",
     "DenseSift",
-    "border_margins",
-    "check_grid",
     "dense_sift",
-    "plane_gradients",
-    "repeat_border",
     "sift_gradients",
-    "sift_of_gradients",
 ]
 
 

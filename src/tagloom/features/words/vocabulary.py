@@ -23,7 +23,7 @@ from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError, PhotosError, StoreError
 from tagloom.images import DecodePool, Rendition
 
-__all__ = ["LocalDescriptor", "LocalSamples", "VisualVocabulary", "collect_samples", "learn_vocabulary"]
+__all__ = ["LocalDescriptor", "VisualVocabulary", "collect_samples", "learn_vocabulary"]
 
 PathLike = str | bytes | os.PathLike[Any]
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from tagloom.core.groups import FeatureGroups
 
-__all__ = ["WORDS_PER_PHOTO", "WORD_FAMILIES", "word_counts"]
+__all__ = ["WORD_FAMILIES", "word_counts"]
 
 #: Families of groups that are words: counts (blobs), or shares of a photo's words that become counts.
 WORD_FAMILIES = ("blobs", "words", "semantic")

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tagloom.core.annotator import Annotator, fit_thresholds
+from tagloom.core.annotator import fit_thresholds
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.seeds import spawn_generators
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE
+from tagloom.core.validation import COUNT
+from tagloom.methods.shared.inputs import warn_without_positives
 from tagloom.methods.topics.model import (
-    check_counts,
-    warn_without_tags,
+    CountAnnotator,
     with_complement,
 )
 
@@ -25,7 +25,7 @@ _BLOCK_ENTRIES = 1 << 18
 _TINY = 1e-300
 
 
-class PLSAWords(Annotator):
+class PLSAWords(CountAnnotator):
     """Probabilistic latent semantic analysis whose topics are learnt from tags alone.
 
     A photo is a mixture of topics. The topics are those of the tags of labelled photos; the visual words of each topic
@@ -80,14 +80,8 @@ class PLSAWords(Annotator):
     F. Monay, D. Gatica-Perez: PLSA-based image auto-annotation: constraining the latent space, ACM Multimedia 2004.
     """
 
-    _accepts_sparse = True
-
-    _parameter_constraints = COMMON | {
-        "n_topics": [COUNT],
-        "prior": [POSITIVE],
-        "n_init": [COUNT],
+    _parameter_constraints = CountAnnotator._parameter_constraints | {
         "fold_in_iter": [COUNT],
-        "tol": [NOT_NEGATIVE],
     }
 
     def __init__(
@@ -110,7 +104,7 @@ class PLSAWords(Annotator):
         self.random_state = random_state
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
-        warn_without_tags(Y)
+        warn_without_positives(Y, "they get the smallest scores")
         visual = self._counts_of(X)
         given = with_complement(Y)
         rows = np.flatnonzero((given == 1).any(axis=1))
@@ -162,13 +156,7 @@ class PLSAWords(Annotator):
         return self._fold_in(self._counts_of(X)) @ self.tag_words_
 
     def _counts_of(self, X: Any) -> Any:
-        return check_counts(X, words_per_photo=None, name=type(self).__name__).astype(np.float64)
-
-    def __sklearn_tags__(self) -> Any:
-        """Declare that features are counts."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
+        return super()._counts_of(X).astype(np.float64)
 
 
 class _Factors:

@@ -10,7 +10,7 @@ from tagloom.core.typing import Floats
 from tagloom.kernels.matrix import DENSE_ROWS, Gamma, KernelSpec
 from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
 
-__all__ = ["KernelSVM", "fit_coordinates", "fit_linear_tags", "fit_tags", "hinge_objectives"]
+__all__ = ["KernelSVM", "fit_coordinates", "fit_tags", "hinge_objectives"]
 
 
 class KernelSVM(KernelAnnotator):

@@ -4,28 +4,27 @@ from typing import Any
 
 import numpy as np
 
-from tagloom.core.annotator import Annotator, fit_thresholds
+from tagloom.core.annotator import fit_thresholds
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.seeds import spawn_generators
 from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE
+from tagloom.methods.shared.inputs import warn_without_positives
 from tagloom.methods.topics.model import (
+    CountAnnotator,
     NoGraph,
     TopicParameters,
     WordCounts,
     best_of_starts,
-    check_counts,
     plain_posteriors,
     tag_scores,
     warn_unless_converged,
-    warn_without_tags,
     with_complement,
 )
 
 __all__ = ["TopicMixture"]
 
 
-class TopicMixture(Annotator):
+class TopicMixture(CountAnnotator):
     """Mixture of multinomials over visual words and tags, learnt by EM from labelled and unlabelled photos.
 
     What `tagloom.methods.topics.LaplacianTopicModel` is with ``smoothness=0``.
@@ -72,16 +71,6 @@ class TopicMixture(Annotator):
     Machine Learning 39, 2000.
     """
 
-    _accepts_sparse = True
-
-    _parameter_constraints = COMMON | {
-        "n_topics": [COUNT],
-        "words_per_photo": [POSITIVE, None],
-        "prior": [POSITIVE],
-        "n_init": [COUNT],
-        "tol": [NOT_NEGATIVE],
-    }
-
     def __init__(
         self,
         n_topics: int = 50,
@@ -102,7 +91,7 @@ class TopicMixture(Annotator):
         self.random_state = random_state
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
-        warn_without_tags(Y)
+        warn_without_positives(Y, "they get the smallest scores")
         found = best_of_starts(
             WordCounts(self._counts_of(X), with_complement(Y)),
             NoGraph(),
@@ -126,12 +115,3 @@ class TopicMixture(Annotator):
 
     def _decision_function(self, X: Any) -> Floats:
         return tag_scores(plain_posteriors(self._counts_of(X), self._parameters)[1], self.tag_words_)
-
-    def _counts_of(self, X: Any) -> Any:
-        return check_counts(X, words_per_photo=self.words_per_photo, name=type(self).__name__)
-
-    def __sklearn_tags__(self) -> Any:
-        """Declare that features are counts."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,16 +30,13 @@ from tagloom.methods.sfss.features import CentredFeatures
 from tagloom.methods.sfss.problem import Scores, ScoreSystem
 from tagloom.methods.sfss.reduced import ReducedProblem
 from tagloom.methods.sfss.solve import JointProblem, JointSolution
+from tagloom.methods.shared.inputs import filled, warn_without_positives
 from tagloom.metrics import mean_average_precision
 from tagloom.solvers import L21, solve_penalized
 
 __all__ = ["SFSS", "SHARES", "SparsityPath"]
 
 
-# Checks of what SFSS is given.
-
-#: Entries of sparse features that may be filled in to build the graph.
-MOST_ENTRIES = 250_000_000
 #: Features whose squares, summed over rows, stay finite with room to spare: in single precision, and in double.
 LARGEST, LARGEST_IN_DOUBLE = 1e16, 1e140
 
@@ -48,30 +44,6 @@ LARGEST, LARGEST_IN_DOUBLE = 1e16, 1e140
 def check_size(X: Any, *, in_single: bool) -> None:
     """Raise an error if features are so large that their products overflow, in single precision or in double."""
     check_magnitude(X, LARGEST if in_single else LARGEST_IN_DOUBLE, "SFSS")
-
-
-def filled(X: Any) -> Any:
-    """Return features as the graph needs them: dense."""
-    if not sparse.issparse(X):
-        return X
-    if X.shape[0] * X.shape[1] > MOST_ENTRIES:
-        raise InvalidInputError(
-            f"sparse features of shape {X.shape} are too large to be filled in for the neighbour graph; build a graph "
-            f"and give it as graph="
-        )
-    return X.toarray()
-
-
-def warn_without_positives(Y: LabelMatrix) -> None:
-    """Name the tags that no photo is known to have."""
-    lost = np.flatnonzero(~(Y == 1).any(axis=0))
-    if lost.size:
-        warnings.warn(
-            f"no photo is known to have the tags (columns) {lost[:10].tolist()}, {lost.size} in all: their scores say "
-            f"nothing. Label a photo that has them, or leave them out",
-            UserWarning,
-            stacklevel=4,
-        )
 
 
 # The strength of the penalty by held-out labels.
@@ -417,7 +389,7 @@ class SFSS(SelectorMixin, Annotator):
         return dict(zip(groups.names, counts.tolist(), strict=True))
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
-        warn_without_positives(Y)
+        warn_without_positives(Y, "their scores say nothing")
         graph, features = self._graph_of(X), self._features(X)
         if self.objective == "direct":
             self._fit_direct(features, graph, Y)
@@ -539,7 +511,8 @@ class SFSS(SelectorMixin, Annotator):
     def _graph_of(self, X: Any) -> NeighborGraph:
         """Build the graph, or check the one that was given."""
         if self.graph is None:
-            return knn_graph(filled(X), self.n_neighbors, metric=self.metric, n_threads=self.n_threads)
+            features = filled(X, "build a graph and give it as graph=")
+            return knn_graph(features, self.n_neighbors, metric=self.metric, n_threads=self.n_threads)
         return check_graph(self.graph, X.shape[0])
 
     def _check_both(self, X: Any, Y: Any) -> tuple[Any, LabelMatrix]:

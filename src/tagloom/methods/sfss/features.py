@@ -10,7 +10,7 @@ from scipy import sparse
 from tagloom.core.typing import Floats
 from tagloom.solvers.cg.products import run_rows
 
-__all__ = ["CentredFeatures", "column_sums", "summed_product"]
+__all__ = ["CentredFeatures", "column_sums"]
 
 
 # Rows whose float32 products are summed in that precision; the sums of such blocks are added in float64.

@@ -12,7 +12,7 @@ from tagloom.core.typing import Floats
 from tagloom.methods.sfss.problem import ReducedModel
 from tagloom.solvers import L21, solve_penalized
 
-__all__ = ["ReducedPoint", "ReducedProblem", "minimise"]
+__all__ = ["ReducedProblem", "minimise"]
 
 
 # Features whose gradient is this near to γ are taken into the model, where gradients are known more exactly.

@@ -15,7 +15,7 @@ from tagloom.graph.spaces import Metric
 from tagloom.kernels.chi2 import chi2_distances
 from tagloom.kernels.intersection import intersection_kernel
 
-__all__ = ["GroupDistances", "MetricSpec", "check_metrics"]
+__all__ = ["GroupDistances", "MetricSpec"]
 
 MetricSpec = Metric | Mapping[str, Metric]
 

@@ -14,7 +14,7 @@ from tagloom.kernels.landmarks import KernelFeatures, choose_landmarks
 from tagloom.kernels.matrix import DENSE_BYTES, Gamma, Kernel, KernelSpec, make_kernel
 from tagloom.methods.shared.logistic_task import name_tags
 
-__all__ = ["LANDMARKS", "KernelAnnotator", "TagTask", "landmarks_for"]
+__all__ = ["KernelAnnotator", "TagTask", "landmarks_for"]
 
 
 #: Landmarks where memory does not hold the exact kernel and the caller names no number.

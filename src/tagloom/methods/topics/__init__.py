@@ -11,15 +11,17 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.core.annotator import Annotator, fit_thresholds
+from tagloom.core.annotator import fit_thresholds
 from tagloom.core.labels import LabelMatrix, labeled_rows
 from tagloom.core.seeds import spawn_generators
 from tagloom.core.typing import Floats, Reals
-from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, POSITIVE_SHARE, OneOf
+from tagloom.core.validation import COUNT, NOT_NEGATIVE, POSITIVE, POSITIVE_SHARE, OneOf
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
+from tagloom.methods.shared.inputs import warn_without_positives
 from tagloom.methods.topics.model import (
     Averaging,
+    CountAnnotator,
     EMResult,
     ExactSteps,
     GivenLinks,
@@ -33,12 +35,10 @@ from tagloom.methods.topics.model import (
     WordCounts,
     averaged_posteriors,
     best_of_starts,
-    check_counts,
     exact_posteriors,
     plain_posteriors,
     tag_scores,
     warn_unless_converged,
-    warn_without_tags,
     with_complement,
 )
 
@@ -154,7 +154,7 @@ def describe(
 STEPS = {"exact": 3, "steps": 5, "paper": None}
 
 
-class LaplacianTopicModel(TransformerMixin, Annotator):
+class LaplacianTopicModel(TransformerMixin, CountAnnotator):
     """Topic model of visual words and tags whose topics vary smoothly over a graph of photos.
 
     Each photo has one latent topic, which its visual words and its tags are drawn from. All photos take part, labelled
@@ -264,10 +264,7 @@ class LaplacianTopicModel(TransformerMixin, Annotator):
     Y. Shao, Y. Zhou, X. He, D. Cai, H. Bao: Semi-supervised topic modeling for image annotation, ACM Multimedia 2009.
     """
 
-    _accepts_sparse = True
-
-    _parameter_constraints = COMMON | {
-        "n_topics": [COUNT],
+    _parameter_constraints = CountAnnotator._parameter_constraints | {
         "smoothness": [NOT_NEGATIVE],
         "smoothing": [OneOf(*STEPS)],
         "step": [POSITIVE],
@@ -278,10 +275,6 @@ class LaplacianTopicModel(TransformerMixin, Annotator):
         "word_threshold": [COUNT, None],
         "max_neighbors": [COUNT],
         "common_share": [POSITIVE_SHARE],
-        "words_per_photo": [POSITIVE, None],
-        "prior": [POSITIVE],
-        "n_init": [COUNT],
-        "tol": [NOT_NEGATIVE],
     }
 
     def __init__(
@@ -358,7 +351,7 @@ class LaplacianTopicModel(TransformerMixin, Annotator):
         return describe(self.topics_, fit, self.tag_words_, tag_names, n_tags, n_photos)
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
-        warn_without_tags(Y)
+        warn_without_positives(Y, "they get the smallest scores")
         visual = self._counts_of(X)
         self._links = self._make_links(visual, Y)
         self.graph_ = self._links.graph
@@ -439,12 +432,8 @@ class LaplacianTopicModel(TransformerMixin, Annotator):
             return STEPS[self.smoothing]
         return int(self.n_steps)
 
-    def _counts_of(self, X: Any) -> Any:
-        return check_counts(X, words_per_photo=self.words_per_photo, name=type(self).__name__)
-
     def __sklearn_tags__(self) -> Any:
-        """Declare that features are counts, and that photos are transformed to topics."""
+        """Declare that photos are transformed to topics."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
         tags.transformer_tags = TransformerTags(preserves_dtype=["float64", "float32"])
         return tags

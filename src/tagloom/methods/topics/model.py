@@ -10,14 +10,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats, Reals
+from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
 from tagloom.graph.shared_words import shared_words_graph
+from tagloom.methods.shared.inputs import filled
 
 __all__ = [
     "Averaging",
+    "CountAnnotator",
     "EMResult",
     "ExactSteps",
     "GivenLinks",
@@ -32,14 +36,12 @@ __all__ = [
     "WordCounts",
     "averaged_posteriors",
     "best_of_starts",
-    "check_counts",
     "exact_posteriors",
     "plain_posteriors",
     "random_start",
     "run_em",
     "tag_scores",
     "warn_unless_converged",
-    "warn_without_tags",
     "with_complement",
 ]
 
@@ -259,8 +261,9 @@ def _blocks(matrix: Reals) -> Iterator[slice]:
 
 # Where the graph of a topic model comes from, and how new photos are linked to it.
 
-#: Entries of visual words that may be filled in to search neighbours.
-MOST_ENTRIES = 250_000_000
+
+#: What to do where visual words are too large for a search of neighbours.
+INSTEAD = "take graph='shared_words', or build a graph and give it"
 
 
 class Links(Protocol):
@@ -327,7 +330,7 @@ class NearestLinks:
     """Nearest photos by the cosine of their visual words."""
 
     def __init__(self, visual: Any, n_neighbors: int, weighting: Any) -> None:
-        self._points = _filled(visual)
+        self._points = filled(visual, INSTEAD)
         self._n_neighbors, self._weighting = int(n_neighbors), weighting
         graph = knn_graph(self._points, self._n_neighbors, metric="cosine", weights=weighting)
         self.graph: NeighborGraph | None = graph
@@ -336,7 +339,7 @@ class NearestLinks:
 
     def of_new(self, visual: Any) -> Any:
         """Return links to the nearest training photos, weighted as those are among themselves."""
-        queries, n = _filled(visual), len(self._points)
+        queries, n = filled(visual, INSTEAD), len(self._points)
         count = min(self._n_neighbors, n)
         distances, indices = nearest_neighbors(queries, self._points, count, metric="cosine")
         if self._weighting == "binary":
@@ -351,30 +354,6 @@ class NearestLinks:
         links = sparse.csr_array((weights.ravel(), indices.ravel(), pointers), shape=(len(queries), n))
         links.eliminate_zeros()
         return links
-
-
-def _filled(visual: Any) -> Any:
-    if visual.shape[0] * visual.shape[1] > MOST_ENTRIES:
-        raise InvalidInputError(
-            f"visual words of shape {visual.shape} are too large to be filled in for graph='knn'; take "
-            f"graph='shared_words', or build a graph and give it"
-        )
-    return visual.toarray()
-
-
-# Checks of what the topic models are given.
-
-
-def warn_without_tags(Y: LabelMatrix) -> None:
-    """Name the tags that no photo is known to have."""
-    lost = np.flatnonzero(~(Y == 1).any(axis=0))
-    if lost.size:
-        warnings.warn(
-            f"no photo is known to have the tags (columns) {lost[:10].tolist()}, {lost.size} in all: they get the "
-            f"smallest scores. Label a photo that has them, or leave them out",
-            UserWarning,
-            stacklevel=4,
-        )
 
 
 def with_complement(Y: LabelMatrix) -> LabelMatrix:
@@ -511,31 +490,41 @@ def random_start(words: WordCounts, n_topics: int, generator: np.random.Generato
     return TopicParameters(np.full(n_topics, -np.log(n_topics)), log_words, words.n_visual)
 
 
-def check_counts(X: Any, *, words_per_photo: float | None, name: str) -> Any:
-    """Return visual words as CSR without stored zeros, scaled where asked for.
+class CountAnnotator(Annotator):
+    """Base of the topic models: an annotator of visual words, whose tags enter as words where they are known."""
 
-    Parameters
-    ----------
-    X : array or CSR of shape (n, d)
-        Counts, or shares of words.
-    words_per_photo : float or None
-        The total of each photo that has a word.
-    name : str
-        Class that was given X, for the message.
-    """
-    counts = sparse.csr_array(X, copy=True)
-    counts.sum_duplicates()
-    counts.eliminate_zeros()
-    if counts.nnz and counts.data.min() < 0:
-        raise InvalidInputError(
-            f"Negative values in data passed to {name}: X must hold counts of visual words, got "
-            f"{counts.data.min():g}. Use a group of words (blobs, words …), or give features that are not negative"
-        )
-    if words_per_photo is not None:
-        totals = np.asarray(counts.sum(axis=1)).ravel()
-        scale = words_per_photo / np.where(totals > 0, totals, 1.0)
-        counts.data *= np.repeat(scale, np.diff(counts.indptr)).astype(counts.dtype)
-    return counts
+    _accepts_sparse = True
+    _parameter_constraints = COMMON | {
+        "n_topics": [COUNT],
+        "words_per_photo": [POSITIVE, None],
+        "prior": [POSITIVE],
+        "n_init": [COUNT],
+        "tol": [NOT_NEGATIVE],
+    }
+
+    words_per_photo: float | None = None
+
+    def _counts_of(self, X: Any) -> Any:
+        """Return visual words as CSR without stored zeros, scaled to ``words_per_photo`` where asked for."""
+        counts = sparse.csr_array(X, copy=True)
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+        if counts.nnz and counts.data.min() < 0:
+            raise InvalidInputError(
+                f"Negative values in data passed to {type(self).__name__}: X must hold counts of visual words, got "
+                f"{counts.data.min():g}. Use a group of words (blobs, words …), or give features that are not negative"
+            )
+        if self.words_per_photo is not None:
+            totals = np.asarray(counts.sum(axis=1)).ravel()
+            scale = self.words_per_photo / np.where(totals > 0, totals, 1.0)
+            counts.data *= np.repeat(scale, np.diff(counts.indptr)).astype(counts.dtype)
+        return counts
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare that features are counts."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
 
 
 def _column_sums(p: Reals) -> Floats:

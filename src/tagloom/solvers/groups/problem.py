@@ -10,7 +10,7 @@ from tagloom.core.typing import Floats, Singles
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers.groups.axes import Axes
 
-__all__ = ["GroupProblem", "Spectrum"]
+__all__ = ["GroupProblem"]
 
 #: Ridge of the dense start, relative to the mean of the diagonal.
 DENSE_RIDGE = 1e-3
