@@ -27,7 +27,7 @@ pytestmark = pytest.mark.medium
 BANNER = "#banner:not([hidden])"
 #: More than the six connections that browsers hold to one server.
 N_TABS = 8
-_PAGES = ("lens", "photo", "teach", "history", "write")
+_PAGES = ("grid/lens", "photo/page", "teach/page", "ui/history", "ui/write")
 _ALL_READ = f"""{[f"/static/js/{name}.js" for name in _PAGES]}.every((path) =>
   performance.getEntriesByName(location.origin + path).some((entry) => entry.responseEnd > 0))"""
 
@@ -128,7 +128,7 @@ def test_more_tabs_than_connections(browser, photos):
 
 
 _WANT = """async ([status, ids]) => {
-  const { store } = await import("/static/js/state.js");
+  const { store } = await import("/static/js/net/state.js");
   const real = window.fetch;
   const asked = [];
   window.fetch = (path) => {
@@ -160,12 +160,12 @@ def _abort(route):
 def _is_back(page):
     """Let requests through again, and say so as the stream of news does."""
     page.context.unroute_all()
-    page.evaluate("import('/static/js/state.js').then(({ store }) => (store.invalidate(null), store.emit('reset')))")
+    page.evaluate("import('/static/js/net/state.js').then(({ store }) => (store.invalidate(null), store.emit('reset')))")
 
 
 def test_pages_that_have_not_been_read_say_so_and_come_when_the_server_is_back(browser, photos):
     with serving(photos, flags=FLAGS) as server, visiting_page(browser, server) as visit:
-        visit.context.route(re.compile(r"/static/js/(teach|history)\.js"), _abort)
+        visit.context.route(re.compile(r"/static/js/(teach/page|ui/history)\.js"), _abort)
         page = visit.open("/")
         for name, sign in (("History", "[data-testid=history] .batch"), ("Teach", ".teach-card img")):
             page.click(f"nav a:has-text('{name}')")
@@ -177,7 +177,7 @@ def test_pages_that_have_not_been_read_say_so_and_come_when_the_server_is_back(b
                 page.context.unroute_all()
                 page.click("[data-testid=retry]")
                 page.wait_for_selector(sign)
-                visit.context.route(re.compile(r"/static/js/teach\.js"), _abort)
+                visit.context.route(re.compile(r"/static/js/teach/page\.js"), _abort)
             else:
                 _is_back(page)
                 page.wait_for_selector(sign)
@@ -209,7 +209,7 @@ def test_a_photo_that_is_opened_while_the_server_is_away_comes_with_its_neighbou
     with serving(photos, flags=FLAGS) as server, visiting_page(browser, server) as visit:
         page = visit.open("/history")
         visit.context.route(re.compile(r"/(api|large|thumb)/"), _abort)
-        page.evaluate("import('/static/js/router.js').then(({ go }) => go('/photo/7'))")
+        page.evaluate("import('/static/js/ui/router.js').then(({ go }) => go('/photo/7'))")
         page.wait_for_selector(":text('This photo cannot be shown')")
         expect(page.locator(":text('The server does not answer')").first).to_be_visible()
         _is_back(page)

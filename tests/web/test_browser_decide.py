@@ -131,7 +131,7 @@ def test_an_order_that_cannot_be_read_shows_no_photos_and_is_tried_again(review)
     _go_to_tag(page, first)
     expect(page.locator("[data-testid=retry]")).to_be_focused()
     page.unroute(RANKING)
-    page.evaluate("import('/static/js/state.js').then(({ store }) => store.emit('reset'))")  # the link is back
+    page.evaluate("import('/static/js/net/state.js').then(({ store }) => store.emit('reset'))")  # the link is back
     cursor_on(page, ranked(review.project, first)[0])
     review.visit.errors.clear()  # a browser notes every answer that is an error
 
@@ -275,12 +275,12 @@ def test_accepting_all_above_decides_stacks_as_one(photos, browser):
 
 
 def _fresh(page, photo):
-    return page.evaluate("(id) => import('/static/js/state.js').then(({ store }) => store.isFresh(id))", photo)
+    return page.evaluate("(id) => import('/static/js/net/state.js').then(({ store }) => store.isFresh(id))", photo)
 
 
 def _is_open(page, photo, tag):
     """Tell whether the server takes a tag of a photo for undecided."""
-    script = """([photo, tag]) => import('/static/js/api.js')
+    script = """([photo, tag]) => import('/static/js/net/api.js')
         .then((api) => api.ranking({ sort: "score", tag, state: "unreviewed" }))
         .then(({ ids }) => ids.includes(photo))"""
     return page.evaluate(script, [photo, tag])

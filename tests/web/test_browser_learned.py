@@ -46,12 +46,12 @@ window.EventSource = class extends EventSource {
 """
 #: Whether a photo is known as it is, before and after some news.
 _TELL = """async ([data, photo]) => {
-  const { store } = await import("/static/js/state.js");
+  const { store } = await import("/static/js/net/state.js");
   const before = store.isFresh(photo);
   window.news.dispatchEvent(new MessageEvent("decided", { data }));
   return [before, store.isFresh(photo)];
 }"""
-_STORE = "import('/static/js/state.js').then(({ store }) => "
+_STORE = "import('/static/js/net/state.js').then(({ store }) => "
 
 
 @pytest.fixture

@@ -23,11 +23,11 @@ _LOSE = """(carried) => {
   };
   window.tagloomBack = async () => {
     window.fetch = real;
-    (await import("/static/js/outbox.js")).outbox.flush();
+    (await import("/static/js/net/outbox.js")).outbox.flush();
   };
 }"""
 
-_SETTLED = "import('/static/js/outbox.js').then(({ outbox }) => outbox.size === 0)"
+_SETTLED = "import('/static/js/net/outbox.js').then(({ outbox }) => outbox.size === 0)"
 #: Holds answers back until they are let through.
 _HOLD = """(address) => {
   const real = window.fetch;
@@ -140,7 +140,7 @@ def test_a_late_answer_does_not_bring_back_what_was_decided(review):
     page.wait_for_selector(SUGGESTION)
     tag = int(page.locator(SUGGESTION).first.get_attribute("data-tag"))
     page.evaluate(_HOLD, f"/api/photo/{photo}")
-    page.evaluate("import('/static/js/state.js').then(({ store }) => store.emit('learned', { tags: null }))")
+    page.evaluate("import('/static/js/net/state.js').then(({ store }) => store.emit('learned', { tags: null }))")
     until(page, lambda: page.evaluate("window.held.length === 1"), "the photo is asked for again, and answered")
     press(page, "a")
     review.has({(photo, tag, 1)})
@@ -180,7 +180,7 @@ _REFUSE = """({ status, error }) => {
   };
   window.tagloomBack = async () => {
     window.fetch = real;
-    (await import("/static/js/outbox.js")).outbox.flush();
+    (await import("/static/js/net/outbox.js")).outbox.flush();
   };
 }"""
 

@@ -1,30 +1,30 @@
 /** The program: pages by address, keys, events. */
 
-import { Bar, lensPath } from "./bar.js";
-import { redo, undo } from "./decide.js";
-import { dialogIsOpen } from "./dialog.js";
-import { isTyping } from "./dom.js";
-import { listen } from "./events.js";
-import { focusPage } from "./focus.js";
-import { openHelp } from "./help.js";
-import { goOnAfterMerge } from "./merged.js";
-import { keptOfOthers, outbox } from "./outbox.js";
-import { plural } from "./format.js";
-import { GridPage } from "./page-grid.js";
-import { go, isClosing, place, start } from "./router.js";
-import { startShortcuts } from "./shortcuts.js";
-import { store } from "./state.js";
-import { toggleTheme } from "./theme.js";
-import { complain, toast } from "./toast.js";
-import { TroublePage } from "./trouble.js";
+import { Bar, lensPath } from "./ui/bar.js";
+import { redo, undo } from "./ui/decide.js";
+import { dialogIsOpen } from "./ui/dialog.js";
+import { isTyping } from "./ui/dom.js";
+import { listen } from "./net/events.js";
+import { focusPage } from "./ui/focus.js";
+import { openHelp } from "./ui/help.js";
+import { goOnAfterMerge } from "./ui/merged.js";
+import { keptOfOthers, outbox } from "./net/outbox.js";
+import { plural } from "./ui/format.js";
+import { GridPage } from "./grid/page.js";
+import { go, isClosing, place, start } from "./ui/router.js";
+import { startShortcuts } from "./ui/shortcuts.js";
+import { store } from "./net/state.js";
+import { toggleTheme } from "./ui/theme.js";
+import { complain, toast } from "./ui/toast.js";
+import { TroublePage } from "./ui/trouble.js";
 
 const LOADERS = {
   grid: async () => new GridPage(),
-  lens: async () => new (await import("./lens.js")).LensPage(),
-  photo: async () => new (await import("./photo.js")).PhotoPage(),
-  teach: async () => new (await import("./teach.js")).TeachPage(),
-  history: async () => new (await import("./history.js")).HistoryPage(),
-  write: async () => new (await import("./write.js")).WritePage(),
+  lens: async () => new (await import("./grid/lens.js")).LensPage(),
+  photo: async () => new (await import("./photo/page.js")).PhotoPage(),
+  teach: async () => new (await import("./teach/page.js")).TeachPage(),
+  history: async () => new (await import("./ui/history.js")).HistoryPage(),
+  write: async () => new (await import("./ui/write.js")).WritePage(),
 };
 const PRELOAD_MS = 1500;
 

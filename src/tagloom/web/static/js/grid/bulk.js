@@ -1,11 +1,11 @@
 /** Tags of many photos at once: add one, or go through all that the selection has. */
 
-import { decide } from "./decide.js";
-import { openDialog } from "./dialog.js";
-import { button, h } from "./dom.js";
-import { plural } from "./format.js";
-import { store } from "./state.js";
-import { TagBox } from "./tags.js";
+import { decide } from "../ui/decide.js";
+import { openDialog } from "../ui/dialog.js";
+import { button, h } from "../ui/dom.js";
+import { plural } from "../ui/format.js";
+import { store } from "../net/state.js";
+import { TagBox } from "../ui/tags.js";
 
 const MOST_READ = 300;
 

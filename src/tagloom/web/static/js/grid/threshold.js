@@ -1,10 +1,10 @@
 /** The threshold of suggestions: how many there are at each, and how many of them should be right. */
 
-import { get, post } from "./api.js";
-import { button, h } from "./dom.js";
-import { count, percent, plural } from "./format.js";
-import { store } from "./state.js";
-import { complain } from "./toast.js";
+import { get, post } from "../net/api.js";
+import { button, h } from "../ui/dom.js";
+import { count, percent, plural } from "../ui/format.js";
+import { store } from "../net/state.js";
+import { complain } from "../ui/toast.js";
 
 const READ_MS = 2500;
 

@@ -1,9 +1,9 @@
 /** The bar above the grid: sort, state, tag, folder, dates, stacks. */
 
-import { button, h } from "./dom.js";
-import { plural } from "./format.js";
-import { store } from "./state.js";
-import { TagBox } from "./tags.js";
+import { button, h } from "../ui/dom.js";
+import { plural } from "../ui/format.js";
+import { store } from "../net/state.js";
+import { TagBox } from "../ui/tags.js";
 
 const SORTS = [
   ["path", "Name"],

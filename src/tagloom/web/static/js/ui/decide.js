@@ -1,11 +1,11 @@
 /** What a person decides: shown at once, sent through the outbox, undone and redone on the server. */
 
-import { ApiError, get, OfflineError, post } from "./api.js";
+import { ApiError, get, OfflineError, post } from "../net/api.js";
 import { openDialog } from "./dialog.js";
 import { button, h } from "./dom.js";
 import { count, isolated, moment, plural } from "./format.js";
-import { outbox } from "./outbox.js";
-import { store } from "./state.js";
+import { outbox } from "../net/outbox.js";
+import { store } from "../net/state.js";
 import { complain, dropOffers, speak, toast } from "./toast.js";
 
 const MOST_PAIRS = 100000;
@@ -52,7 +52,7 @@ let isReading = false;
 
 /**
  * The undecided tags that a cell shows, best first.
- * @param {import("./state.js").Cell | undefined} cell
+ * @param {import("../net/state.js").Cell | undefined} cell
  * @param {boolean} unsure whether less likely ones are among them
  * @returns {[number, number][]}
  */

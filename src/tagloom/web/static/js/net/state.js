@@ -3,7 +3,7 @@
  */
 
 import * as api from "./api.js";
-import { isolated } from "./format.js";
+import { isolated } from "../ui/format.js";
 
 const MOST_CELLS = 20000;
 const CELLS_PER_REQUEST = 150;

@@ -1,12 +1,12 @@
 /** <tl-grid>: any number of photos with at most 300 cells in the document; ARIA grid with a roving focus. */
 
-import { h } from "./dom.js";
-import { CellView } from "./grid-cell.js";
-import { targetOf } from "./grid-keys.js";
-import { ScrollMap } from "./grid-scroll.js";
+import { h } from "../ui/dom.js";
+import { CellView } from "./cell.js";
+import { targetOf } from "./keys.js";
+import { ScrollMap } from "./scroll.js";
 import { Selection } from "./selection.js";
-import { store } from "./state.js";
-import { recall, remember } from "./theme.js";
+import { store } from "../net/state.js";
+import { recall, remember } from "../ui/theme.js";
 
 const MOST_CELLS = 288;
 const SIZES = [104, 136, 172, 232, 310, 440];

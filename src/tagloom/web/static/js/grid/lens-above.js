@@ -1,14 +1,14 @@
 /** "Accept all above here": which photos that means, how many of them should be right, and the question before it. */
 
-import * as api from "./api.js";
-import { decide } from "./decide.js";
-import { openDialog } from "./dialog.js";
-import { button, h } from "./dom.js";
-import { count, percent, plural, strength } from "./format.js";
-import { stateOfPhoto } from "./grid-cell.js";
-import { outbox } from "./outbox.js";
-import { store } from "./state.js";
-import { complain, toast } from "./toast.js";
+import * as api from "../net/api.js";
+import { decide } from "../ui/decide.js";
+import { openDialog } from "../ui/dialog.js";
+import { button, h } from "../ui/dom.js";
+import { count, percent, plural, strength } from "../ui/format.js";
+import { stateOfPhoto } from "./cell.js";
+import { outbox } from "../net/outbox.js";
+import { store } from "../net/state.js";
+import { complain, toast } from "../ui/toast.js";
 
 const DOUBTFUL = 6;
 

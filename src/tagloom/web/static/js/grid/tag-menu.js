@@ -1,11 +1,11 @@
 /** Changing a tag itself: its name, its aliases, what it is a kind of, and merging it into another. */
 
-import { post } from "./api.js";
-import { openDialog } from "./dialog.js";
-import { button, h } from "./dom.js";
-import { store } from "./state.js";
-import { TagBox } from "./tags.js";
-import { complain, toast } from "./toast.js";
+import { post } from "../net/api.js";
+import { openDialog } from "../ui/dialog.js";
+import { button, h } from "../ui/dom.js";
+import { store } from "../net/state.js";
+import { TagBox } from "../ui/tags.js";
+import { complain, toast } from "../ui/toast.js";
 
 /** @param {number} tag @returns {Promise<void>} */
 export function tagMenu(tag) {

@@ -1,13 +1,13 @@
 /** A new tag from a handful of examples: name it, mark five photos, look at what the model makes of it. */
 
-import { decide, markPaint } from "./decide.js";
-import { button, enable, h } from "./dom.js";
-import { plural } from "./format.js";
-import { firstPaint, PhotoList } from "./photo-list.js";
-import { go, setQuery } from "./router.js";
-import { store } from "./state.js";
-import { TagBox } from "./tags.js";
-import { toast } from "./toast.js";
+import { decide, markPaint } from "../ui/decide.js";
+import { button, enable, h } from "../ui/dom.js";
+import { plural } from "../ui/format.js";
+import { firstPaint, PhotoList } from "../grid/photo-list.js";
+import { go, setQuery } from "../ui/router.js";
+import { store } from "../net/state.js";
+import { TagBox } from "../ui/tags.js";
+import { toast } from "../ui/toast.js";
 
 const ENOUGH = 5;
 const TYPING_MS = 250;

@@ -1,12 +1,12 @@
 /** Everything that was decided, latest first, with undo and redo. */
 
-import { get } from "./api.js";
+import { get } from "../net/api.js";
 import { redo, undo } from "./decide.js";
 import { button, enable, h } from "./dom.js";
 import { moment, plural } from "./format.js";
 import { Notice } from "./notice.js";
-import { firstPaint } from "./photo-list.js";
-import { store } from "./state.js";
+import { firstPaint } from "../grid/photo-list.js";
+import { store } from "../net/state.js";
 
 const STEP = 50;
 const MOST = 500;

@@ -1,9 +1,9 @@
 /** Long work: what runs, how far it is, how to stop it, and how to start more. */
 
-import { get, post } from "./api.js";
+import { get, post } from "../net/api.js";
 import { button, h, meter } from "./dom.js";
 import { count, duration } from "./format.js";
-import { store } from "./state.js";
+import { store } from "../net/state.js";
 import { complain, toast } from "./toast.js";
 
 const WORDS = {

@@ -2,16 +2,16 @@
  * A grid with its order: what the photo page and the lens share. The order never changes under the cursor by itself.
  */
 
-import * as api from "./api.js";
+import * as api from "../net/api.js";
 import { bulkEdit, addTagTo } from "./bulk.js";
-import { button, h, isTyping } from "./dom.js";
+import { button, h, isTyping } from "../ui/dom.js";
 import { Grid } from "./grid.js";
-import { plural } from "./format.js";
-import { Notice } from "./notice.js";
-import { outbox } from "./outbox.js";
-import { go } from "./router.js";
-import { store } from "./state.js";
-import { complain, toast } from "./toast.js";
+import { plural } from "../ui/format.js";
+import { Notice } from "../ui/notice.js";
+import { outbox } from "../net/outbox.js";
+import { go } from "../ui/router.js";
+import { store } from "../net/state.js";
+import { complain, toast } from "../ui/toast.js";
 
 const NEW_ORDER = new Set(["scan", "train"]);
 const SLOW_MS = 150;

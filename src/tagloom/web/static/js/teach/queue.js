@@ -1,16 +1,16 @@
 /** The queue of what to label next: one large photo, one question, yes or no. */
 
-import { get } from "./api.js";
-import { decide, markPaint, shown } from "./decide.js";
-import { button, enable, h } from "./dom.js";
-import { plural, strength } from "./format.js";
-import { Notice } from "./notice.js";
-import { firstPaint } from "./photo-list.js";
-import { go } from "./router.js";
-import { largeUrl, store } from "./state.js";
-import { TagBox } from "./tags.js";
-import { unreadableNote } from "./unreadable.js";
-import { openWhy } from "./why.js";
+import { get } from "../net/api.js";
+import { decide, markPaint, shown } from "../ui/decide.js";
+import { button, enable, h } from "../ui/dom.js";
+import { plural, strength } from "../ui/format.js";
+import { Notice } from "../ui/notice.js";
+import { firstPaint } from "../grid/photo-list.js";
+import { go } from "../ui/router.js";
+import { largeUrl, store } from "../net/state.js";
+import { TagBox } from "../ui/tags.js";
+import { unreadableNote } from "../ui/unreadable.js";
+import { openWhy } from "../photo/why.js";
 
 const LENGTH = 50;
 const AHEAD = 8;

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { Notice } from "./notice.js";
-import { firstPaint } from "./photo-list.js";
+import { firstPaint } from "../grid/photo-list.js";
 
 const TEXT =
   "This page could not be read. It comes when the server answers again; if it does not, load the page once more.";

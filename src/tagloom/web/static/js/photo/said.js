@@ -1,6 +1,6 @@
 /** What the view of a photo shows of it after a decision, and after one that was taken back. */
 
-import { store } from "./state.js";
+import { store } from "../net/state.js";
 
 /**
  * @param {any} detail

@@ -4,7 +4,7 @@ import { outbox } from "./outbox.js";
 import { store } from "./state.js";
 import { Stream } from "./stream.js";
 
-const WORKER = "/static/js/stream-worker.js";
+const WORKER = "/static/js/net/stream-worker.js";
 
 let port = null;
 

@@ -1,8 +1,8 @@
 /** One cell of the grid: made once, filled again and again as rows are recycled. */
 
-import { h, icon } from "./dom.js";
-import { strength } from "./format.js";
-import { store } from "./state.js";
+import { h, icon } from "../ui/dom.js";
+import { strength } from "../ui/format.js";
+import { store } from "../net/state.js";
 
 const CHIPS = 7;
 
@@ -112,7 +112,7 @@ export class CellView {
   }
 }
 
-/** @param {import("./state.js").Cell} cell @param {number} tag @returns {"yes" | "no" | "open"} */
+/** @param {import("../net/state.js").Cell} cell @param {number} tag @returns {"yes" | "no" | "open"} */
 function stateOf(cell, tag) {
   if (cell.yes.includes(tag)) return "yes";
   return cell.no.includes(tag) ? "no" : "open";

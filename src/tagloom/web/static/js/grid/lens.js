@@ -1,19 +1,19 @@
 /** The lens on one tag: photos by its likelihood, one key to accept, one to reject. */
 
-import { lensPath } from "./bar.js";
-import { decide, markPaint } from "./decide.js";
-import { button, h, meter } from "./dom.js";
-import { count, percent } from "./format.js";
-import { stateOfPhoto } from "./grid-cell.js";
+import { lensPath } from "../ui/bar.js";
+import { decide, markPaint } from "../ui/decide.js";
+import { button, h, meter } from "../ui/dom.js";
+import { count, percent } from "../ui/format.js";
+import { stateOfPhoto } from "./cell.js";
 import { acceptAbove, openAbove } from "./lens-above.js";
 import { tagMenu } from "./tag-menu.js";
 import { firstPaint, PhotoList } from "./photo-list.js";
-import { go, setQuery } from "./router.js";
+import { go, setQuery } from "../ui/router.js";
 import { TagSide } from "./side.js";
-import { store } from "./state.js";
-import { TagBox } from "./tags.js";
-import { remember } from "./theme.js";
-import { openWhy } from "./why.js";
+import { store } from "../net/state.js";
+import { TagBox } from "../ui/tags.js";
+import { remember } from "../ui/theme.js";
+import { openWhy } from "../photo/why.js";
 
 const VIEWS = [
   ["unreviewed", "Undecided"],
@@ -125,7 +125,7 @@ export class LensPage {
     );
   }
 
-  /** @param {import("./router.js").Place} place */
+  /** @param {import("../ui/router.js").Place} place */
   enter({ id, query }) {
     const photo = store.lastPhoto;
     store.lastPhoto = null;

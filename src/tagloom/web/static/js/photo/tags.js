@@ -1,8 +1,8 @@
 /** The rows of the photo view's panel. */
 
-import { button, h, meter } from "./dom.js";
-import { count, moment, plural, strength } from "./format.js";
-import { store } from "./state.js";
+import { button, h, meter } from "../ui/dom.js";
+import { count, moment, plural, strength } from "../ui/format.js";
+import { store } from "../net/state.js";
 
 const ORIGINS = { human: "added by a person", imported: "came with the file", suggested: "suggested, then accepted" };
 const SHORT = { human: "person", imported: "file", suggested: "accepted" };

@@ -1,10 +1,10 @@
 /** Why a tag is suggested: labelled photos like this one, and the parts of the picture that speak for it. */
 
-import { get } from "./api.js";
-import { openDialog } from "./dialog.js";
-import { h, meter } from "./dom.js";
-import { plural, signed } from "./format.js";
-import { store } from "./state.js";
+import { get } from "../net/api.js";
+import { openDialog } from "../ui/dialog.js";
+import { h, meter } from "../ui/dom.js";
+import { plural, signed } from "../ui/format.js";
+import { store } from "../net/state.js";
 
 const MOST = 8;
 

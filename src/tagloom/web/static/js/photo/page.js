@@ -1,21 +1,21 @@
 /** One photo, large, with all that is said and thought of it. */
 
-import * as api from "./api.js";
-import { bulkEdit } from "./bulk.js";
-import { decide, markPaint } from "./decide.js";
-import { button, h } from "./dom.js";
-import { count, isolated, plural } from "./format.js";
-import { trainOffer } from "./jobs.js";
-import { outbox } from "./outbox.js";
-import { firstPaint } from "./photo-list.js";
-import { withoutSaid, withSaid } from "./photo-said.js";
-import { aboutPhoto, historyOf, rejectedChips, suggestionRow, tagRow } from "./photo-tags.js";
-import { close, go } from "./router.js";
-import { largeUrl, store } from "./state.js";
-import { TagBox } from "./tags.js";
-import { calibrationNote } from "./threshold.js";
-import { complain, toast } from "./toast.js";
-import { unreadableNote } from "./unreadable.js";
+import * as api from "../net/api.js";
+import { bulkEdit } from "../grid/bulk.js";
+import { decide, markPaint } from "../ui/decide.js";
+import { button, h } from "../ui/dom.js";
+import { count, isolated, plural } from "../ui/format.js";
+import { trainOffer } from "../ui/jobs.js";
+import { outbox } from "../net/outbox.js";
+import { firstPaint } from "../grid/photo-list.js";
+import { withoutSaid, withSaid } from "./said.js";
+import { aboutPhoto, historyOf, rejectedChips, suggestionRow, tagRow } from "./tags.js";
+import { close, go } from "../ui/router.js";
+import { largeUrl, store } from "../net/state.js";
+import { TagBox } from "../ui/tags.js";
+import { calibrationNote } from "../grid/threshold.js";
+import { complain, toast } from "../ui/toast.js";
+import { unreadableNote } from "../ui/unreadable.js";
 import { openWhy } from "./why.js";
 
 const AHEAD = [1, -1, 2];
@@ -105,7 +105,7 @@ export class PhotoPage {
     );
   }
 
-  /** @param {import("./router.js").Place} place */
+  /** @param {import("../ui/router.js").Place} place */
   async enter({ id }) {
     this.id = id;
     this.detail = null;

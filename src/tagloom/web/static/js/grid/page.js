@@ -1,15 +1,15 @@
 /** The page of all photos. */
 
-import { decideBest, markPaint, shown } from "./decide.js";
-import { button, h } from "./dom.js";
+import { decideBest, markPaint, shown } from "../ui/decide.js";
+import { button, h } from "../ui/dom.js";
 import { Filters } from "./filters.js";
-import { startJob } from "./jobs.js";
+import { startJob } from "../ui/jobs.js";
 import { PhotoList } from "./photo-list.js";
-import { setQuery } from "./router.js";
+import { setQuery } from "../ui/router.js";
 import { TagSide } from "./side.js";
-import { store } from "./state.js";
-import { toast } from "./toast.js";
-import { openWhy } from "./why.js";
+import { store } from "../net/state.js";
+import { toast } from "../ui/toast.js";
+import { openWhy } from "../photo/why.js";
 
 const LEARNED_SORTS = new Set(["score", "uncertainty"]);
 
@@ -48,7 +48,7 @@ export class GridPage {
     store.addEventListener("learned", () => this.#depends() && this.list.markStale());
   }
 
-  /** @param {import("./router.js").Place} place */
+  /** @param {import("../ui/router.js").Place} place */
   enter({ query }) {
     const photo = store.lastPhoto;
     store.lastPhoto = null;

@@ -1,10 +1,10 @@
 /** The list of tags beside the photos: the way into the lens. */
 
-import { h } from "./dom.js";
-import { count, plural } from "./format.js";
-import { trainOffer } from "./jobs.js";
-import { store } from "./state.js";
-import { matches } from "./tags.js";
+import { h } from "../ui/dom.js";
+import { count, plural } from "../ui/format.js";
+import { trainOffer } from "../ui/jobs.js";
+import { store } from "../net/state.js";
+import { matches } from "../ui/tags.js";
 import { thresholdControl } from "./threshold.js";
 
 const MOST = 150;

@@ -1,12 +1,12 @@
 /** Teaching: one question after the other, or a new tag from a few examples. */
 
-import { button, h } from "./dom.js";
-import { trainOffer } from "./jobs.js";
-import { setQuery } from "./router.js";
-import { store } from "./state.js";
-import { TagBox } from "./tags.js";
-import { TeachExamples } from "./teach-examples.js";
-import { TeachQueue } from "./teach-queue.js";
+import { button, h } from "../ui/dom.js";
+import { trainOffer } from "../ui/jobs.js";
+import { setQuery } from "../ui/router.js";
+import { store } from "../net/state.js";
+import { TagBox } from "../ui/tags.js";
+import { TeachExamples } from "./examples.js";
+import { TeachQueue } from "./queue.js";
 
 /** The page with both ways to teach. */
 export class TeachPage {
@@ -56,7 +56,7 @@ export class TeachPage {
     return node;
   }
 
-  /** @param {import("./router.js").Place} place */
+  /** @param {import("../ui/router.js").Place} place */
   enter({ query }) {
     this.#show(query);
   }

@@ -5,9 +5,9 @@ import { button, h, icon, meter } from "./dom.js";
 import { count, duration, plural } from "./format.js";
 import { openHelp } from "./help.js";
 import { Jobs } from "./jobs.js";
-import { outbox } from "./outbox.js";
+import { outbox } from "../net/outbox.js";
 import { go, place } from "./router.js";
-import { store } from "./state.js";
+import { store } from "../net/state.js";
 import { recall, toggleTheme } from "./theme.js";
 
 const TYPING_MS = 220;

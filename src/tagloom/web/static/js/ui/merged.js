@@ -1,7 +1,7 @@
 /** Addresses that name a tag which has become another one, on whatever page: they lead to that one. */
 
 import { go } from "./router.js";
-import { store } from "./state.js";
+import { store } from "../net/state.js";
 import { toast } from "./toast.js";
 
 /**

@@ -1,6 +1,6 @@
 /** Keywords for other programs, in a file beside the project. */
 
-import { post } from "./api.js";
+import { post } from "../net/api.js";
 import { openDialog } from "./dialog.js";
 import { button, h } from "./dom.js";
 import { complain, toast } from "./toast.js";

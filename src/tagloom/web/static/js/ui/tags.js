@@ -3,7 +3,7 @@
 import { ensureTags } from "./decide.js";
 import { h } from "./dom.js";
 import { count } from "./format.js";
-import { store } from "./state.js";
+import { store } from "../net/state.js";
 import { complain, speak } from "./toast.js";
 
 const MOST = 12;

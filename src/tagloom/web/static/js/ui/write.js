@@ -1,11 +1,11 @@
 /** Writing keywords beside the photos: first what would change in each file, then the writing itself. */
 
-import { get, post } from "./api.js";
+import { get, post } from "../net/api.js";
 import { button, enable, h } from "./dom.js";
 import { openExport } from "./export.js";
 import { count, plural } from "./format.js";
-import { firstPaint } from "./photo-list.js";
-import { store } from "./state.js";
+import { firstPaint } from "../grid/photo-list.js";
+import { store } from "../net/state.js";
 import { complain } from "./toast.js";
 
 /** Photos whose files are looked at, for a start and with each "more"; all that the server looks at in one answer. */
