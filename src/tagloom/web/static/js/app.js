@@ -1,22 +1,19 @@
 /** The program: pages by address, keys, events. */
 
+import { GridPage } from "./grid/page.js";
+import { listen } from "./net/events.js";
+import { keptOfOthers, outbox } from "./net/outbox.js";
+import { store } from "./net/state.js";
 import { Bar, lensPath } from "./ui/bar.js";
 import { redo, undo } from "./ui/decide.js";
 import { dialogIsOpen } from "./ui/dialog.js";
-import { isTyping } from "./ui/dom.js";
-import { listen } from "./net/events.js";
-import { focusPage } from "./ui/focus.js";
-import { openHelp } from "./ui/help.js";
-import { goOnAfterMerge } from "./ui/merged.js";
-import { keptOfOthers, outbox } from "./net/outbox.js";
+import { focusPage, isTyping } from "./ui/dom.js";
 import { plural } from "./ui/format.js";
-import { GridPage } from "./grid/page.js";
+import { TroublePage } from "./ui/notice.js";
 import { go, isClosing, place, start } from "./ui/router.js";
-import { startShortcuts } from "./ui/shortcuts.js";
-import { store } from "./net/state.js";
+import { openHelp, startShortcuts } from "./ui/shortcuts.js";
 import { toggleTheme } from "./ui/theme.js";
 import { complain, toast } from "./ui/toast.js";
-import { TroublePage } from "./ui/trouble.js";
 
 const LOADERS = {
   grid: async () => new GridPage(),
@@ -60,6 +57,20 @@ async function show(where) {
   bar.show(where);
   await page.enter(where);
   document.title = `${page.title} – ${store.project.name || "tagloom"}`;
+}
+
+/**
+ * Go on to the tag that the one of a place has become, and say so.
+ * @param {import("./ui/router.js").Place} place
+ * @returns {boolean} whether there was one
+ */
+function goOnAfterMerge({ page, id, query }) {
+  const merged = store.merged.get(page === "lens" ? id : Number(query.tag));
+  if (!merged) return false;
+  toast(`“${merged.text}” was merged into “${store.tagText(merged.into)}”.`);
+  if (page === "lens") go(`/tag/${merged.into}`, { query, replace: true });
+  else go(location.pathname, { query: { ...query, tag: merged.into }, replace: true });
+  return true;
 }
 
 const everywhere = {

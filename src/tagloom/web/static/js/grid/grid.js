@@ -1,12 +1,11 @@
 /** <tl-grid>: any number of photos with at most 300 cells in the document; ARIA grid with a roving focus. */
 
-import { h } from "../ui/dom.js";
-import { CellView } from "./cell.js";
-import { targetOf } from "./keys.js";
-import { ScrollMap } from "./scroll.js";
-import { Selection } from "./selection.js";
 import { store } from "../net/state.js";
+import { h } from "../ui/dom.js";
 import { recall, remember } from "../ui/theme.js";
+import { CellView } from "./cell.js";
+import { ScrollMap, targetOf } from "./movement.js";
+import { Selection } from "./selection.js";
 
 const MOST_CELLS = 288;
 const SIZES = [104, 136, 172, 232, 310, 440];

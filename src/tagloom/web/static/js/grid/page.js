@@ -1,7 +1,7 @@
 /** The page of all photos. */
 
-import { decideBest, markPaint, shown } from "../ui/decide.js";
-import { button, h } from "../ui/dom.js";
+import { decideBest, shown } from "../ui/decide.js";
+import { button, h, markPaint } from "../ui/dom.js";
 import { Filters } from "./filters.js";
 import { startJob } from "../ui/jobs.js";
 import { PhotoList } from "./photo-list.js";

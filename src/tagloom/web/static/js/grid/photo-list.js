@@ -4,7 +4,7 @@
 
 import * as api from "../net/api.js";
 import { bulkEdit, addTagTo } from "./bulk.js";
-import { button, h, isTyping } from "../ui/dom.js";
+import { button, firstPaint, h, isTyping } from "../ui/dom.js";
 import { Grid } from "./grid.js";
 import { plural } from "../ui/format.js";
 import { Notice } from "../ui/notice.js";
@@ -213,18 +213,4 @@ function dependsOnLooks({ stacks, similar, sort }) {
 
 function withStacks(ids, cells) {
   return [...new Set(ids.flatMap((id) => [id, ...(cells.get(id)?.stack ?? [])]))];
-}
-
-let painted = false;
-
-/** Say once that the first order is on the screen. */
-export function firstPaint() {
-  if (painted) return;
-  painted = true;
-  requestAnimationFrame(() =>
-    setTimeout(() => {
-      performance.mark("tl-first-grid");
-      window.tagloomReady = true;
-    }),
-  );
 }

@@ -1,21 +1,19 @@
 /** One photo, large, with all that is said and thought of it. */
 
-import * as api from "../net/api.js";
 import { bulkEdit } from "../grid/bulk.js";
-import { decide, markPaint } from "../ui/decide.js";
-import { button, h } from "../ui/dom.js";
+import { calibrationNote } from "../grid/threshold.js";
+import * as api from "../net/api.js";
+import { outbox } from "../net/outbox.js";
+import { largeUrl, store } from "../net/state.js";
+import { decide } from "../ui/decide.js";
+import { button, firstPaint, h, markPaint } from "../ui/dom.js";
 import { count, isolated, plural } from "../ui/format.js";
 import { trainOffer } from "../ui/jobs.js";
-import { outbox } from "../net/outbox.js";
-import { firstPaint } from "../grid/photo-list.js";
-import { withoutSaid, withSaid } from "./said.js";
-import { aboutPhoto, historyOf, rejectedChips, suggestionRow, tagRow } from "./tags.js";
+import { unreadableNote } from "../ui/notice.js";
 import { close, go } from "../ui/router.js";
-import { largeUrl, store } from "../net/state.js";
 import { TagBox } from "../ui/tags.js";
-import { calibrationNote } from "../grid/threshold.js";
 import { complain, toast } from "../ui/toast.js";
-import { unreadableNote } from "../ui/unreadable.js";
+import { aboutPhoto, historyOf, rejectedChips, suggestionRow, tagRow, withoutSaid, withSaid } from "./tags.js";
 import { openWhy } from "./why.js";
 
 const AHEAD = [1, -1, 2];

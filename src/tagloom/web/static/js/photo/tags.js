@@ -1,8 +1,8 @@
 /** The rows of the photo view's panel. */
 
+import { store } from "../net/state.js";
 import { button, h, meter } from "../ui/dom.js";
 import { count, moment, plural, strength } from "../ui/format.js";
-import { store } from "../net/state.js";
 
 const ORIGINS = { human: "added by a person", imported: "came with the file", suggested: "suggested, then accepted" };
 const SHORT = { human: "person", imported: "file", suggested: "accepted" };
@@ -119,4 +119,41 @@ export function historyOf(detail) {
         ),
       ]
     : [];
+}
+
+/**
+ * @param {any} detail
+ * @param {number[]} tags
+ * @param {{state: 1 | 0 | -1, origin: string}} said
+ * @returns {any} the photo with what was said of these tags
+ */
+export function withSaid(detail, tags, { state, origin }) {
+  const nothing = (id) => ({ id, text: store.tagText(id), p: null, implied: false });
+  const now = tags.map((id) => ({
+    ...(detail.tags.find((tag) => tag.id === id) ?? nothing(id)),
+    state: state < 0 ? null : state,
+    origin,
+  }));
+  return {
+    ...detail,
+    tags: [...detail.tags.filter(({ id }) => !tags.includes(id)), ...now],
+    suggested: detail.suggested.filter(([id]) => !tags.includes(id)),
+    unsure: detail.unsure.filter(([id]) => !tags.includes(id)),
+  };
+}
+
+/**
+ * @param {any} detail
+ * @param {any} answer the photo as the server gave it
+ * @param {number[]} tags
+ * @returns {any} the photo with these tags as the server had them, and all others as they are
+ */
+export function withoutSaid(detail, answer, tags) {
+  const shown = new Set([...tags, ...detail.suggested.map(([id]) => id), ...detail.unsure.map(([id]) => id)]);
+  return {
+    ...detail,
+    tags: [...detail.tags.filter(({ id }) => !tags.includes(id)), ...answer.tags.filter(({ id }) => tags.includes(id))],
+    suggested: answer.suggested.filter(([id]) => shown.has(id)),
+    unsure: answer.unsure.filter(([id]) => shown.has(id)),
+  };
 }

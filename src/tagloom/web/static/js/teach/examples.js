@@ -1,9 +1,9 @@
 /** A new tag from a handful of examples: name it, mark five photos, look at what the model makes of it. */
 
-import { decide, markPaint } from "../ui/decide.js";
-import { button, enable, h } from "../ui/dom.js";
+import { decide } from "../ui/decide.js";
+import { button, enable, firstPaint, h, markPaint } from "../ui/dom.js";
 import { plural } from "../ui/format.js";
-import { firstPaint, PhotoList } from "../grid/photo-list.js";
+import { PhotoList } from "../grid/photo-list.js";
 import { go, setQuery } from "../ui/router.js";
 import { store } from "../net/state.js";
 import { TagBox } from "../ui/tags.js";

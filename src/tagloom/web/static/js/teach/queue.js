@@ -1,16 +1,14 @@
 /** The queue of what to label next: one large photo, one question, yes or no. */
 
 import { get } from "../net/api.js";
-import { decide, markPaint, shown } from "../ui/decide.js";
-import { button, enable, h } from "../ui/dom.js";
-import { plural, strength } from "../ui/format.js";
-import { Notice } from "../ui/notice.js";
-import { firstPaint } from "../grid/photo-list.js";
-import { go } from "../ui/router.js";
 import { largeUrl, store } from "../net/state.js";
-import { TagBox } from "../ui/tags.js";
-import { unreadableNote } from "../ui/unreadable.js";
 import { openWhy } from "../photo/why.js";
+import { decide, shown } from "../ui/decide.js";
+import { button, enable, firstPaint, h, markPaint } from "../ui/dom.js";
+import { plural, strength } from "../ui/format.js";
+import { Notice, unreadableNote } from "../ui/notice.js";
+import { go } from "../ui/router.js";
+import { TagBox } from "../ui/tags.js";
 
 const LENGTH = 50;
 const AHEAD = 8;

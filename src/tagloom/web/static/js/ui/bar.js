@@ -1,13 +1,13 @@
 /** The bar at the top: pages, search, progress, undo, theme, help; and the banner for a server that is away. */
 
+import { outbox } from "../net/outbox.js";
+import { store } from "../net/state.js";
 import { redo, undo } from "./decide.js";
 import { button, h, icon, meter } from "./dom.js";
 import { count, duration, plural } from "./format.js";
-import { openHelp } from "./help.js";
 import { Jobs } from "./jobs.js";
-import { outbox } from "../net/outbox.js";
 import { go, place } from "./router.js";
-import { store } from "../net/state.js";
+import { openHelp } from "./shortcuts.js";
 import { recall, toggleTheme } from "./theme.js";
 
 const TYPING_MS = 220;

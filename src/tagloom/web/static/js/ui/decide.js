@@ -101,16 +101,6 @@ function decideBestOf(photos, cells, state, unsure) {
   return send({ photos: chosen, tags, state, origin: "suggested", paired: true }, said, photos.length > 1);
 }
 
-/** Mark the moment of a key press and of the paint that shows its effect, for the browser's performance API. */
-export function markPaint() {
-  performance.mark("tl-key");
-  requestAnimationFrame(() => {
-    const channel = new MessageChannel();
-    channel.port1.onmessage = () => performance.mark("tl-paint");
-    channel.port2.postMessage(null);
-  });
-}
-
 let turn = Promise.resolve();
 
 /** One after the other: what the second press undoes is known when the first one is done. */

@@ -1,7 +1,6 @@
 /** Modal dialogs on the browser's own <dialog>: focus trap, Esc and inert background come with it. */
 
-import { button, h } from "./dom.js";
-import { mendFocus } from "./focus.js";
+import { button, h, mendFocus } from "./dom.js";
 
 /**
  * Show a dialog until it is closed.

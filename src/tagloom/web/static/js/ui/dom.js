@@ -1,6 +1,6 @@
 /**
- * Building elements. Data only ever becomes text nodes and plain attributes: markup in a tag or a file name stays
- * text.
+ * Elements, where the focus goes, and marks of what is painted. Data only ever becomes text nodes and plain attributes:
+ * markup in a tag or a file name stays text.
  */
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -125,5 +125,42 @@ export function isTyping(target) {
   return (
     target instanceof HTMLElement &&
     target.matches("input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]")
+  );
+}
+
+/** Put the focus on the photo under the cursor, or on the page where it has no grid. */
+export function focusPage() {
+  const main = document.getElementById("main");
+  const grid = [...main.querySelectorAll("tl-grid")].find((node) => node.clientHeight > 0 && node.ids.length);
+  if (grid) grid.takeFocus();
+  else main.focus({ preventScroll: true });
+}
+
+/** After something was removed: the focus must not be left on the document, where arrow keys do nothing. */
+export function mendFocus() {
+  if (document.activeElement === null || document.activeElement === document.body) focusPage();
+}
+
+/** Mark the moment of a key press and of the paint that shows its effect, for the browser's performance API. */
+export function markPaint() {
+  performance.mark("tl-key");
+  requestAnimationFrame(() => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = () => performance.mark("tl-paint");
+    channel.port2.postMessage(null);
+  });
+}
+
+let painted = false;
+
+/** Say once that the first order is on the screen. */
+export function firstPaint() {
+  if (painted) return;
+  painted = true;
+  requestAnimationFrame(() =>
+    setTimeout(() => {
+      performance.mark("tl-first-grid");
+      window.tagloomReady = true;
+    }),
   );
 }

@@ -2,10 +2,9 @@
 
 import { get } from "../net/api.js";
 import { redo, undo } from "./decide.js";
-import { button, enable, h } from "./dom.js";
+import { button, enable, firstPaint, h } from "./dom.js";
 import { moment, plural } from "./format.js";
 import { Notice } from "./notice.js";
-import { firstPaint } from "../grid/photo-list.js";
 import { store } from "../net/state.js";
 
 const STEP = 50;

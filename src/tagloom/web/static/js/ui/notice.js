@@ -1,6 +1,6 @@
 /** What stands in the place of something that could not be read, and the way to try again. */
 
-import { button, h } from "./dom.js";
+import { button, firstPaint, h } from "./dom.js";
 
 /** A sentence and a button; hidden until there is something to say. */
 export class Notice {
@@ -28,4 +28,56 @@ export class Notice {
   get isTrouble() {
     return !this.element.hidden && !this.retry.hidden;
   }
+}
+
+const NO_PAGE =
+  "This page could not be read. It comes when the server answers again; if it does not, load the page once more.";
+
+/** Stands in its place until the server is back. */
+export class TroublePage {
+  title = "Not read";
+  actions = {};
+
+  /** @param {() => void} again */
+  constructor(again) {
+    this.notice = new Notice();
+    this.notice.show(NO_PAGE, again);
+    this.element = h("section", { class: "page", "aria-label": "Not read" }, this.notice.element);
+  }
+
+  enter() {
+    this.notice.retry.focus();
+    firstPaint();
+  }
+}
+
+const NO_FILE =
+  "The file cannot be read now: it was moved, changed or deleted. “Look for new photos” under Work takes that in.";
+
+const AWAY = "The server does not answer: the picture comes when it is back.";
+
+/**
+ * A note that shows itself while a picture cannot be read.
+ * @param {HTMLImageElement} image
+ * @returns {HTMLElement}
+ */
+export function unreadableNote(image) {
+  const note = h("p", { class: "stage-note", role: "status", hidden: true });
+  image.addEventListener("load", () => (note.hidden = true));
+  image.addEventListener("error", async () => {
+    const address = image.getAttribute("src");
+    note.hidden = address === null;
+    if (address === null) return;
+    const text = await reason(address);
+    if (image.getAttribute("src") === address) note.textContent = text;
+  });
+  return note;
+}
+
+/** A picture that fails does not say why: a plain request does. */
+function reason(address) {
+  return fetch(address, { credentials: "same-origin" }).then(
+    () => NO_FILE,
+    () => AWAY,
+  );
 }

@@ -1,7 +1,7 @@
 /** Every key of the page in one table: the dispatcher and the help overlay both read it. */
 
-import { dialogIsOpen } from "./dialog.js";
-import { isTyping } from "./dom.js";
+import { dialogIsOpen, openDialog } from "./dialog.js";
+import { h, isTyping } from "./dom.js";
 
 const SEQUENCE_MS = 1200;
 const ONCE = new Set(["undo", "redo"]);
@@ -11,7 +11,7 @@ const ONCE = new Set(["undo", "redo"]);
  * element that has the focus and are listed here only for the overlay.
  * @type {{group: string, show: string[], label: string, keys?: string[], run?: string}[]}
  */
-export const SHORTCUTS = [
+const SHORTCUTS = [
   { group: "Move", show: ["←", "↑", "→", "↓"], label: "From photo to photo; in its view ↑ ↓ choose a tag" },
   { group: "Move", show: ["Home", "End"], label: "First, last photo" },
   { group: "Move", show: ["Page ↑", "Page ↓"], label: "Grid, lens: a screen up or down" },
@@ -90,4 +90,37 @@ function named(event) {
 // Caps lock turns the letters of Ctrl Z and Ctrl ⇧ Z round: only the shift key tells them apart.
 function shifted(event) {
   return event.shiftKey ? event.key.toUpperCase() : event.key.toLowerCase();
+}
+
+/** Show every key. @returns {Promise<void>} */
+export function openHelp() {
+  return openDialog("Keys", () => ({ body: [h("div", { class: "help-columns" }, groups())] }), {
+    testid: "help",
+    wide: true,
+  });
+}
+
+function groups() {
+  const names = [...new Set(SHORTCUTS.map((row) => row.group))];
+  return names.map((name) =>
+    h(
+      "section",
+      { class: "help-group" },
+      h("h3", { text: name }),
+      h("dl", {}, SHORTCUTS.filter((row) => row.group === name).map(line)),
+    ),
+  );
+}
+
+function line(row) {
+  return h(
+    "div",
+    {},
+    h(
+      "dt",
+      {},
+      row.show.map((key) => h("kbd", { text: key })),
+    ),
+    h("dd", { text: row.label }),
+  );
 }

@@ -1,7 +1,6 @@
 /** Short messages: shown at the foot and read out politely. */
 
-import { button, h } from "./dom.js";
-import { mendFocus } from "./focus.js";
+import { button, h, mendFocus } from "./dom.js";
 
 const SHOWN_MS = 5000;
 const MOST = 3;

@@ -1,12 +1,11 @@
-/** Writing keywords beside the photos: first what would change in each file, then the writing itself. */
+/** Writing keywords beside the photos, after showing what would change in each file, and exporting them. */
 
 import { get, post } from "../net/api.js";
-import { button, enable, h } from "./dom.js";
-import { openExport } from "./export.js";
-import { count, plural } from "./format.js";
-import { firstPaint } from "../grid/photo-list.js";
 import { store } from "../net/state.js";
-import { complain } from "./toast.js";
+import { openDialog } from "./dialog.js";
+import { button, enable, firstPaint, h } from "./dom.js";
+import { count, plural } from "./format.js";
+import { complain, toast } from "./toast.js";
 
 /** Photos whose files are looked at, for a start and with each "more"; all that the server looks at in one answer. */
 const LOOKED = 200;
@@ -174,4 +173,50 @@ function fileLine(file) {
       ? h("span", { class: "file-note", text: file.problem ?? "Changed by another program meanwhile: both are kept." })
       : null,
   );
+}
+
+const FORMATS = [
+  ["csv", "CSV table"],
+  ["tsv", "TSV table"],
+  ["jsonl", "JSON lines"],
+  ["parquet", "Parquet table"],
+  ["coco", "COCO"],
+  ["cvat", "CVAT"],
+  ["label-studio", "Label Studio"],
+  ["fiftyone", "FiftyOne"],
+  ["huggingface", "Hugging Face image folder"],
+  ["webdataset", "WebDataset"],
+];
+
+/** Ask what to export and start it. @returns {Promise<void>} */
+async function openExport() {
+  const chosen = await openDialog("Export keywords", (close) => {
+    const format = h(
+      "select",
+      { autofocus: true },
+      FORMATS.map(([value, text]) => h("option", { value, text })),
+    );
+    const accepted = h("input", { type: "checkbox", checked: true });
+    return {
+      body: [
+        h("label", { class: "field" }, "Format", format),
+        h("label", { class: "check" }, accepted, "Only what a person accepted, no open suggestions"),
+        h("p", {
+          class: "muted",
+          text: "The file is made in the project’s folder for exports; its name is told when it is ready.",
+        }),
+      ],
+      foot: [
+        button("Cancel", () => close()),
+        button("Export", () => close({ format: format.value, accepted_only: accepted.checked }), { kind: "primary" }),
+      ],
+    };
+  });
+  if (!chosen) return;
+  try {
+    await post("/api/jobs", { kind: "export", ...chosen });
+    toast("Exporting…");
+  } catch (error) {
+    complain(error);
+  }
 }
