@@ -117,6 +117,7 @@ def _tool(name, advice):
 exiftool = _tool("exiftool", "libimage-exiftool-perl")
 exiv2 = _tool("exiv2", "exiv2")
 chromium = _tool("chromium", "it to test pages in a browser")
+node = _tool("node", "nodejs 20 or later")
 strace = _tool("strace", "strace")
 
 

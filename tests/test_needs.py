@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import HIDING, ROOT
 from tests.hiding import TOOLS, find_tool, path_without
 
-FIXTURES = ["chromium", "exiftool", "exiv2", "strace"]
+FIXTURES = ["chromium", "exiftool", "exiv2", "node", "strace"]
 MADE = """
 import os, shutil, subprocess
 import pytest

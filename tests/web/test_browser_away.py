@@ -127,32 +127,6 @@ def test_more_tabs_than_connections(browser, photos):
         tabs[-1].wait_for_selector(f"{GRID} {CELL}[data-photo='1'][aria-label*='and again']")
 
 
-_WANT = """async ([status, ids]) => {
-  const { store } = await import("/static/js/net/state.js");
-  const real = window.fetch;
-  const asked = [];
-  window.fetch = (path) => {
-    asked.push(path);
-    return Promise.resolve(new Response('{"error": "refused"}', { status }));
-  };
-  store.invalidate(ids);
-  store.want(ids);
-  while (!asked.length) await new Promise((resolve) => setTimeout(resolve, 10));
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  window.fetch = real;
-  return asked;
-}"""
-
-
-def test_a_refusal_of_all_photos_is_not_asked_for_one_by_one(browser, photos):
-    """Only a photo that is gone is looked for among those that were asked for with it."""
-    with serving(photos, flags=FLAGS) as server, visiting_page(browser, server) as visit:
-        page = visit.open("/history")
-        assert page.evaluate(_WANT, [412, [1, 2, 3, 4]]) == ["/api/cells?ids=1,2,3,4"]
-        each = {f"/api/cells?ids={photo}" for photo in (1, 2, 3, 4)}
-        assert each < set(page.evaluate(_WANT, [404, [1, 2, 3, 4]]))
-
-
 def _abort(route):
     route.abort()
 
@@ -160,7 +134,9 @@ def _abort(route):
 def _is_back(page):
     """Let requests through again, and say so as the stream of news does."""
     page.context.unroute_all()
-    page.evaluate("import('/static/js/net/state.js').then(({ store }) => (store.invalidate(null), store.emit('reset')))")
+    page.evaluate(
+        "import('/static/js/net/state.js').then(({ store }) => (store.invalidate(null), store.emit('reset')))"
+    )
 
 
 def test_pages_that_have_not_been_read_say_so_and_come_when_the_server_is_back(browser, photos):

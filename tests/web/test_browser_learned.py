@@ -1,12 +1,11 @@
 """What the page shows follows what the project learns meanwhile, wherever it was learned."""
 
-import json
 import shutil
 
 import pytest
 
 from tagloom.learning.suggest import open_suggestions
-from tests.web.browsing import CELL, GRID, active, cursor_on, press, shown, until
+from tests.web.browsing import CELL, GRID, active, press, shown, until
 from tests.web.test_browser_decide import ranked, reviewing, two_tags
 
 pytestmark = pytest.mark.medium
@@ -44,13 +43,6 @@ window.EventSource = class extends EventSource {
   }
 };
 """
-#: Whether a photo is known as it is, before and after some news.
-_TELL = """async ([data, photo]) => {
-  const { store } = await import("/static/js/net/state.js");
-  const before = store.isFresh(photo);
-  window.news.dispatchEvent(new MessageEvent("decided", { data }));
-  return [before, store.isFresh(photo)];
-}"""
 _STORE = "import('/static/js/net/state.js').then(({ store }) => "
 
 
@@ -137,19 +129,6 @@ def test_what_happens_before_the_news_are_heard_is_seen(review):
     page.wait_for_selector(f"{GRID} {CELL}[data-photo='{photo}'] :text('from elsewhere')")
 
 
-def test_news_that_are_told_after_a_later_decision_of_this_tab_are_news(review):
-    review.visit.context.add_init_script(_OWN_NEWS)
-    page = _open_suggested(review)
-    first, second = shown(page)[:2]
-    cursor_on(page, first)
-    page.wait_for_selector(f"{GRID} {CELL}[data-photo='{second}']:not([aria-label=Loading])")
-    version = page.evaluate(f"{_STORE} store.version)")
-    press(page, "a")
-    until(page, lambda: page.evaluate(f"{_STORE} store.version)") > version, "the decision is stored")
-    news = json.dumps({"version": version, "batch": 1, "photos": [second], "tags": []})
-    assert page.evaluate(_TELL, [news, second]) == [True, False]
-
-
 def test_what_was_shown_is_accepted_while_numbers_are_read_again(review):
     tag, other = two_tags(review.project)
     page = _open_suggested(review)
@@ -165,22 +144,6 @@ def test_what_was_shown_is_accepted_while_numbers_are_read_again(review):
     for route in held:
         route.continue_()
     page.unroute_all()
-
-
-def test_what_changes_while_an_answer_is_on_its_way_is_asked_for_again(review):
-    page = review.open("/")
-    photo = shown(page)[1]
-    page.wait_for_selector(f"{GRID} {CELL}[data-photo='{photo}']:not([aria-label=Loading])")
-    for change in (f"store.invalidate([{photo}])", "store.age()"):
-        held = _holding(page)
-        page.evaluate(f"{_STORE} {change})")
-        until(page, lambda held=held: len(held) == 1, "the cell is asked for")
-        page.evaluate(f"{_STORE} {change})")
-        page.evaluate("new Promise((resolve) => setTimeout(resolve, 50))")  # the grid has looked what to ask for
-        held[0].continue_()
-        until(page, lambda held=held: len(held) == 2, "it is asked for once more")
-        held[1].continue_()
-        page.unroute_all()
 
 
 def test_the_mark_of_the_photo_view_stays_on_its_tag(review):

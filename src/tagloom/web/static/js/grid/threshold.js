@@ -2,7 +2,7 @@
 
 import { get, post } from "../net/api.js";
 import { button, h } from "../ui/dom.js";
-import { count, percent, plural } from "../ui/format.js";
+import { percent, plural } from "../ui/format.js";
 import { store } from "../net/state.js";
 import { complain } from "../ui/toast.js";
 
@@ -59,6 +59,27 @@ class Thresholds extends EventTarget {
 const thresholds = new Thresholds();
 
 /**
+ * What a threshold leads to, in words.
+ * @param {{threshold: number | null, n: number, right: number | null}} step
+ * @returns {string}
+ */
+export function expectation({ threshold, n, right }) {
+  const above = threshold === null ? "" : ` above ${percent(threshold)}`;
+  const expected = right === null ? "" : `, about ${percent(right)} correct`;
+  return `${plural(n, "suggestion")}${above}${expected}`;
+}
+
+/**
+ * Where the slider stands: the step with this threshold, or with about as many suggestions as the model's own.
+ * @param {{threshold: number | null, n: number, steps: {threshold: number, n: number}[]}} found
+ * @returns {number}
+ */
+export function nearestStep({ threshold, n, steps }) {
+  const distance = (step) => (threshold === null ? Math.abs(step.n - n) : Math.abs(step.threshold - threshold));
+  return steps.reduce((best, step, at) => (distance(step) < distance(steps[best]) ? at : best), 0);
+}
+
+/**
  * A slider for the threshold of all tags. It says what to expect while it is moved, and takes effect when it is let go.
  * @returns {HTMLElement}
  */
@@ -86,11 +107,10 @@ export function thresholdControl() {
     moving,
   );
 
-  function say({ threshold, n, right }) {
-    const above = threshold === null ? "" : ` above ${percent(threshold)}`;
-    const expected = right === null ? "" : `, about ${percent(right)} correct`;
-    const noun = n === 1 ? "suggestion" : "suggestions";
-    said.replaceChildren(h("strong", { text: count(n) }), ` ${noun}${above}${expected}`);
+  function say(step) {
+    const [number, ...words] = expectation(step).split(" ");
+    said.replaceChildren(h("strong", { text: number }), ` ${words.join(" ")}`);
+    const { threshold } = step;
     slider.setAttribute("aria-valuetext", threshold === null ? "tagloom’s choice for each tag" : percent(threshold));
   }
 
@@ -99,12 +119,11 @@ export function thresholdControl() {
     element.hidden = found === null;
     // A slider that is held stays in its hand.
     if (found === null || slider.matches(":active")) return;
-    const { threshold, n, steps } = found;
+    const { threshold, steps } = found;
     moving.hidden = !steps.length;
     reset.hidden = threshold === null;
     slider.max = String(Math.max(0, steps.length - 1));
-    const distance = (step) => (threshold === null ? Math.abs(step.n - n) : Math.abs(step.threshold - threshold));
-    slider.value = String(steps.reduce((best, step, at) => (distance(step) < distance(steps[best]) ? at : best), 0));
+    slider.value = String(nearestStep(found));
     say(found);
   }
 
