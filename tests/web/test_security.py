@@ -7,7 +7,8 @@ from starlette.routing import Route
 
 from tagloom.web.app import make_app
 from tagloom.web.entry import EntryTokens
-from tagloom.web.security import LONGEST_BODY, LONGEST_QUERY, SECURITY_HEADERS
+from tagloom.web.http import LONGEST_BODY
+from tagloom.web.security import LONGEST_QUERY, SECURITY_HEADERS
 
 HOST, PORT = "127.0.0.1", 8123
 BASE = f"http://{HOST}:{PORT}"

@@ -12,9 +12,9 @@ from starlette.routing import Route
 from tagloom._version import __version__
 from tagloom.exceptions import TagloomError
 from tagloom.review.session import ReviewSession
-from tagloom.web import routes_events, routes_photos, routes_project
-from tagloom.web.answers import error_answer, refused
 from tagloom.web.entry import EntryTokens
+from tagloom.web.http import error_answer, refused
+from tagloom.web.routes import ROUTES
 from tagloom.web.security import Guard
 from tagloom.web.static_files import StaticFile, load_static, shell_page
 
@@ -44,9 +44,7 @@ def make_app(session: ReviewSession, *, tokens: EntryTokens, host: str, port: in
         routes=[
             *(Route(path, shell) for path in _PAGES),
             Route("/static/{path:path}", _static(static)),
-            *routes_photos.ROUTES,
-            *routes_project.ROUTES,
-            *routes_events.ROUTES,
+            *ROUTES,
         ],
         middleware=[Middleware(Guard, tokens=tokens, host=host, port=port)],
         exception_handlers={TagloomError: _refused, HTTPException: _http_error},

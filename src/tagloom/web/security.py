@@ -16,14 +16,13 @@ from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tagloom.web.answers import error_answer
 from tagloom.web.entry import EntryTokens
+from tagloom.web.http import LONGEST_BODY, error_answer
 
-__all__ = ["CONTENT_POLICY", "LONGEST_BODY", "LONGEST_QUERY", "SECURITY_HEADERS", "Guard"]
+__all__ = ["CONTENT_POLICY", "LONGEST_QUERY", "SECURITY_HEADERS", "Guard"]
 
 logger = logging.getLogger(__name__)
 
-LONGEST_BODY = 1 << 20
 LONGEST_QUERY = 8 << 10
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "

@@ -1,7 +1,7 @@
-"""What a request says, believed only as far as it makes sense."""
+"""What a request says, believed only as far as it makes sense, and how it is answered."""
 
 import json
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
@@ -9,28 +9,39 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from tagloom.catalog.identity import project_identity
-from tagloom.review.session import ReviewSession
-from tagloom.web.answers import RequestError
-from tagloom.web.security import LONGEST_BODY
+from tagloom.catalog.photo_index import UnknownPhotoError
+from tagloom.exceptions import StoreBusyError, StoreError, TagloomError, WriteError
+from tagloom.review.session import NothingToUndoError, ReviewSession
+from tagloom.review.state import UnknownTagError
 
 __all__ = [
+    "LONGEST_BODY",
     "PROJECT_HEADER",
+    "RequestError",
     "check_project",
     "choice",
+    "error_answer",
     "get",
     "id_list",
     "identity_of",
+    "json_answer",
     "parameters",
+    "picture_answer",
     "post",
+    "refused",
     "session_of",
     "text",
     "whole_number",
 ]
 
+LONGEST_BODY = 1 << 20
 PROJECT_HEADER = "X-Tagloom-Project"
 LARGEST = 2**31 - 1
 LONGEST_TEXT = 1_000
 _N_DIGITS = 10
+#: The same request may succeed later: the page keeps a decision that is answered so, and sends it again.
+BUSY, NO_ROOM = 503, 507
+KEPT_FOR_GOOD = "private, max-age=31536000, immutable"
 
 Body = dict[str, Any]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -186,3 +197,45 @@ async def _body(request: Request) -> Body:
 
 def _no_number(name: str) -> Any:
     raise ValueError(name)
+
+
+class RequestError(TagloomError):
+    """A request that makes no sense; the status says how."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def json_answer(value: Mapping[str, Any], status: int = 200) -> Response:
+    """Return JSON as plain ASCII, so that no text from a photo or a tag can be anything but text."""
+    body = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return Response(body, status, media_type="application/json")
+
+
+def error_answer(message: str, status: int) -> Response:
+    """Return a sentence that says what is wrong."""
+    return json_answer({"error": message}, status)
+
+
+def picture_answer(picture: bytes, *, keep: bool) -> Response:
+    """Return a picture; it is WebP made here, and said to be nothing else."""
+    headers = {"Cache-Control": KEPT_FOR_GOOD} if keep else {}
+    return Response(picture, media_type="image/webp", headers=headers)
+
+
+def refused(error: TagloomError) -> Response:
+    """Return the answer to a request that a verb refused."""
+    if isinstance(error, RequestError):
+        status = error.status
+    elif isinstance(error, UnknownPhotoError | UnknownTagError):
+        status = 404
+    elif isinstance(error, StoreBusyError):
+        status = BUSY
+    elif isinstance(error, WriteError):
+        status = NO_ROOM
+    elif isinstance(error, NothingToUndoError | StoreError):
+        status = 409
+    else:
+        status = 400
+    return error_answer(getattr(error, "strerror", None) or str(error), status)
