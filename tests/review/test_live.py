@@ -11,7 +11,7 @@ from tagloom.datasets import write_scenes
 from tagloom.exceptions import SettingsError
 from tagloom.learning.suggest import open_suggestions
 from tagloom.project.project import Project
-from tagloom.review import live as review_live
+from tagloom.review import session as review_session
 from tagloom.review.ranking import PhotoQuery
 from tagloom.review.session import ReviewSession
 from tests.review.test_session import wait_for
@@ -33,7 +33,7 @@ def trained(tmp_path_factory):
 
 @pytest.fixture
 def project(trained, tmp_path, monkeypatch):
-    monkeypatch.setattr(review_live, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(review_session, "POLL_SECONDS", 0.02)
     with Project.open(shutil.copytree(trained, tmp_path / "photos"), flags=FLAGS) as project:
         yield project
 
@@ -132,13 +132,13 @@ def _stacked(session):
 
 
 def test_stacks_are_told_of_when_they_are_known_and_outlive_a_training(project, monkeypatch):
-    may_look, real = threading.Event(), review_live.load_looks
+    may_look, real = threading.Event(), review_session.load_looks
 
     def load_looks(store, photos):
         assert may_look.wait(20)
         return real(store, photos)
 
-    monkeypatch.setattr(review_live, "load_looks", load_looks)
+    monkeypatch.setattr(review_session, "load_looks", load_looks)
     with ReviewSession(project) as session:
         heard = _heard(session)
         assert _stacked(session) == []
