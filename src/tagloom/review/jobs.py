@@ -27,12 +27,22 @@ from tagloom.store.project import ProjectStore
 
 __all__ = ["JOB_KINDS", "Job", "JobBoard", "JobCancelled", "job_work"]
 
-
 logger = logging.getLogger(__name__)
 
 JOB_KINDS = ("scan", "extract", "train", "write", "export")
 N_KEPT = 20
 _PAUSE = 0.2
+_OPTIONS = {"scan": (), "extract": (), "train": (), "write": ("photos",), "export": ("format", "accepted_only")}
+_SUFFIXES = {
+    "csv": ".csv",
+    "tsv": ".tsv",
+    "jsonl": ".jsonl",
+    "parquet": ".parquet",
+    "coco": ".json",
+    "label-studio": ".json",
+    "fiftyone": ".json",
+    "cvat": ".xml",
+}
 
 Work = Callable[[Progress], str]
 
@@ -229,21 +239,6 @@ def _n_written(result: Mapping[str, Any]) -> int:
     return sum(n for status, n in result["counts"].items() if status in ("written", "merged"))
 
 
-# What the jobs of the review page do: the verbs of a project, opened anew for each job.
-
-OPTIONS = {"scan": (), "extract": (), "train": (), "write": ("photos",), "export": ("format", "accepted_only")}
-_SUFFIXES = {
-    "csv": ".csv",
-    "tsv": ".tsv",
-    "jsonl": ".jsonl",
-    "parquet": ".parquet",
-    "coco": ".json",
-    "label-studio": ".json",
-    "fiftyone": ".json",
-    "cvat": ".xml",
-}
-
-
 def job_work(project: Project, kind: str, options: dict[str, Any], *, exports: Path | None, who: str) -> Work:
     """Return what a job does, having looked whether it can be asked for.
 
@@ -262,9 +257,9 @@ def job_work(project: Project, kind: str, options: dict[str, Any], *, exports: P
     """
     if kind not in JOB_KINDS:
         raise InvalidInputError(f"kind must be one of {', '.join(JOB_KINDS)}, got {kind!r}")
-    unknown = sorted(set(options) - set(OPTIONS[kind]))
+    unknown = sorted(set(options) - set(_OPTIONS[kind]))
     if unknown:
-        raise InvalidInputError(f"{kind} has no option {unknown[0]!r}; it has {', '.join(OPTIONS[kind]) or 'none'}")
+        raise InvalidInputError(f"{kind} has no option {unknown[0]!r}; it has {', '.join(_OPTIONS[kind]) or 'none'}")
     target = _target(options, exports) if kind == "export" else None
     settings = project.settings
 

@@ -246,10 +246,7 @@ class ReviewSession:
         """Return what speaks for a suggestion."""
         self.photos.row(photo)
         text = self.tag(tag).text
-        explain = getattr(self.project, "explain", None)
-        if explain is None:
-            raise StoreError("suggestions cannot be explained yet: the project has no verb for it")
-        found: dict[str, Any] = explain(photo, text).as_dict()
+        found: dict[str, Any] = self.project.explain(photo, text).as_dict()
         return found
 
     def thumbnail(self, photo: int) -> bytes:

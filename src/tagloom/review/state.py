@@ -64,8 +64,6 @@ class ReviewState:
         self._closure: Ids = np.empty((0, 2), dtype=np.int64)
         self._derived: dict[Any, Any] = {}
 
-    # taking in -------------------------------------------------------------------------------------------------
-
     def set_tags(self, tag_ids: Sequence[int], closure: Ids) -> None:
         """Say which tags there are and which imply which; one that has become another is only set aside."""
         with self.lock:
@@ -117,8 +115,6 @@ class ReviewState:
         with self.lock:
             self._values[slice(None) if tags is None else self.places(list(tags))] = np.nan
             self._derived.clear()
-
-    # asking ----------------------------------------------------------------------------------------------------
 
     def place(self, tag: int) -> int:
         """Return the row of a tag."""

@@ -34,8 +34,10 @@ __all__ = [
     "threshold_view",
 ]
 
+N_SUGGESTED = 5
+STEPS = [number / 20 for number in range(1, 20)]
 
-# What a write would do, for a page that shows the first few files: no more of them are opened than are shown.
+Pairs = list[list[list[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +124,6 @@ def _file_view(item: FileWrite, ids: Mapping[bytes, int]) -> dict[str, Any]:
         "conflict": item.status in ("merged", "failed"),
         "problem": item.problem,
     }
-
-
-N_SUGGESTED = 5
-STEPS = [number / 20 for number in range(1, 20)]
 
 
 def tag_views(tags: Sequence[Tag], state: ReviewState, in_use: Collection[int]) -> list[dict[str, Any]]:
@@ -284,9 +282,6 @@ def picture_address(kind: str, photos: PhotoIndex, row: int) -> str:
 def finite(value: Any) -> float | None:
     """Return a number as JSON can hold it."""
     return round(float(value), 6) if np.isfinite(value) else None
-
-
-Pairs = list[list[list[Any]]]
 
 
 def _suggestions(state: ReviewState, rows: Any) -> tuple[Pairs, Pairs]:
