@@ -10,7 +10,7 @@ from tagloom._version import __version__
 from tagloom.cli.annotate import annotate
 from tagloom.cli.backup import backup
 from tagloom.cli.check import check, repair
-from tagloom.cli.console import print_error, print_line, print_text
+from tagloom.cli.console import complete, discard_output, output_problem, print_error, print_line, print_text
 from tagloom.cli.demo import demo
 from tagloom.cli.doctor import doctor
 from tagloom.cli.duplicates import duplicates
@@ -31,7 +31,6 @@ from tagloom.cli.restore import restore
 from tagloom.cli.review import review
 from tagloom.cli.scan import scan
 from tagloom.cli.status import status
-from tagloom.cli.streams import complete, discard_output, output_problem
 from tagloom.cli.suggest import suggest
 from tagloom.cli.tags import tags
 from tagloom.cli.train import train
