@@ -65,7 +65,7 @@ def test_rows_are_those_of_the_photos_asked_for(made_up, descriptors, n_columns)
 def test_no_photo_is_opened(made_up, monkeypatch):
     made = made_up(3, 1)
     monkeypatch.setattr("tagloom.features.engine.ExtractionEngine.read", lambda *_: pytest.fail("a photo was read"))
-    made.project._flags["descriptors"] = "edges"
+    made.project.flags["descriptors"] = "edges"
     with pytest.raises(PhotosError, match="tagloom extract"):
         load_choice_features(made.project.store, made.project.settings, made.ids)
 

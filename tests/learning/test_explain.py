@@ -81,11 +81,11 @@ def test_a_label_moves_the_score_as_its_weight_says(photos):
         found = project.explain(photo, "sky")
         assert found.photos_exact
         first = found.photos[0]
-        before = project._explainer
+        before = project.explainer
         project.label(first.photo_id, **({"remove": "sky"} if first.has_tag else {"add": "sky"}))
         project.train()
         after = project.explain(photo, "sky")
-        assert project._explainer is not before
+        assert project.explainer is not before
         moved = -first.weight if first.has_tag else first.weight
         assert after.score == pytest.approx(found.score + moved, abs=1e-6)
 
@@ -220,12 +220,12 @@ def test_what_explanations_share_is_kept_until_something_changes(photos):
         project.train("smoothed-ridge")
         first, second = open_unlabelled(project)[:2]
         project.explain(first, "sky")
-        kept = project._explainer
+        kept = project.explainer
         project.explain(second, "sea")
-        assert project._explainer is kept
+        assert project.explainer is kept
         project.label(second, add="sky")
         changed = project.explain(first, "sky")
-        assert project._explainer is not kept
+        assert project.explainer is not kept
         assert changed.notes[0].startswith("Labels or photos have changed")
         assert project.explain(second, "sky").decided is True
         assert changed.groups_exact  # goes by the stored coefficients alone

@@ -111,7 +111,7 @@ def test_photos_without_features_come_last(made_up, monkeypatch):
 
 def test_without_features_the_choice_is_random(made_up):
     made = made_up(6, 1)
-    made.project._flags["descriptors"] = "edges"
+    made.project.flags["descriptors"] = "edges"
     found = made.project.next_photos()
     assert (found.strategy, len(found.photos)) == ("random", 6)
     assert "tagloom extract" in found.why
@@ -203,7 +203,7 @@ def test_nothing_to_ask(made_up):
 @pytest.mark.parametrize("descriptors", ["edges", "words"])
 def test_without_features_there_is_no_graph_and_no_photo_is_opened_to_make_some(made_up, descriptors):
     made = made_up(4, 1)
-    made.project._flags["descriptors"] = descriptors
+    made.project.flags["descriptors"] = descriptors
     with pytest.raises(PhotosError, match="tagloom extract"):
         made.project.next_photos(strategy="cover")
 

@@ -299,14 +299,14 @@ def test_explanations_stay_those_of_the_training(made_up):
     made.project.train()
     expected, labels = explained_in_memory(made.project, 100, 1)
     made.project.explain(int(made.ids[100]), "tag 1")
-    first = made.project._explainer
+    first = made.project.explainer
     # Labels and photos that the model has not seen.
     made.say(range(50, 60), [1])
     ids = made.add_photos(new_features())
     made.project.score_new()
     found = made.project.explain(int(made.ids[100]), "tag 1", n=0)
-    assert made.project._explainer is not first
-    assert made.project._explainer._whole is first._whole
+    assert made.project.explainer is not first
+    assert made.project.explainer._whole is first._whole
     check_explanation(found, expected, labels.photo_ids)
     assert found.notes[0].startswith("Labels or photos have changed")
     assert made.project.explain(int(made.ids[52]), "tag 1").decided == bool(made.truth[52, 1])

@@ -190,7 +190,7 @@ def test_what_is_saved_is_what_the_next_one_starts_from(made_up):
     stored = store.suggestions.load()
     assert stored.info["model"] == result.model
     with (
-        Project.open(made.project.root, flags=made.project._flags) as other,
+        Project.open(made.project.root, flags=made.project.flags) as other,
         Updater(other.store, other.settings) as updater,
     ):
         assert np.array_equal(updater.values, stored.scores)

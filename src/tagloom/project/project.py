@@ -1,4 +1,4 @@
-"""A project: a folder of photos, what was decided about them, and the verbs that work on both."""
+"""A project: a folder of photos, what you decided about them, and the verbs that work on both."""
 
 import logging
 import os
@@ -16,7 +16,6 @@ from tagloom.core.keywords import Keyword
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import DamagedStoreError, StoreBusyError, StoreError, TagloomError
 from tagloom.project.label import LabelResult, label
-from tagloom.project.status import LEARNT
 from tagloom.project.tag_hints import split_keyword, tag_hints
 from tagloom.store.layout import DATABASE, remove_project
 from tagloom.store.project import ProjectStore
@@ -48,214 +47,10 @@ if TYPE_CHECKING:
 __all__ = ["Project"]
 
 
-# What all verbs of a project stand on: its store and its settings.
-
-
-class ProjectBase:
-    """A store and its settings.
-
-    Parameters
-    ----------
-    store : ProjectStore
-        The project.
-    flags : mapping
-        Settings that win over ``tagloom.toml`` and the environment.
-    """
-
-    def __init__(self, store: ProjectStore, flags: Mapping[str, Any]) -> None:
-        self.store = store
-        self._flags = dict(flags)
-        self._settings: Settings | None = None
-
-    @property
-    def settings(self) -> "Settings":
-        """All settings: flag, environment, ``tagloom.toml`` in the project's folder, the store, default."""
-        if self._settings is None:
-            from tagloom.catalog.project_settings import project_settings
-
-            self._settings = project_settings(self.store, self._flags)
-        return self._settings
-
-    def reload_settings(self) -> bool:
-        """Read the settings again; return whether any is another one.
-
-        Raises
-        ------
-        SettingsError
-            If a value does not fit; the settings then stay as they are.
-        """
-        from tagloom.catalog.project_settings import project_settings
-
-        before, self._settings = self.settings, project_settings(self.store, self._flags)
-        return self._settings != before
-
-
-# Verbs that look into a project's model: how good it is, why it says what it says, and what to label next.
-
-
-class InsightVerbs(ProjectBase):
-    """What a project can tell about its model, and what would make it better."""
-
-    _explainer: "ProjectExplainer | None" = None
-
-    @recorded("evaluate")
-    def evaluate(
-        self,
-        method: str | None = None,
-        *,
-        folds: int = 5,
-        n_more: int = 100,
-        curve: bool = True,
-        groups: bool = True,
-        progress: Progress = NO_PROGRESS,
-    ) -> "ModelEvaluation":
-        """Measure a method on what was said (see `tagloom.learning.evaluate.evaluate`)."""
-        from tagloom.learning.evaluate import evaluate
-
-        return evaluate(
-            self.store, self.settings, method, folds=folds, n_more=n_more, curve=curve, groups=groups, progress=progress
-        )
-
-    def last_evaluation(self) -> "LastEvaluation | None":
-        """Return what was measured last, and whether anything was decided since; None if nothing ever was."""
-        from tagloom.learning.stored_evaluation import last_evaluation
-
-        return last_evaluation(self.store)
-
-    @recorded("report")
-    def report(self, path: str | os.PathLike[str]) -> "ReportResult":
-        """Write a page of all photos and the last evaluation (see `tagloom.project.report.report`)."""
-        from tagloom.project.report import report
-
-        return report(self.store, self.settings, path)
-
-    def next_photos(self, n: int = 20, strategy: str | None = None) -> "NextPhotos":
-        """Return the photos to label next (see `tagloom.learning.next_photos.next_photos`)."""
-        from tagloom.learning.next_photos import next_photos
-
-        return next_photos(self.store, self.settings, n, strategy=strategy)
-
-    def duplicates(self, threshold: int | None = None, *, progress: Progress = NO_PROGRESS) -> "DuplicatesResult":
-        """Return groups of photos that show the same picture (see `tagloom.project.duplicates.duplicates`)."""
-        from tagloom.project.duplicates import DEFAULT_THRESHOLD, duplicates
-
-        bits = DEFAULT_THRESHOLD if threshold is None else threshold
-        return duplicates(self.store, self.settings, threshold=bits, progress=progress)
-
-    def explain(self, photo: PhotoName, tag: str, *, n: int = 8, base: Any = None) -> "ExplainResult":
-        """Say why a photo has its score for a tag (see `tagloom.learning.explain.ProjectExplainer`)."""
-        from tagloom.learning.explain import ProjectExplainer
-
-        if self._explainer is None or not self._explainer.is_current():
-            self._explainer = ProjectExplainer(self.store, self.settings, before=self._explainer)
-        return self._explainer.explain(photo, tag, n=n, base=base)
-
-
-# The verbs behind ``tagloom train`` and ``tagloom suggest``: models, and what they say of photos.
-
-
-class ModelVerbs(ProjectBase):
-    """What a project learns and suggests."""
-
-    @recorded("train")
-    def train(self, method: str | None = None, *, progress: Progress = NO_PROGRESS) -> "TrainResult":
-        """Learn from what was said (see `tagloom.learning.train.train`)."""
-        from tagloom.learning.train import train
-
-        return train(self.store, self.settings, method, progress=progress)
-
-    @recorded("update")
-    def update(self) -> "UpdateResult":
-        """Learn from a few more decisions (see `tagloom.learning.update.update`)."""
-        from tagloom.learning.update import update
-
-        n_decisions = self.store.decisions.count()
-        result = update(self.store, self.settings)
-        model = self.store.models.active()
-        # Models that cannot be solved tag by tag stay, and with them the count of what they were trained on.
-        if model is not None and (result.model == model.id or not result.tag_ids):
-            self.store.settings.set(LEARNT, {"model": model.id, "n_decisions": n_decisions})
-        return result
-
-    def score_new(self) -> "ScoreResult":
-        """Give suggestions to photos that came after training (see `tagloom.learning.score.score_new`)."""
-        from tagloom.learning.score import score_new
-
-        return score_new(self.store, self.settings)
-
-    def suggest(
-        self,
-        photos: PhotoName | Sequence[PhotoName] | None = None,
-        *,
-        n: int = 5,
-        threshold: float | None = None,
-        above_only: bool = False,
-        base: Any = None,
-    ) -> "list[Suggestion]":
-        """Return suggestions for photos, best first (see `tagloom.learning.suggest.suggest_each`)."""
-        from tagloom.learning.suggest import suggest_each
-
-        return list(suggest_each(self.store, photos, n=n, threshold=threshold, above_only=above_only, base=base))
-
-
-# The verbs behind ``tagloom tags``. Each is a short transaction that undo knows.
-
-
-class TagVerbs(ProjectBase):
-    """What a project can do with its tags, named by their text or any other of their names."""
-
-    def tags(self) -> "list[Tag]":
-        """Return the tags of which anything stands, with their other names and counts."""
-        return self.store.tags.in_use()
-
-    @recorded("rename tag")
-    def rename_tag(self, tag: str, new: str, *, who: str = "") -> int:
-        """Give a tag another name; the old one leads to it still. Returns the batch."""
-        return self.store.tags.rename(self._tag(tag), new, who=who)
-
-    @recorded("merge tags")
-    def merge_tags(self, tag: str, into: str, *, who: str = "") -> int:
-        """Make one tag another one. Returns the batch."""
-        return self.store.tags.merge(self._tag(tag), self._tag(into), who=who)
-
-    @recorded("split tag")
-    def split_tag(self, tag: str, separator: str = ",", *, who: str = "") -> int:
-        """Replace a tag that lists several by each of them. Returns the batch."""
-        parts = split_keyword(Keyword.parse(self.store.tags.texts([self._tag(tag)])[0]), separator)
-        return self.store.tags.split(self._tag(tag), [part.text for part in parts], who=who)
-
-    def similar_tags(self) -> tuple[str, ...]:
-        """Return a line for each tag that resembles another or looks like a list, with the command that mends it."""
-        return tag_hints(self.store, [tag.text for tag in self.store.tags.in_use()])
-
-    @recorded("alias tag")
-    def alias_tag(self, alias: str, tag: str, *, who: str = "") -> int | None:
-        """Make a text another name of a tag. Returns the batch; None if it is one already."""
-        return self.store.tags.alias(alias, self._tag(tag), who=who)
-
-    @recorded("imply tag")
-    def imply_tag(self, child: str, parent: str, *, who: str = "") -> int | None:
-        """Say that a photo with one tag has another, too. Returns the batch; None if that was said already."""
-        return self.store.tags.imply(self._tag(child), self._tag(parent), who=who)
-
-    @recorded("forget implication")
-    def forget_implication(self, child: str, parent: str, *, who: str = "") -> int:
-        """Take back that one tag implies another. Returns the batch."""
-        return self.store.tags.forget_implication(self._tag(child), self._tag(parent), who=who)
-
-    def implications(self) -> list[tuple[str, str]]:
-        """Return pairs (child, parent) as they were said."""
-        texts = {tag.id: tag.text for tag in self.store.tags.all()}
-        return [(texts[child], texts[parent]) for child, parent in self.store.tags.implications().tolist()]
-
-    def _tag(self, text: str) -> int:
-        return find_tag_ids(self.store, [text])[0]
-
-
 logger = logging.getLogger(__name__)
 
 
-class Project(TagVerbs, InsightVerbs, ModelVerbs):
+class Project:
     """A photo collection that a person works on for weeks.
 
     Made by `Project.init` or `Project.open`; use it as a context manager. Opening is cheap: what a verb needs is
@@ -275,6 +70,10 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         The project's folder.
     store : ProjectStore
         What is kept there.
+    flags : dict
+        Settings that win over ``tagloom.toml`` and the environment; those read already stay until `reload_settings`.
+    explainer : ProjectExplainer or None
+        What explanations share, kept until the model, the labels or the photos change.
     recovered : tuple of str
         A line for each file that an interrupted write had left open, and that was settled now.
 
@@ -288,8 +87,11 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
     def __init__(self, folder: str | os.PathLike[str], *, flags: Mapping[str, Any] | None = None) -> None:
         self.folder = Path(folder)
+        self.flags = dict(flags or {})
+        self.explainer: ProjectExplainer | None = None
+        self.store = ProjectStore(self.folder, make=False)
+        self._settings: Settings | None = None
         self._is_closed = False
-        super().__init__(ProjectStore(self.folder, make=False), flags or {})
         try:
             if not self.is_trusted:
                 self._check_paths()
@@ -357,7 +159,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         self.close()
 
     def close(self) -> None:
-        """Close the project, having kept a backup of what was decided if one is due."""
+        """Close the project, after a backup of the decisions if one is due."""
         if not self._is_closed:
             self.keep_backup()
             self._is_closed = True
@@ -386,7 +188,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
     @property
     def threshold(self) -> float | None:
-        """Above it suggestions may be written; None: what training chose for each tag."""
+        """The threshold above which suggestions are written; None: the one that training chose for each tag."""
         value: float | None = self.store.settings.get("threshold")
         return value
 
@@ -399,11 +201,33 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
             value = check_threshold(value, None if stored is None else stored.info["kind"])
         self.store.settings.set("threshold", value)
 
-    # photos ----------------------------------------------------------------------------------------------------
+    @property
+    def settings(self) -> "Settings":
+        """All settings: flag, environment, ``tagloom.toml`` in the project's folder, the store, default."""
+        if self._settings is None:
+            from tagloom.catalog.project_settings import project_settings
+
+            self._settings = project_settings(self.store, self.flags)
+        return self._settings
+
+    def reload_settings(self) -> bool:
+        """Read the settings again; return whether any is another one.
+
+        Raises
+        ------
+        SettingsError
+            If a value does not fit; the settings then stay as they are.
+        """
+        from tagloom.catalog.project_settings import project_settings
+
+        before, self._settings = self.settings, project_settings(self.store, self.flags)
+        return self._settings != before
+
+    # photos ------------------------------------------------------------------------------------------------------
 
     @recorded("scan")
     def scan(self, *, retry: bool = False, progress: Progress = NO_PROGRESS) -> "ScanResult":
-        """Look which photos are new, changed, moved or gone (see `tagloom.project.scan.scan`)."""
+        """Find new, changed, moved and missing photos (see `tagloom.project.scan.scan`)."""
         from tagloom.project.scan import scan
 
         return scan(self.store, self.settings, retry=retry, progress=progress)
@@ -429,7 +253,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         found = extract(self.store, self.settings, retry=retry, progress=progress)
         return found if self.store.models.active() is None else replace(found, n_scored=self.score_new().n_scored)
 
-    # what was said ---------------------------------------------------------------------------------------------
+    # labels ------------------------------------------------------------------------------------------------------
 
     @recorded("label")
     def label(
@@ -445,7 +269,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         allow_similar: bool = True,
         base: Any = None,
     ) -> LabelResult:
-        """Say which tags photos have and have not (see `tagloom.project.label.label`)."""
+        """Label photos with tags they have and have not (see `tagloom.project.label.label`)."""
         return label(
             self.store,
             photos,
@@ -472,7 +296,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         who: str = "",
         progress: Progress = NO_PROGRESS,
     ) -> "ImportResult":
-        """Take over what a file says about photos (see `tagloom.project.imports.import_keywords`)."""
+        """Import labels from a file (see `tagloom.project.imports.import_keywords`)."""
         from tagloom.project.imports import import_keywords
 
         return import_keywords(
@@ -497,7 +321,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         who: str = "",
         progress: Progress = NO_PROGRESS,
     ) -> "ImportResult":
-        """Take over keywords of sidecars and photos (see `tagloom.project.imports.import_from_photos`)."""
+        """Import keywords found in sidecars and photos (see `tagloom.project.imports.import_from_photos`)."""
         from tagloom.project.imports import import_from_photos
 
         return import_from_photos(
@@ -514,7 +338,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         who: str = "",
         progress: Progress = NO_PROGRESS,
     ) -> "ImportResult":
-        """Take folders for keywords (see `tagloom.project.imports.import_folder_names`)."""
+        """Import folder names as keywords (see `tagloom.project.imports.import_folder_names`)."""
         from tagloom.project.imports import import_folder_names
 
         return import_folder_names(
@@ -547,7 +371,153 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         """Return the latest actions, newest first."""
         return self.store.decisions.history(limit, photo=photo)
 
-    # out -------------------------------------------------------------------------------------------------------
+    # tags --------------------------------------------------------------------------------------------------------
+
+    def tags(self) -> "list[Tag]":
+        """Return the tags in use, with their other names and counts."""
+        return self.store.tags.in_use()
+
+    @recorded("rename tag")
+    def rename_tag(self, tag: str, new: str, *, who: str = "") -> int:
+        """Give a tag another name; the old one leads to it still. Returns the batch."""
+        return self.store.tags.rename(self._tag(tag), new, who=who)
+
+    @recorded("merge tags")
+    def merge_tags(self, tag: str, into: str, *, who: str = "") -> int:
+        """Make one tag another one. Returns the batch."""
+        return self.store.tags.merge(self._tag(tag), self._tag(into), who=who)
+
+    @recorded("split tag")
+    def split_tag(self, tag: str, separator: str = ",", *, who: str = "") -> int:
+        """Replace a tag that lists several by each of them. Returns the batch."""
+        parts = split_keyword(Keyword.parse(self.store.tags.texts([self._tag(tag)])[0]), separator)
+        return self.store.tags.split(self._tag(tag), [part.text for part in parts], who=who)
+
+    def similar_tags(self) -> tuple[str, ...]:
+        """Return a line for each tag that resembles another or looks like a list, with the command that mends it."""
+        return tag_hints(self.store, [tag.text for tag in self.store.tags.in_use()])
+
+    @recorded("alias tag")
+    def alias_tag(self, alias: str, tag: str, *, who: str = "") -> int | None:
+        """Make a text another name of a tag. Returns the batch; None if it is one already."""
+        return self.store.tags.alias(alias, self._tag(tag), who=who)
+
+    @recorded("imply tag")
+    def imply_tag(self, child: str, parent: str, *, who: str = "") -> int | None:
+        """Let one tag imply another. Returns the batch; None if it does already."""
+        return self.store.tags.imply(self._tag(child), self._tag(parent), who=who)
+
+    @recorded("forget implication")
+    def forget_implication(self, child: str, parent: str, *, who: str = "") -> int:
+        """Remove an implication. Returns the batch."""
+        return self.store.tags.forget_implication(self._tag(child), self._tag(parent), who=who)
+
+    def implications(self) -> list[tuple[str, str]]:
+        """Return the implications as pairs (child, parent)."""
+        texts = {tag.id: tag.text for tag in self.store.tags.all()}
+        return [(texts[child], texts[parent]) for child, parent in self.store.tags.implications().tolist()]
+
+    def _tag(self, text: str) -> int:
+        return find_tag_ids(self.store, [text])[0]
+
+    # models and suggestions --------------------------------------------------------------------------------------
+
+    @recorded("train")
+    def train(self, method: str | None = None, *, progress: Progress = NO_PROGRESS) -> "TrainResult":
+        """Learn from the labelled photos (see `tagloom.learning.train.train`)."""
+        from tagloom.learning.train import train
+
+        return train(self.store, self.settings, method, progress=progress)
+
+    @recorded("update")
+    def update(self) -> "UpdateResult":
+        """Learn from a few more decisions (see `tagloom.learning.update.update`)."""
+        from tagloom.learning.update import update
+        from tagloom.project.status import LEARNT
+
+        n_decisions = self.store.decisions.count()
+        result = update(self.store, self.settings)
+        model = self.store.models.active()
+        # Models that cannot be solved tag by tag stay, and with them the count of what they were trained on.
+        if model is not None and (result.model == model.id or not result.tag_ids):
+            self.store.settings.set(LEARNT, {"model": model.id, "n_decisions": n_decisions})
+        return result
+
+    def score_new(self) -> "ScoreResult":
+        """Score photos that came after training (see `tagloom.learning.score.score_new`)."""
+        from tagloom.learning.score import score_new
+
+        return score_new(self.store, self.settings)
+
+    def suggest(
+        self,
+        photos: PhotoName | Sequence[PhotoName] | None = None,
+        *,
+        n: int = 5,
+        threshold: float | None = None,
+        above_only: bool = False,
+        base: Any = None,
+    ) -> "list[Suggestion]":
+        """Return suggestions for photos, best first (see `tagloom.learning.suggest.suggest_each`)."""
+        from tagloom.learning.suggest import suggest_each
+
+        return list(suggest_each(self.store, photos, n=n, threshold=threshold, above_only=above_only, base=base))
+
+    # looking into a model ----------------------------------------------------------------------------------------
+
+    @recorded("evaluate")
+    def evaluate(
+        self,
+        method: str | None = None,
+        *,
+        folds: int = 5,
+        n_more: int = 100,
+        curve: bool = True,
+        groups: bool = True,
+        progress: Progress = NO_PROGRESS,
+    ) -> "ModelEvaluation":
+        """Measure a method on the labelled photos (see `tagloom.learning.evaluate.evaluate`)."""
+        from tagloom.learning.evaluate import evaluate
+
+        return evaluate(
+            self.store, self.settings, method, folds=folds, n_more=n_more, curve=curve, groups=groups, progress=progress
+        )
+
+    def last_evaluation(self) -> "LastEvaluation | None":
+        """Return the last evaluation and whether labels have changed since; None if there is none."""
+        from tagloom.learning.stored_evaluation import last_evaluation
+
+        return last_evaluation(self.store)
+
+    @recorded("report")
+    def report(self, path: str | os.PathLike[str]) -> "ReportResult":
+        """Write a page of all photos and the last evaluation (see `tagloom.project.report.report`)."""
+        from tagloom.project.report import report
+
+        return report(self.store, self.settings, path)
+
+    def next_photos(self, n: int = 20, strategy: str | None = None) -> "NextPhotos":
+        """Return the photos to label next (see `tagloom.learning.next_photos.next_photos`)."""
+        from tagloom.learning.next_photos import next_photos
+
+        return next_photos(self.store, self.settings, n, strategy=strategy)
+
+    def duplicates(self, threshold: int | None = None, *, progress: Progress = NO_PROGRESS) -> "DuplicatesResult":
+        """Return groups of photos that show the same picture (see `tagloom.project.duplicates.duplicates`)."""
+        from tagloom.project.duplicates import DEFAULT_THRESHOLD, duplicates
+
+        bits = DEFAULT_THRESHOLD if threshold is None else threshold
+        return duplicates(self.store, self.settings, threshold=bits, progress=progress)
+
+    def explain(self, photo: PhotoName, tag: str, *, n: int = 8, base: Any = None) -> "ExplainResult":
+        """Explain why a photo has its score for a tag (see `tagloom.learning.explain.ProjectExplainer`)."""
+        from tagloom.learning.explain import ProjectExplainer
+
+        if self.explainer is None or not self.explainer.is_current():
+            self.explainer = ProjectExplainer(self.store, self.settings, before=self.explainer)
+        return self.explainer.explain(photo, tag, n=n, base=base)
+
+    # out ---------------------------------------------------------------------------------------------------------
 
     @recorded("export")
     def export(
@@ -610,7 +580,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
             progress=progress,
         )
 
-    # the project itself ----------------------------------------------------------------------------------------
+    # the project itself ------------------------------------------------------------------------------------------
 
     def status(self) -> "Status":
         """Return where the project stands and what to do next."""
@@ -632,7 +602,7 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
 
     @recorded("backup")
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Write a consistent copy of all that was decided to a new file."""
+        """Write a consistent copy of all decisions to a new file."""
         self.store.backup(path)
 
     def remove(self) -> int:
@@ -650,9 +620,9 @@ class Project(TagVerbs, InsightVerbs, ModelVerbs):
         return remove_project(self.folder)
 
     def keep_backup(self) -> None:
-        """Keep a backup of what was decided in the project's folder, if one is due and the settings want any.
+        """Back the decisions up in the project's folder, if a backup is due and the settings want any.
 
-        That it cannot be made is said in the log, and stops nothing.
+        A failure goes to the log and stops nothing.
         """
         try:
             if self.store.is_backup_due() and self.settings.n_backups:
