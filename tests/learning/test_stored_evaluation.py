@@ -103,7 +103,7 @@ def test_what_cannot_be_read_is_a_note(made, change):
 @pytest.mark.parametrize("text", ["{", "[]", "null"])
 def test_damaged_text_is_a_note(made, column, text):
     _keep(made)
-    with made.project.store._database.write() as connection:
+    with made.project.store.database.write() as connection:
         connection.execute(f"UPDATE runs SET {column} = ?", (text,))
     assert last_evaluation(made.project.store).evaluation is None
 

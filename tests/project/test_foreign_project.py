@@ -55,7 +55,7 @@ def _yes(_):
 
 def _point(project, path, photo=None, state="done"):
     """Let the journal say that a file outside was written, and what it was before."""
-    with project.store._database.write() as connection:
+    with project.store.database.write() as connection:
         connection.execute("INSERT OR IGNORE INTO contents(digest, data) VALUES (?, ?)", (content_digest(b"x"), b"x"))
         connection.execute(
             "UPDATE written SET path = ?, photo = ?, after = ?, before = ?, state = ? WHERE id = 1",
@@ -242,7 +242,7 @@ def test_photos_elsewhere_are_read_and_written_only_where_the_project_is_trusted
 @pytest.mark.parametrize("path", [b"../home/notes.jpg", b"/etc/passwd", b"sub/../../x.jpg", b"..", b"a/..", b"a\0.jpg"])
 @pytest.mark.parametrize("table", ["photos", "files"])
 def test_a_photo_outside_of_the_folder_is_refused(photos, path, table):
-    with Project.open(photos) as project, project.store._database.write() as connection:
+    with Project.open(photos) as project, project.store.database.write() as connection:
         connection.execute(f"UPDATE {table} SET path = ? WHERE path = ?", (path, b"a.jpg"))
     with pytest.raises(DamagedStoreError, match="outside of its folder"):
         Project.open(photos)
@@ -250,7 +250,7 @@ def test_a_photo_outside_of_the_folder_is_refused(photos, path, table):
 
 @pytest.mark.parametrize("path", [b"..a.jpg", b"a../b.jpg", b"...", b"a..b/c.jpg"])
 def test_names_with_dots_are_names(photos, path):
-    with Project.open(photos) as project, project.store._database.write() as connection:
+    with Project.open(photos) as project, project.store.database.write() as connection:
         connection.execute("UPDATE photos SET path = ? WHERE path = ?", (path, b"a.jpg"))
     Project.open(photos).close()
 

@@ -16,7 +16,6 @@ from PIL import Image
 from tagloom.exceptions import StoreError
 from tagloom.project.project import Project
 from tagloom.store import database
-from tagloom.store.schema import MAIN_MIGRATIONS
 
 LIGHT = {"descriptors": "color", "n_workers": 1, "n_threads": 1, "method": "ridge"}
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
@@ -165,10 +164,3 @@ def test_a_store_that_cannot_be_written_is_opened_to_be_read(photos, monkeypatch
     monkeypatch.undo()
     with Project.open(photos, flags=LIGHT) as project:
         assert [tag.text for tag in project.tags()] == ["red"]
-
-
-def test_an_older_format_is_told(photos, monkeypatch):
-    monkeypatch.setattr("tagloom.store.project.MAIN_MIGRATIONS", (*MAIN_MIGRATIONS, "SELECT 1"))
-    monkeypatch.setattr(database.os, "access", lambda *_: False)
-    with pytest.raises(StoreError, match="made by an older tagloom"):
-        Project.open(photos)

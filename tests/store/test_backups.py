@@ -31,7 +31,7 @@ def full(store):
 
 
 def _pairs(store):
-    return store._database.read("SELECT photo, tag, state, origin FROM standing ORDER BY 1, 2")
+    return store.database.read("SELECT photo, tag, state, origin FROM standing ORDER BY 1, 2")
 
 
 def test_a_backup_holds_what_was_decided_and_nothing_that_can_be_computed(full):
@@ -44,7 +44,7 @@ def test_a_backup_holds_what_was_decided_and_nothing_that_can_be_computed(full):
     assert os.listdir(path.parent) == [name]
     with ProjectStore(full.folder) as store:
         assert store.check() == []
-        n_pages = store._database.value("PRAGMA page_count")
+        n_pages = store.database.value("PRAGMA page_count")
     assert path.stat().st_size <= n_pages * 4096
 
 
@@ -136,7 +136,7 @@ def test_the_latest_two_and_the_last_of_earlier_days_are_kept():
 
 
 def test_a_database_that_lacks_decisions_makes_no_backup(full):
-    connection = full._database.connection
+    connection = full.database.connection
     connection.execute("DROP TRIGGER decisions_last")
     connection.execute("DELETE FROM decisions WHERE id = 2")
     with pytest.raises(DamagedStoreError, match="lacks decisions"):

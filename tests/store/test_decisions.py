@@ -145,7 +145,7 @@ def _play(store, seed, n_steps):
 
 def test_the_log_is_only_added_to(store):
     store.decisions.decide(1, 1, 1)
-    connection = store._database.connection
+    connection = store.database.connection
     for sql in (
         "UPDATE decisions SET state = 0",
         "DELETE FROM decisions",

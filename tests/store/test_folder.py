@@ -50,7 +50,7 @@ def test_a_stored_name_that_is_none_of_ours_is_neither_read_nor_removed(store, v
     save = _model if kind == "models" else _suggest
     first = save(store)
     bad = str(victim) if name is None else name
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.execute(f"UPDATE {kind} SET file = ? WHERE id = ?", (bad, first))
     with pytest.raises(DamagedStoreError):
         (store.models if kind == "models" else store.suggestions).load(first)
@@ -63,7 +63,7 @@ def test_a_stored_name_that_is_none_of_ours_is_neither_read_nor_removed(store, v
 def test_a_shard_with_a_name_that_is_none_of_ours_is_forgotten_not_read(store, victim):
     with store.cache() as cache:
         cache.put("key", HASHES, np.zeros((3, 2), np.float32))
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.execute("UPDATE shards SET file = ?", (f"../../../../home/{victim.name}",))
     with store.cache() as cache:
         assert not cache.has("key", HASHES).any()
@@ -73,7 +73,7 @@ def test_a_shard_with_a_name_that_is_none_of_ours_is_forgotten_not_read(store, v
 def test_a_feature_key_that_leads_elsewhere_is_refused(store, victim, key):
     with store.cache() as cache:
         cache.put("key", HASHES, np.zeros((3, 2), np.float32))
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.execute("UPDATE feature_sets SET key = ?", (key,))
     with store.cache() as cache:
         assert not cache.has(key, HASHES).any()

@@ -5,9 +5,7 @@ import numpy as np
 import pytest
 
 from tagloom.exceptions import DamagedStoreError, StoreError
-from tagloom.store.database import connect
 from tagloom.store.project import ProjectStore
-from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS
 
 SWALLOW = "CREATE TRIGGER swallow AFTER INSERT ON decisions BEGIN DELETE FROM standing; END"
 SCRIPTS = {
@@ -19,7 +17,6 @@ SCRIPTS = {
     "another table": "CREATE TABLE extra(x)",
     "another column": "ALTER TABLE tags ADD COLUMN extra TEXT",
     "an index with a function": "CREATE INDEX extra ON tags(upper(text))",
-    "an old format": "PRAGMA user_version = 1",
     "no format": "PRAGMA user_version = 0",
     "a negative format": "PRAGMA user_version = -5",
 }
@@ -50,7 +47,7 @@ def test_what_analyze_leaves_is_no_harm(store):
 
 
 def test_nothing_of_the_schema_is_trusted(store):
-    connection = store._database.connection
+    connection = store.database.connection
     assert connection.pragma("trusted_schema") == 0
     assert connection.pragma("cell_size_check") == 1
     assert connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, -1) == 1
@@ -74,32 +71,24 @@ def test_a_value_of_100_mb_is_an_error_of_one_line(store):
 
 @pytest.mark.parametrize("value", ["{", "[" * 100_000, "nul"])
 def test_settings_that_are_no_json_are_an_error_of_one_line(store, value):
-    store._database.connection.execute("INSERT INTO settings VALUES ('threshold', ?)", (value,))
+    store.database.connection.execute("INSERT INTO settings VALUES ('threshold', ?)", (value,))
     for ask in (lambda: store.settings.get("threshold"), store.settings.all):
         with pytest.raises(DamagedStoreError, match="'threshold'"):
             ask()
 
 
 def test_a_root_that_is_no_number_is_an_error_of_one_line(store):
-    store._database.connection.execute("INSERT OR REPLACE INTO settings VALUES ('own_root', 'x')")
+    store.database.connection.execute("INSERT OR REPLACE INTO settings VALUES ('own_root', 'x')")
     store.close()
     with pytest.raises(DamagedStoreError, match="own_root"):
         ProjectStore(store.folder)
-
-
-def test_the_schema_of_every_format_is_known(tmp_path):
-    """A project of an older tagloom passes the comparison, and is brought to the newest format."""
-    for n in range(1, len(MAIN_MIGRATIONS) + 1):
-        path = tmp_path / f"{n}.sqlite"
-        connect(path, MAIN_MIGRATIONS[:n], APPLICATION_ID).close()
-        connect(path, MAIN_MIGRATIONS, APPLICATION_ID).close()
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "null", "3"])
 def test_runs_and_models_that_are_no_mappings_are_an_error_of_one_line(store, text):
     run = store.runs.start("train", {})
     store.models.save({}, {}, features={}, labels_digest="", settings={}, run=run)
-    store._database.connection.execute("UPDATE runs SET settings = ?1; UPDATE models SET settings = ?1", (text, text))
+    store.database.connection.execute("UPDATE runs SET settings = ?1; UPDATE models SET settings = ?1", (text, text))
     for ask in (store.runs.all, store.models.all):
         with pytest.raises(DamagedStoreError, match="in the database"):
             ask()
@@ -125,7 +114,7 @@ def test_a_damaged_database_is_neither_repaired_nor_swept(store):
 
 
 def test_text_that_is_not_utf8_is_an_error_of_one_line(store):
-    store._database.connection.execute("UPDATE tags SET text = CAST(x'ff80' AS TEXT) WHERE id = 1")
+    store.database.connection.execute("UPDATE tags SET text = CAST(x'ff80' AS TEXT) WHERE id = 1")
     with pytest.raises(DamagedStoreError, match="damaged"):
         store.tags.all()
 
@@ -139,7 +128,7 @@ def test_registers_that_do_not_fit_are_errors_of_one_line(store, sql):
     with store.cache() as cache:
         for key in ("one", "two"):
             cache.put(key, hashes, np.zeros((3, 2), np.float32))
-        store._database.connection.execute(sql)
+        store.database.connection.execute(sql)
         ask = (lambda: cache.known([b"01.jpg"])) if "files" in sql else (lambda: cache.get("one", hashes))
         with pytest.raises(DamagedStoreError):
             ask()

@@ -36,7 +36,7 @@ def test_standing_states_are_made_again_from_the_log(store, damage):
     store.decisions.undo()
     assert store.check() == []
     good = store.decisions.labels_digest()
-    store._database.connection.execute(damage)
+    store.database.connection.execute(damage)
     assert _kinds(store.check()) == ["standing"]
     assert _kinds(store.repair()) == ["standing"]
     assert store.check() == []
@@ -46,7 +46,7 @@ def test_standing_states_are_made_again_from_the_log(store, damage):
 def test_a_log_that_was_tampered_with_is_reported(store):
     store.decisions.decide([1, 2], 1, 1)
     store.decisions.decide([1, 2], 1, 0)
-    connection = store._database.connection
+    connection = store.database.connection
     connection.execute("DROP TRIGGER decisions_last")
     connection.execute("DELETE FROM decisions WHERE id = 3")
     findings = store.check()
@@ -56,7 +56,7 @@ def test_a_log_that_was_tampered_with_is_reported(store):
 
 def test_references_to_nothing_are_reported(store):
     store.decisions.decide(1, 1, 1)
-    connection = store._database.connection
+    connection = store.database.connection
     connection.execute("PRAGMA foreign_keys=OFF")
     connection.execute("DELETE FROM photos WHERE id = 1")
     assert "reference" in _kinds(store.check())
@@ -71,7 +71,7 @@ def test_damaged_shards(store, damage, start, seen_without_checksums):
     first = _features(store, start)
     second = _features(store, 100)
     assert store.check(checksums=True) == []
-    ((file,),) = store._database.read("SELECT file FROM shards WHERE id = 1")
+    ((file,),) = store.database.read("SELECT file FROM shards WHERE id = 1")
     path = store.folder / "features" / KEY / file
     data = bytearray(path.read_bytes())
     data[-1] ^= 1

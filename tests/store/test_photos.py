@@ -153,7 +153,7 @@ def test_decisions_survive_a_missing_photo(store, scan):
 
 
 def test_an_offline_root_has_no_missing_photos(store):
-    store._database.connection.execute("UPDATE roots SET online = 0")
+    store.database.connection.execute("UPDATE roots SET online = 0")
     with pytest.raises(StoreError, match="offline"):
         store.photos.reconcile([])
     assert set(store.photos.table().states) == {"offline"}

@@ -32,7 +32,7 @@ def test_no_project(tmp_path):
 @pytest.mark.parametrize("journal", ["wal", "delete"], indirect=True)
 def test_every_connection_is_durable(store, journal):
     with store.lock(), store.cache() as cache:
-        for connection in (store._database.connection, cache._main, cache._thumbnails._connection):
+        for connection in (store.database.connection, cache._main, cache._thumbnails._connection):
             assert connection.pragma("journal_mode") == journal
             assert connection.pragma("synchronous") == {"wal": 2, "delete": 3}[journal]
 
@@ -206,7 +206,7 @@ def test_a_full_disk_while_making_a_backup(store, tmp_path, monkeypatch):
 
 def test_a_full_disk_inside_a_part_of_a_transaction_is_named(store):
     """SQLite rolls the whole transaction back by itself then: there is no part left to undo."""
-    connection = store._database.connection
+    connection = store.database.connection
     connection.pragma("max_page_count", connection.pragma("page_count"))
     with pytest.raises(WriteError, match="disk is full"), store.transaction():
         store.settings.set("filler", "x" * 1_000_000)

@@ -275,7 +275,7 @@ def test_a_list_is_split_into_its_tags_and_undo_brings_it_back(store):
 
 
 def test_tags_merged_in_a_circle_are_damage(store):
-    with store._database.write() as connection:
+    with store.database.write() as connection:
         connection.execute("UPDATE tags SET merged = 3 - id WHERE id IN (1, 2)")
     with pytest.raises(DamagedStoreError, match="in a circle"):
         store.tags.find(["a"])

@@ -334,7 +334,7 @@ def _decide_under(client, key, state=0):
 
 
 def test_a_full_disk_is_said_and_the_decision_can_be_sent_again(client, session):
-    connection = session.project.store._database.connection
+    connection = session.project.store.database.connection
     connection.pragma("max_page_count", connection.pragma("page_count"))
     for number in range(100):  # until the pages that are free are used up
         state = number % 2
@@ -354,7 +354,7 @@ def test_a_full_disk_is_said_and_the_decision_can_be_sent_again(client, session)
 
 
 def test_a_busy_project_is_said_and_the_decision_can_be_sent_again(client, session):
-    session.project.store._database.connection.set_busy_handler(None)
+    session.project.store.database.connection.set_busy_handler(None)
     other = apsw.Connection(str(session.project.folder / "tagloom.sqlite"))
     other.execute("BEGIN IMMEDIATE")
     try:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tagloom.core.typing import Ids
 from tagloom.store.database import connect
 from tagloom.store.layout import DATABASE
-from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS
+from tagloom.store.schema import PROJECT_FORMAT
 from tagloom.store.session import Database
 from tagloom.store.thumbnails import Thumbnails
 from tagloom.store.undo import find_redoable, find_undoable
@@ -67,7 +67,7 @@ class ProjectReader:
 
     def __init__(self, folder: Path) -> None:
         path = folder / DATABASE
-        self._main = Database(path, connect(path, MAIN_MIGRATIONS, APPLICATION_ID))
+        self._main = Database(path, connect(path, PROJECT_FORMAT))
         self._lock = threading.Lock()
         try:
             self._thumbnails = Thumbnails(folder)

@@ -24,7 +24,7 @@ from tagloom.store.database import connect, copy_database, fetch, make_private, 
 from tagloom.store.folder import ProjectFolder, is_array_name, is_bare
 from tagloom.store.layout import BACKUPS, DATABASE, FEATURES
 from tagloom.store.lock import FolderLock
-from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS
+from tagloom.store.schema import PROJECT_FORMAT
 from tagloom.store.session import Database
 
 __all__ = ["Backup", "Restored", "back_up", "find_backups", "is_due", "restore"]
@@ -184,10 +184,9 @@ def _copy_decisions(source: Path, target: Path) -> None:
         try:
             connection.pragma("journal_mode", "memory")
             connection.pragma("synchronous", "off")  # synchronised when it is whole
-            for script in MAIN_MIGRATIONS:
-                connection.execute(script)
-            connection.pragma("application_id", APPLICATION_ID)
-            connection.pragma("user_version", len(MAIN_MIGRATIONS))
+            connection.execute(PROJECT_FORMAT.script)
+            connection.pragma("application_id", PROJECT_FORMAT.application_id)
+            connection.pragma("user_version", PROJECT_FORMAT.number)
             connection.set_busy_timeout(5000)
             connection.execute("ATTACH ? AS project", (f"{source.absolute().as_uri()}?mode=ro",))
             with transaction(connection):
@@ -231,7 +230,7 @@ def restore(folder: Path, backup: str | os.PathLike[str] = "latest") -> Restored
         temporary = folder / f"{DATABASE}{TEMPORARY_MARK}{os.getpid()}-{time.monotonic_ns()}"
         try:
             _copy_file(source, temporary)
-            connection = connect(temporary, MAIN_MIGRATIONS, APPLICATION_ID, journal="delete")
+            connection = connect(temporary, PROJECT_FORMAT, journal="delete")
             try:
                 n_decisions = _check(connection, source)
                 n_features = _enter_features(connection, files)
@@ -271,7 +270,7 @@ def _copy_file(source: Path, target: Path) -> None:
         uri = f"{source.absolute().as_uri()}?mode=ro"
         reader = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
-            if reader.pragma("application_id") != APPLICATION_ID:
+            if reader.pragma("application_id") != PROJECT_FORMAT.application_id:
                 raise DamagedStoreError(f"{source.name} is no backup that tagloom made; name another")
             copy_database(reader, target)
         finally:

@@ -30,7 +30,7 @@ from tagloom.store.folder import ProjectFolder, is_array_name, is_bare
 from tagloom.store.layout import FEATURES, make_project_folder, refuse_emptied
 from tagloom.store.lock import FolderLock
 from tagloom.store.roots import note_apart, resolve_root
-from tagloom.store.schema import APPLICATION_ID, KNOWS_NOTHING, MAIN_MIGRATIONS
+from tagloom.store.schema import KNOWS_NOTHING, PROJECT_FORMAT
 from tagloom.store.shards import ShardInfo, read_shard, write_shard
 from tagloom.store.thumbnails import Thumbnails
 
@@ -82,7 +82,7 @@ class FolderCache:
             make_project_folder(self.folder)
             self._lock = (lock or FolderLock(self.folder, instead=_INSTEAD)).__enter__()
         try:
-            self._main = connect(self._path, MAIN_MIGRATIONS, APPLICATION_ID)
+            self._main = connect(self._path, PROJECT_FORMAT)
             self._thumbnails = Thumbnails(self.folder)
             note_apart(self._main)
             with translate_errors(self._path), transaction(self._main):

@@ -1,4 +1,4 @@
-"""Opening tagloom's SQLite files: safe settings, numbered migrations, clear errors.
+"""Opening tagloom's SQLite files: safe settings, known formats, clear errors.
 
 The SQLite that comes with Python may carry the WAL-reset bug (before 3.51.3), so the one bundled in ``apsw`` is used;
 an older library than that falls back to a rollback journal. ``TAGLOOM_JOURNAL=wal`` or ``=delete`` chooses for tests.
@@ -11,8 +11,7 @@ import errno
 import functools
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,7 @@ from tagloom.exceptions import (
     TagloomError,
     WriteError,
 )
-from tagloom.store.folder import ProjectFolder
-from tagloom.store.layout import BACKUPS
+from tagloom.store.schema import Format
 
 __all__ = [
     "PATIENCE",
@@ -71,57 +69,42 @@ _WRITE_FAILURES = frozenset(
 )
 
 
-def connect(
-    path: Path,
-    migrations: Sequence[str],
-    application_id: int,
-    *,
-    journal: str | None = None,
-    guard: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext,
-    patience: float = PATIENCE,
-) -> apsw.Connection:
-    """Open or make a database and bring it to the newest format; one that cannot be written is opened to be read.
-
-    Before a database that holds something is brought to a newer format, it is copied to ``backups`` beside it.
+def connect(path: Path, format: Format, *, journal: str | None = None, patience: float = PATIENCE) -> apsw.Connection:
+    """Open or make a database; one that cannot be written is opened to be read.
 
     Parameters
     ----------
     path : Path
         The file.
-    migrations : sequence of str
-        SQL scripts; a database of format k has had the first k applied.
-    application_id : int
-        Marks the file as ours.
+    format : Format
+        What it holds.
     journal : {"wal", "delete"}, optional
-        Default: ``$TAGLOOM_JOURNAL``, else "wal" where SQLite is free of the WAL-reset bug.
-    guard : callable, optional
-        Makes a context manager that is held while an existing database is migrated: processes of an older tagloom must
-        not be at work then.
+        Default: ``$TAGLOOM_JOURNAL``, else what is safe with the SQLite there is.
     patience : float, default=60
         Seconds to wait for other processes that write.
 
     Raises
     ------
     NewerFormatError
-        If the file has a format this version does not know.
+        If a newer tagloom made the file.
     DamagedStoreError
         If the file is not one of ours.
     StoreError
-        If it cannot be written, and has an older format or changes that are not in the file itself yet.
+        If the file has an older format, or cannot be written and has changes that are not in the file itself yet.
     """
     if path.is_file() and not is_writable(path):
         with translate_errors(path):
-            return _connect_to_read(path, migrations, application_id, patience)
+            return _connect_to_read(path, format, patience)
     make_private(path)
     with translate_errors(path):
         connection = apsw.Connection(str(path))
         try:
             connection.set_busy_handler(_Patience(patience))
             _harden(connection)
-            _check_ours(connection, path, migrations, application_id)
+            _check_ours(connection, path, format)
             _configure(connection, path, journal, patience)
             connection.set_busy_handler(_Patience(patience))
-            _migrate(connection, path, migrations, application_id, guard)
+            _make(connection, format)
         except BaseException:
             connection.close()
             raise
@@ -139,17 +122,14 @@ def is_writable(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
-def _connect_to_read(path: Path, migrations: Sequence[str], application_id: int, patience: float) -> apsw.Connection:
+def _connect_to_read(path: Path, format: Format, patience: float) -> apsw.Connection:
     connection = _open_to_read(path)
     try:
         connection.set_busy_handler(_Patience(patience))
         _harden(connection)
-        _check_ours(connection, path, migrations, application_id)
-        if connection.pragma("user_version") < len(migrations):
-            raise StoreError(
-                f"{path.name} was made by an older tagloom and cannot be written here; run tagloom once where it can, "
-                f"or on a copy of the folder"
-            )
+        _check_ours(connection, path, format)
+        if not connection.pragma("user_version"):
+            raise StoreError(f"{path.name} is empty and cannot be written here; choose another folder")
         connection.execute("PRAGMA temp_store=MEMORY")
     except BaseException:
         connection.close()
@@ -250,97 +230,65 @@ def _harden(connection: apsw.Connection) -> None:
 
 
 @functools.cache
-def _schema_of(migrations: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
-    """Return the schema that migrations make: kind, name, table and text of everything in it."""
+def _schema_of(format: Format) -> frozenset[tuple[str, ...]]:
+    """Return the schema of a format: kind, name, table and text of everything in it."""
     connection = apsw.Connection(":memory:")
     try:
-        for script in migrations:
-            connection.execute(script)
+        connection.execute(format.script)
         return frozenset(fetch(connection, _SCHEMA))
     finally:
         connection.close()
 
 
-def schema_problem(connection: apsw.Connection, migrations: Sequence[str]) -> str | None:
-    """Say in what a database differs from what migrations make: a trigger, say, that swallows decisions.
-
-    Parameters
-    ----------
-    connection : apsw.Connection
-        An open database.
-    migrations : sequence of str
-        Those that it has had.
-    """
-    found, wanted = frozenset(fetch(connection, _SCHEMA)), _schema_of(tuple(migrations))
+def schema_problem(connection: apsw.Connection, format: Format) -> str | None:
+    """Return how a database differs from its format, as by a trigger that swallows decisions; None: it does not."""
+    found, wanted = frozenset(fetch(connection, _SCHEMA)), _schema_of(format)
     if found == wanted:
         return None
     kind, name, *_ = min(found - wanted, default=min(wanted - found, default=("", "")))
     return f"its {kind} {str(name)[:60]!r} is not as tagloom makes it"
 
 
-def _check_ours(connection: apsw.Connection, path: Path, migrations: Sequence[str], application_id: int) -> None:
-    n_known, problem = len(migrations), None
+def _check_ours(connection: apsw.Connection, path: Path, format: Format) -> None:
+    problem = None
     connection.execute("BEGIN")  # one view of all three, while another process may be making the database
     try:
         found_id = connection.pragma("application_id")
         version = connection.pragma("user_version")
         is_empty = fetch(connection, "SELECT count(*) FROM sqlite_schema")[0][0] == 0
-        if found_id == application_id and 0 <= version <= n_known:
-            problem = schema_problem(connection, migrations[:version])
+        if found_id == format.application_id and version == format.number:
+            problem = schema_problem(connection, format)
     finally:
         if connection.in_transaction:  # without space for its shared memory SQLite has rolled back by itself
             connection.execute("ROLLBACK")
-    if found_id != application_id and not is_empty:
+    if found_id != format.application_id and not is_empty:
         raise DamagedStoreError(
             f"{path.name} is not a tagloom file (application id {found_id}); move it away, or choose another folder"
         )
-    if version > n_known:
+    if version > format.number:
         raise NewerFormatError(
-            f"{path.name} has format {version}, and this tagloom reads up to {n_known}; "
+            f"{path.name} has format {version}, and this tagloom reads format {format.number}; "
             f"install a newer tagloom, or choose another output folder"
         )
-    if problem is not None or version < 0:
-        raise DamagedStoreError(
-            f"{path.name} is damaged ({problem or 'it has no valid format'}), and nothing was changed; {_REMEDY}"
+    if 0 < version < format.number:
+        raise StoreError(
+            f"{path.name} has format {version}, and this tagloom reads format {format.number}; export its keywords "
+            f"with the tagloom that made it, then import them into a new project"
         )
+    if version < 0 or (version == 0 and not is_empty):
+        problem = "it has no valid format"
+    if problem is not None:
+        raise DamagedStoreError(f"{path.name} is damaged ({problem}), and nothing was changed; {_REMEDY}")
 
 
-def _migrate(
-    connection: apsw.Connection,
-    path: Path,
-    migrations: Sequence[str],
-    application_id: int,
-    guard: Callable[[], AbstractContextManager[Any]],
-) -> None:
-    version = connection.pragma("user_version")
-    if version == len(migrations):
+def _make(connection: apsw.Connection, format: Format) -> None:
+    if connection.pragma("user_version") == format.number:
         return
-    with guard() if version else contextlib.nullcontext(), transaction(connection):
-        version = connection.pragma("user_version")  # another process may have migrated in between
-        if 0 < version < len(migrations):
-            _back_up_before(path, version)
-        for number in range(version, len(migrations)):
-            connection.execute(migrations[number])
-        connection.pragma("application_id", application_id)
-        connection.pragma("user_version", len(migrations))
-
-
-def _back_up_before(path: Path, version: int) -> None:
-    """Copy a database whose write lock this process holds: what is copied is exactly what the migration starts from."""
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    target = path.parent / BACKUPS / f"{path.stem}-format{version}-{stamp}-{time.monotonic_ns() % 1_000_000:06d}.sqlite"
-    reader = apsw.Connection(str(path))
-    try:
-        ProjectFolder(path.parent).make(BACKUPS)
-        copy_database(reader, target)
-    except OSError as error:
-        raise WriteError(
-            error.errno or errno.EIO,
-            f"could not make a backup of {path.name} before bringing it to a newer format ({error.strerror or error}); "
-            f"nothing was changed. Free some space, run again",
-        ) from error
-    finally:
-        reader.close()
+    with transaction(connection):
+        if not connection.pragma("user_version"):  # another process may have made it in between
+            connection.execute(format.script)
+            connection.pragma("application_id", format.application_id)
+            connection.pragma("user_version", format.number)
 
 
 def copy_database(source: apsw.Connection, target: Path) -> None:

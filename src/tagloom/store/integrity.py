@@ -13,7 +13,7 @@ from tagloom.store.database import fetch, schema_problem
 from tagloom.store.folder import check_array_name, is_array_name, is_digest, temporary_of
 from tagloom.store.layout import BACKUPS, FEATURES, MODELS, SCRATCH, SUGGESTIONS, WRITTEN
 from tagloom.store.log import UNDONE
-from tagloom.store.schema import KNOWS_NOTHING, MAIN_MIGRATIONS
+from tagloom.store.schema import KNOWS_NOTHING, PROJECT_FORMAT
 from tagloom.store.session import Database
 from tagloom.store.shards import ShardInfo, read_shard
 
@@ -132,7 +132,7 @@ def repair_project(database: Database) -> list[Finding]:
 def _check_database(database: Database) -> Iterator[Finding]:
     try:
         with database.reading() as connection:
-            schema = schema_problem(connection, MAIN_MIGRATIONS)
+            schema = schema_problem(connection, PROJECT_FORMAT)
         problems = [text for (text,) in database.read("PRAGMA integrity_check(20)") if text != "ok"]
         broken = [] if problems else database.read("PRAGMA foreign_key_check")
     except DamagedStoreError as error:

@@ -1,6 +1,5 @@
 """The lock of a project folder: held by the one process that does a long job there."""
 
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -21,8 +20,6 @@ class FolderLock:
     ----------
     folder : Path
         An existing folder.
-    wait : float, default=0
-        Seconds to wait for another process before giving up.
     instead : str, default=""
         What a person can do in place of waiting, for the message.
 
@@ -32,10 +29,9 @@ class FolderLock:
         On entering, if another process holds the lock.
     """
 
-    def __init__(self, folder: Path, *, wait: float = 0.0, instead: str = "") -> None:
+    def __init__(self, folder: Path, *, instead: str = "") -> None:
         self._folder = folder
         self._instead = instead
-        self._wait = wait
         self._handle: IO[bytes] | None = None
         self._depth = 0
 
@@ -59,7 +55,6 @@ class FolderLock:
             self._handle = None
 
     def _take(self) -> IO[bytes]:
-        deadline = time.monotonic() + self._wait
         try:
             handle = ProjectFolder(self._folder).append("lock")
         except OSError as error:
@@ -68,12 +63,10 @@ class FolderLock:
                 f"cannot write in {self._folder.name!r} ({error.strerror})" + (self._instead and f"; {self._instead}"),
                 str(self._folder),
             ) from error
-        while not lock_file(handle):
-            if time.monotonic() >= deadline:
-                handle.close()
-                raise StoreBusyError(
-                    f"another tagloom is at work in {self._folder}; wait until it has ended"
-                    + (self._instead and f", or {self._instead}")
-                )
-            time.sleep(0.05)
+        if not lock_file(handle):
+            handle.close()
+            raise StoreBusyError(
+                f"another tagloom is at work in {self._folder}; wait until it has ended"
+                + (self._instead and f", or {self._instead}")
+            )
         return handle

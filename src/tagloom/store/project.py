@@ -15,7 +15,7 @@ from tagloom.store.folder import ProjectFolder
 from tagloom.store.layout import DATABASE, make_project_folder, refuse_emptied
 from tagloom.store.lock import FolderLock
 from tagloom.store.roots import Roots, note_apart
-from tagloom.store.schema import APPLICATION_ID, MAIN_MIGRATIONS
+from tagloom.store.schema import PROJECT_FORMAT
 from tagloom.store.session import Database
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ class ProjectStore:
         The parts of the store, one class each, imported when they are first used.
     root_id : int or None
         The root that photo paths are relative to where none is named.
+    database : Database
+        The open database under all of them.
     is_read_only : bool
         Whether the project cannot be written, as on a read-only disk: then what changes it is a `StoreError`.
 
@@ -88,15 +90,12 @@ class ProjectStore:
         if not path.is_file() or is_writable(path):
             make_project_folder(self.folder)
         self._lock = FolderLock(self.folder)
-        self._patience = patience
-        connection = connect(
-            path, MAIN_MIGRATIONS, APPLICATION_ID, journal=journal, guard=self._migration_lock, patience=patience
-        )
-        self._database = Database(path, connection)
+        connection = connect(path, PROJECT_FORMAT, journal=journal, patience=patience)
+        self.database = Database(path, connection)
         self.is_read_only = connection.readonly("main")
         try:
             note_apart(connection)
-            self.roots = Roots(self._database)
+            self.roots = Roots(self.database)
             self.root_id = self.roots.own() if root is None else self.roots.resolve(root)
         except BaseException:
             self.close()
@@ -107,63 +106,63 @@ class ProjectStore:
         """The photos."""
         from tagloom.store.photos import Photos
 
-        return Photos(self._database, self.root_id)
+        return Photos(self.database, self.root_id)
 
     @cached_property
     def tags(self) -> "Tags":
         """The tags."""
         from tagloom.store.tags import Tags
 
-        return Tags(self._database)
+        return Tags(self.database)
 
     @cached_property
     def decisions(self) -> "Decisions":
         """What was decided about photos and tags."""
         from tagloom.store.decisions import Decisions
 
-        return Decisions(self._database)
+        return Decisions(self.database)
 
     @cached_property
     def runs(self) -> "Runs":
         """What was run and imported."""
         from tagloom.store.runs import Runs
 
-        return Runs(self._database)
+        return Runs(self.database)
 
     @cached_property
     def models(self) -> "Models":
         """The models."""
         from tagloom.store.models import Models
 
-        return Models(self._database)
+        return Models(self.database)
 
     @cached_property
     def suggestions(self) -> "Suggestions":
         """The suggestions."""
         from tagloom.store.models import Suggestions
 
-        return Suggestions(self._database)
+        return Suggestions(self.database)
 
     @cached_property
     def writes(self) -> "Writes":
         """The journal of written files."""
         from tagloom.store.writes import Writes
 
-        return Writes(self._database)
+        return Writes(self.database)
 
     @cached_property
     def contents(self) -> "Contents":
         """What files hold, for photos whose bytes tagloom changed."""
         from tagloom.store.contents import Contents
 
-        return Contents(self._database)
+        return Contents(self.database)
 
     @cached_property
     def settings(self) -> "StoredSettings":
         """The settings."""
         from tagloom.store.runs import StoredSettings
 
-        return StoredSettings(self._database)
+        return StoredSettings(self.database)
 
     def __enter__(self) -> Self:
         return self
@@ -175,7 +174,7 @@ class ProjectStore:
 
     def close(self) -> None:
         """Close the database."""
-        self._database.close()
+        self.database.close()
 
     def lock(self) -> FolderLock:
         """Return the project's lock, to be held (``with``) by scan, extract, train and write.
@@ -187,10 +186,6 @@ class ProjectStore:
         """
         return self._lock
 
-    def _migration_lock(self) -> FolderLock:
-        """Return a lock that waits a moment: another process may be bringing the project to the newest format, too."""
-        return FolderLock(self.folder, wait=min(self._patience, 5.0))
-
     def is_unsettled(self) -> bool:
         """Tell whether a process died, or is at work, between saying which files it writes or puts back and doing so.
 
@@ -200,12 +195,12 @@ class ProjectStore:
             "SELECT EXISTS (SELECT 1 FROM written WHERE state = 'intended') "
             "OR EXISTS (SELECT 1 FROM settings WHERE key = 'undoing')"
         )
-        return bool(self._database.value(sql))
+        return bool(self.database.value(sql))
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """Join several calls into one transaction: all of them happen, or none."""
-        with self._database.write():
+        with self.database.write():
             yield
 
     def cache(self) -> "FolderCache":
@@ -227,26 +222,26 @@ class ProjectStore:
                     stack.enter_context(self._lock)
             except StoreBusyError:
                 alone = False
-            return check_project(self._database, checksums=checksums, alone=alone)
+            return check_project(self.database, checksums=checksums, alone=alone)
 
     def repair(self) -> "list[Finding]":
         """Put right what can be put right safely, and return that. Needs the lock."""
         from tagloom.store.integrity import repair_project
 
         with self._lock:
-            return repair_project(self._database)
+            return repair_project(self.database)
 
     def is_backup_due(self) -> bool:
         """Tell whether it is time for a backup (see `tagloom.store.backups.is_due`)."""
         from tagloom.store.backups import is_due
 
-        return not self.is_read_only and is_due(self._database)
+        return not self.is_read_only and is_due(self.database)
 
     def back_up(self, n_kept: int) -> str | None:
         """Make a backup in the project's folder (see `tagloom.store.backups.back_up`)."""
         from tagloom.store.backups import back_up
 
-        return back_up(self._database, n_kept)
+        return back_up(self.database, n_kept)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a consistent copy of the database, also while it is in use.
@@ -262,7 +257,7 @@ class ProjectStore:
         if os.path.lexists(target):
             raise WriteError(errno.EEXIST, f"{target.name!r} is there already; choose another name", str(target))
         try:
-            with self._database.reading() as connection:
+            with self.database.reading() as connection:
                 copy_database(connection, target)
         except WriteError:
             raise

@@ -1,21 +1,77 @@
-"""The database formats. A migration is never changed once released; a new one is added at the end."""
+"""The formats of tagloom's databases.
 
-__all__ = ["APPLICATION_ID", "KNOWS_NOTHING", "MAIN_MIGRATIONS", "THUMBNAIL_MIGRATIONS"]
+SQLite keeps the text of each statement, and a database whose text differs is damaged. A change of any statement, be it
+of a comment inside, is therefore a new format with a new number.
+"""
 
-APPLICATION_ID = 0x7461676C  # "tagl"
+from dataclasses import dataclass
 
-PROJECT = """
-    ALTER TABLE photos RENAME TO files;     -- what was read at a path; a photo is now what keeps its id through moves
-    DROP INDEX photos_by_content;
-    DROP INDEX photos_by_size;
+__all__ = ["KNOWS_NOTHING", "PROJECT_FORMAT", "THUMBNAIL_FORMAT", "Format"]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A kind of database: a number, the script that makes an empty one, and the mark that tells it from others."""
+
+    number: int
+    script: str
+    application_id: int = 0x7461676C  # "tagl"
+
+
+PROJECT_FORMAT = Format(
+    4,
+    """
+    -- beside: from the project folder, where that lies inside; inode: tells the folder from an empty mount point;
+    -- scanned: when its photos were last seen
+    CREATE TABLE roots(
+        id INTEGER PRIMARY KEY,
+        path BLOB NOT NULL UNIQUE           -- absolute, as bytes: names need not be UTF-8
+    , beside BLOB, inode INTEGER NOT NULL DEFAULT 0, online INTEGER NOT NULL DEFAULT 1, scanned REAL NOT NULL DEFAULT 0) STRICT;
+    -- What was read at a path. ctime_ns 0: not known, so that it is read once more
+    CREATE TABLE "files"(
+        root INTEGER NOT NULL REFERENCES roots(id),
+        path BLOB NOT NULL,                 -- relative to the root
+        content_hash BLOB NOT NULL,         -- BLAKE2b-256; empty where the file could not be read
+        verdict TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        size INTEGER NOT NULL,              -- -1: no stamp
+        mtime_ns INTEGER NOT NULL,
+        inode INTEGER NOT NULL,
+        width INTEGER NOT NULL,
+        height INTEGER NOT NULL, ctime_ns INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (root, path)
+    ) STRICT, WITHOUT ROWID;
     CREATE INDEX files_by_content ON files(content_hash);
     CREATE INDEX files_by_size ON files(size);
-
-    ALTER TABLE roots ADD COLUMN beside BLOB;                       -- from the project folder, where that lies inside
-    ALTER TABLE roots ADD COLUMN inode INTEGER NOT NULL DEFAULT 0;  -- tells the folder from an empty mount point
-    ALTER TABLE roots ADD COLUMN online INTEGER NOT NULL DEFAULT 1;
-    ALTER TABLE roots ADD COLUMN scanned REAL NOT NULL DEFAULT 0;   -- when its photos were last seen
-
+    CREATE TABLE attempts(                  -- reading began and has not ended
+        root INTEGER NOT NULL REFERENCES roots(id),
+        path BLOB NOT NULL,
+        n INTEGER NOT NULL,
+        PRIMARY KEY (root, path)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE feature_sets(
+        id INTEGER PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,           -- extractor, version, parameters
+        n_columns INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE shards(
+        id INTEGER PRIMARY KEY,
+        set_id INTEGER NOT NULL REFERENCES feature_sets(id),
+        file TEXT NOT NULL UNIQUE,
+        n_rows INTEGER NOT NULL,
+        n_columns INTEGER NOT NULL,
+        n_bytes INTEGER NOT NULL,
+        checksum TEXT NOT NULL              -- BLAKE2b-128 of the file
+    ) STRICT;
+    CREATE TABLE feature_rows(
+        set_id INTEGER NOT NULL REFERENCES feature_sets(id),
+        content_hash BLOB NOT NULL,
+        shard INTEGER NOT NULL REFERENCES shards(id),
+        position INTEGER NOT NULL,
+        PRIMARY KEY (set_id, content_hash)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX feature_rows_by_shard ON feature_rows(shard);
+    -- A photo keeps its id through moves
     CREATE TABLE photos(
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         root INTEGER NOT NULL REFERENCES roots(id),
@@ -32,7 +88,6 @@ PROJECT = """
     ) STRICT;
     CREATE UNIQUE INDEX photos_by_path ON photos(root, path) WHERE present = 1;
     CREATE INDEX photos_by_content ON photos(content_hash);
-
     CREATE TABLE tags(
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         text TEXT NOT NULL UNIQUE,          -- Keyword.text
@@ -48,7 +103,6 @@ PROJECT = """
         parent INTEGER NOT NULL REFERENCES tags(id),
         PRIMARY KEY (child, parent)
     ) STRICT, WITHOUT ROWID;
-
     CREATE TABLE batches(                   -- one command, or one action on the page
         id INTEGER PRIMARY KEY,
         kind TEXT NOT NULL CHECK (kind IN ('decide', 'tags', 'write', 'undo', 'redo')),
@@ -60,6 +114,8 @@ PROJECT = """
         n INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX batches_by_reference ON batches(refers) WHERE refers IS NOT NULL;
+    CREATE TRIGGER batches_stay BEFORE UPDATE ON batches BEGIN SELECT RAISE(ABORT, 'batches are only added'); END;
+    CREATE TRIGGER batches_last BEFORE DELETE ON batches BEGIN SELECT RAISE(ABORT, 'batches are only added'); END;
     CREATE TABLE tag_changes(
         id INTEGER PRIMARY KEY,
         batch INTEGER NOT NULL REFERENCES batches(id),
@@ -82,8 +138,6 @@ PROJECT = """
     CREATE INDEX decisions_by_pair ON decisions(photo, tag);
     CREATE TRIGGER decisions_stay BEFORE UPDATE ON decisions BEGIN SELECT RAISE(ABORT, 'decisions are only added'); END;
     CREATE TRIGGER decisions_last BEFORE DELETE ON decisions BEGIN SELECT RAISE(ABORT, 'decisions are only added'); END;
-    CREATE TRIGGER batches_stay BEFORE UPDATE ON batches BEGIN SELECT RAISE(ABORT, 'batches are only added'); END;
-    CREATE TRIGGER batches_last BEFORE DELETE ON batches BEGIN SELECT RAISE(ABORT, 'batches are only added'); END;
     CREATE TABLE standing(                  -- the last state of each pair that has one; made from decisions alone
         photo INTEGER NOT NULL,
         tag INTEGER NOT NULL,
@@ -93,7 +147,6 @@ PROJECT = """
         PRIMARY KEY (photo, tag)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX standing_by_tag ON standing(tag, state);
-
     CREATE TABLE imports(
         id INTEGER PRIMARY KEY,
         batch INTEGER REFERENCES batches(id),
@@ -137,6 +190,7 @@ PROJECT = """
         digest TEXT PRIMARY KEY,            -- BLAKE2b-256
         data BLOB                           -- NULL: in the file written/DIGEST
     ) STRICT;
+    -- note: what of the keywords came from tagloom
     CREATE TABLE written(
         id INTEGER PRIMARY KEY,
         batch INTEGER NOT NULL REFERENCES batches(id),
@@ -146,7 +200,7 @@ PROJECT = """
         after TEXT NOT NULL,                -- BLAKE2b-256 of what is written
         state TEXT NOT NULL CHECK (state IN ('intended', 'done', 'undone')),
         at REAL NOT NULL
-    ) STRICT;
+    , note TEXT NOT NULL DEFAULT '') STRICT;
     CREATE INDEX written_by_batch ON written(batch);
     CREATE INDEX written_by_path ON written(path);
     CREATE INDEX written_intended ON written(state) WHERE state = 'intended';
@@ -154,64 +208,16 @@ PROJECT = """
         key TEXT PRIMARY KEY,
         value TEXT NOT NULL                 -- JSON
     ) STRICT, WITHOUT ROWID;
-    """
+    """,  # noqa: E501
+)
 
-MAIN_MIGRATIONS = (
+THUMBNAIL_FORMAT = Format(
+    1,
     """
-    CREATE TABLE roots(
-        id INTEGER PRIMARY KEY,
-        path BLOB NOT NULL UNIQUE           -- absolute, as bytes: names need not be UTF-8
-    ) STRICT;
-    CREATE TABLE photos(
-        root INTEGER NOT NULL REFERENCES roots(id),
-        path BLOB NOT NULL,                 -- relative to the root
-        content_hash BLOB NOT NULL,         -- BLAKE2b-256; empty where the file could not be read
-        verdict TEXT NOT NULL,
-        detail TEXT NOT NULL,
-        size INTEGER NOT NULL,              -- -1: no stamp
-        mtime_ns INTEGER NOT NULL,
-        inode INTEGER NOT NULL,
-        width INTEGER NOT NULL,
-        height INTEGER NOT NULL,
-        PRIMARY KEY (root, path)
+    CREATE TABLE thumbnails(
+        content_hash BLOB PRIMARY KEY,
+        image BLOB NOT NULL
     ) STRICT, WITHOUT ROWID;
-    CREATE INDEX photos_by_content ON photos(content_hash);
-    CREATE INDEX photos_by_size ON photos(size);
-    CREATE TABLE attempts(                  -- reading began and has not ended
-        root INTEGER NOT NULL REFERENCES roots(id),
-        path BLOB NOT NULL,
-        n INTEGER NOT NULL,
-        PRIMARY KEY (root, path)
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE feature_sets(
-        id INTEGER PRIMARY KEY,
-        key TEXT NOT NULL UNIQUE,           -- extractor, version, parameters
-        n_columns INTEGER NOT NULL
-    ) STRICT;
-    CREATE TABLE shards(
-        id INTEGER PRIMARY KEY,
-        set_id INTEGER NOT NULL REFERENCES feature_sets(id),
-        file TEXT NOT NULL UNIQUE,
-        n_rows INTEGER NOT NULL,
-        n_columns INTEGER NOT NULL,
-        n_bytes INTEGER NOT NULL,
-        checksum TEXT NOT NULL              -- BLAKE2b-128 of the file
-    ) STRICT;
-    CREATE TABLE feature_rows(
-        set_id INTEGER NOT NULL REFERENCES feature_sets(id),
-        content_hash BLOB NOT NULL,
-        shard INTEGER NOT NULL REFERENCES shards(id),
-        position INTEGER NOT NULL,
-        PRIMARY KEY (set_id, content_hash)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX feature_rows_by_shard ON feature_rows(shard);
-    """,
-    PROJECT,
-    """
-    ALTER TABLE written ADD COLUMN note TEXT NOT NULL DEFAULT '';  -- what of the keywords came from tagloom
-    """,
-    """
-    ALTER TABLE files ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0;  -- 0: not known, so that it is read once more
     """,
 )
 
@@ -219,12 +225,4 @@ MAIN_MIGRATIONS = (
 KNOWS_NOTHING = (
     "SELECT NOT EXISTS (SELECT 1 FROM photos) AND NOT EXISTS (SELECT 1 FROM files) "
     "AND NOT EXISTS (SELECT 1 FROM shards) AND NOT EXISTS (SELECT 1 FROM batches)"
-)
-THUMBNAIL_MIGRATIONS = (
-    """
-    CREATE TABLE thumbnails(
-        content_hash BLOB PRIMARY KEY,
-        image BLOB NOT NULL
-    ) STRICT, WITHOUT ROWID;
-    """,
 )

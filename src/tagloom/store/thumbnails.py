@@ -10,7 +10,7 @@ import apsw
 from tagloom.exceptions import DamagedStoreError
 from tagloom.store.database import connect, fetch, is_writable, transaction, translate_errors
 from tagloom.store.folder import ProjectFolder
-from tagloom.store.schema import APPLICATION_ID, THUMBNAIL_MIGRATIONS
+from tagloom.store.schema import THUMBNAIL_FORMAT
 
 __all__ = ["Thumbnails"]
 
@@ -32,7 +32,7 @@ class Thumbnails:
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
         try:
-            self._connection = connect(self._path, THUMBNAIL_MIGRATIONS, APPLICATION_ID)
+            self._connection = connect(self._path, THUMBNAIL_FORMAT)
         except DamagedStoreError as error:
             self._connection = self._made_again(error)
 
@@ -89,12 +89,11 @@ class Thumbnails:
         if not is_writable(self._path):
             logger.warning("%s; no thumbnails are used", error)
             connection = apsw.Connection(":memory:")
-            for script in THUMBNAIL_MIGRATIONS:
-                connection.execute(script)
+            connection.execute(THUMBNAIL_FORMAT.script)
             return connection
         logger.warning("%s was damaged and is made again: the next scan fills it", FILE)
         folder = ProjectFolder(self._path.parent)
         for end in ("-wal", "-shm", "-journal", ""):
             with contextlib.suppress(OSError):
                 folder.remove(f"{FILE}{end}")
-        return connect(self._path, THUMBNAIL_MIGRATIONS, APPLICATION_ID)
+        return connect(self._path, THUMBNAIL_FORMAT)
