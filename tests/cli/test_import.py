@@ -13,7 +13,7 @@ def test_a_labels_file(tagloom, project):
     assert "nothing was changed" in tagloom("import", "more.csv", "--absent-means", "unknown").out
     table = tagloom("import", "labels.csv", "--absent-means", "unknown")
     assert table.code == 0
-    assert "a tag not named means" in table.out
+    assert "a tag not listed means" in table.out
 
 
 def test_what_a_person_said_stays_and_is_shown(tagloom, project):

@@ -37,8 +37,8 @@ def test_standing_states_are_made_again_from_the_log(store, damage):
     assert store.check() == []
     good = store.decisions.labels_digest()
     store.database.connection.execute(damage)
-    assert _kinds(store.check()) == ["standing"]
-    assert _kinds(store.repair()) == ["standing"]
+    assert _kinds(store.check()) == ["states"]
+    assert _kinds(store.repair()) == ["states"]
     assert store.check() == []
     assert store.decisions.labels_digest() == good
 

@@ -98,7 +98,7 @@ class ProjectReader:
             now, last, tags_changed, np.ascontiguousarray(photos), np.ascontiguousarray(tags), states.astype(np.int8)
         )
 
-    def can_turn(self) -> tuple[bool, bool]:
+    def can_undo_or_redo(self) -> tuple[bool, bool]:
         """Tell whether there is anything to take back, and anything to bring back."""
         with self._main.reading() as connection:
             return find_undoable(connection) is not None, find_redoable(connection, writes=False) is not None

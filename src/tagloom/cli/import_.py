@@ -113,18 +113,18 @@ def _print(result: "ImportResult", verbose: bool) -> None:
     from tagloom.metadata.names import name_to_text
 
     if result.already:
-        print_line(f"{result.source}: exactly this was imported before, and stands; nothing was changed")
+        print_line(f"{result.source}: you have imported exactly this before; nothing was changed")
         return
     rows = [
-        ("photos it speaks of", f"{result.n_photos}"),
+        ("photos listed", f"{result.n_photos}"),
         ("tags", f"{result.n_tags}"),
-        ("yes", f"{result.n_yes}"),
-        ("no", f"{result.n_no}"),
-        ("a tag not named means", result.absent_means),
-        ("no by absence", f"{result.n_by_absence}"),
+        ("accepted", f"{result.n_yes}"),
+        ("rejected", f"{result.n_no}"),
+        ("a tag not listed means", result.absent_means),
+        ("rejected by absence", f"{result.n_by_absence}"),
         ("new decisions", f"{result.n_decisions}"),
-        ("decided otherwise by a person, and left so", f"{result.n_conflicts}"),
-        ("said by a model, and left out", f"{result.n_suggested}"),
+        ("conflicts with your own labels (kept yours)", f"{result.n_conflicts}"),
+        ("suggestions of a model, skipped", f"{result.n_suggested}"),
         ("names without a photo", f"{len(result.unmatched)}"),
         ("problems, skipped", f"{len(result.problems)}"),
     ]

@@ -30,9 +30,7 @@ def label(
     ] = None,
     clear: Annotated[
         list[str] | None,
-        typer.Option(
-            "--clear", "-c", metavar="TAG", help="A tag of which nothing shall be said.", autocompletion=tag_names
-        ),
+        typer.Option("--clear", "-c", metavar="TAG", help="Clear the decision on this tag.", autocompletion=tag_names),
     ] = None,
     known_tags: Annotated[
         bool, typer.Option("--known-tags", help="Make no new tags: one that does not exist is an error.")
@@ -99,7 +97,7 @@ def _sentence(result: "LabelResult") -> str:
 
     photos = counted(result.n_photos, "photo")
     if result.batch is None:
-        return f"{photos}: all of this stood already"
+        return f"{photos}: labelled like this already; nothing was changed"
     same = "".join(f'; "{given}" is the tag "{tag}"' for given, tag in result.respelled)
     new = f"{same}; new tags: {', '.join(map(cut, result.created))}" if result.created else same
     return f"{photos}, {counted(result.n_decisions, 'new decision')} (action {result.batch.id}){new}"

@@ -207,4 +207,6 @@ def _change(
     if as_json:
         print_json({"batch": batch, "done": done})
     elif not quiet:
-        print_line(f"{done} (action {batch})" if batch is not None else f"{done}: that stood already")
+        print_line(
+            f"{done} (action {batch})" if batch is not None else f"{done}: nothing was changed, this is so already"
+        )

@@ -92,7 +92,7 @@ def _print(result: "WriteResult", quiet: bool, verbose: bool, embed: bool) -> No
     if shown:
         rows = [(name_to_text(item.photo), item.status, _difference(item, verbose)) for item in shown]
         title = "What would be written" if result.dry_run else "Written"
-        print_table(title, ("photo", "", "+ comes, ~ comes as a suggestion, - goes"), rows, n_left=3)
+        print_table(title, ("photo", "", "+ added, ~ suggested, − removed"), rows, n_left=3)
     if result.dry_run:
         for item in shown:
             _print_fields(item)

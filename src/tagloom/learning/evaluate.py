@@ -238,7 +238,7 @@ def _check_enough(store: ProjectStore) -> None:
         raise NothingToScoreError(
             f"Nothing to evaluate: it takes two labelled photos, and there is {n_labeled}. Run: tagloom review"
         )
-    if not store.decisions.n_standing(1):
+    if not store.decisions.n_decided(1):
         raise NothingToScoreError("Nothing to evaluate: no photo has a tag yet. Run: tagloom review")
 
 

@@ -16,7 +16,7 @@ def labels_needed(store: ProjectStore) -> int:
     store : ProjectStore
         The project.
     """
-    return n_missing(store.photos.counts().labeled, store.decisions.n_standing(1))
+    return n_missing(store.photos.counts().labeled, store.decisions.n_decided(1))
 
 
 def n_missing(n_labeled: int, n_yes: int) -> int:

@@ -94,12 +94,12 @@ def photo_keywords(
 
 
 def _rejected(store: ProjectStore, ids: NDArray[np.int64]) -> dict[int, list[Keyword]]:
-    standing = store.decisions.current(photo_ids=ids)
-    mine = (standing.states == 0) & (standing.origins != IMPORTED)
-    tags = np.unique(standing.tag_ids[mine])
+    current = store.decisions.current(photo_ids=ids)
+    mine = (current.states == 0) & (current.origins != IMPORTED)
+    tags = np.unique(current.tag_ids[mine])
     keywords = dict(zip(tags.tolist(), map(Keyword.parse, store.tags.texts(tags)), strict=True))
     found: dict[int, list[Keyword]] = defaultdict(list)
-    for photo, tag in zip(standing.photo_ids[mine].tolist(), standing.tag_ids[mine].tolist(), strict=True):
+    for photo, tag in zip(current.photo_ids[mine].tolist(), current.tag_ids[mine].tolist(), strict=True):
         found[photo].append(keywords[tag])
     return found
 

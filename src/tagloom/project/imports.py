@@ -129,9 +129,9 @@ def _told(
     store: ProjectStore, photos: Mapping[bytes, _Photo], memories: FileMemories, result: PhotosRead
 ) -> PhotosRead:
     """Put together what the files of each photo say, and compare it with what the project has."""
-    standing = store.decisions.current()
-    yes_to = standing.states == 1
-    accepted = set(zip(standing.photo_ids[yes_to].tolist(), standing.tag_ids[yes_to].tolist(), strict=True))
+    current = store.decisions.current()
+    yes_to = current.states == 1
+    accepted = set(zip(current.photo_ids[yes_to].tolist(), current.tag_ids[yes_to].tolist(), strict=True))
     tags = {text: item.id for item in store.tags.all() for text in (item.text, *item.aliases)}
     n_suggested = 0
     for name, photo in photos.items():
@@ -171,7 +171,7 @@ class ImportResult(Result):
     absent_means : {"no", "unknown"}
         What it was taken to mean that a photo lacks a keyword.
     already : bool
-        Whether exactly this was imported before and stands; nothing was changed then.
+        Whether exactly this was imported before and not undone; nothing was changed then.
     batch : int or None
         What `tagloom undo` takes back.
     n_photos, n_tags : int
@@ -181,7 +181,7 @@ class ImportResult(Result):
     n_decisions : int
         Pairs that were decided anew.
     n_conflicts : int
-        Pairs that a person had decided otherwise; they stay.
+        Conflicts with labels of a person, which stay.
     conflicts : tuple of (bytes, str, str)
         The first of them: photo, tag, what the source says.
     created : tuple of str
@@ -410,7 +410,7 @@ def import_from_photos(
 
 
 def _take(store: ProjectStore, source: _Source, label: str, who: str, progress: Progress) -> ImportResult:
-    progress.start("storing what was said")
+    progress.start("storing the labels")
     result = _store(store, source, label, who)
     progress.finish()
     return result
@@ -559,15 +559,15 @@ def _newer(
 def _conflicts(
     store: ProjectStore, pairs: _Pairs, newer: Collection[tuple[int, int]]
 ) -> tuple[int, tuple[tuple[bytes, str, str], ...]]:
-    """Return pairs that a person decided otherwise than the source says outright, and not before the source did."""
-    standing = store.decisions.current(photo_ids=np.unique(pairs.photos))
-    by_person = standing.origins != IMPORTED
+    """Return pairs that conflict with a person's labels, unless the source is newer."""
+    current = store.decisions.current(photo_ids=np.unique(pairs.photos))
+    by_person = current.origins != IMPORTED
     decided = {
         (photo, tag): state
         for photo, tag, state in zip(
-            standing.photo_ids[by_person].tolist(),
-            standing.tag_ids[by_person].tolist(),
-            standing.states[by_person].tolist(),
+            current.photo_ids[by_person].tolist(),
+            current.tag_ids[by_person].tolist(),
+            current.states[by_person].tolist(),
             strict=True,
         )
     }

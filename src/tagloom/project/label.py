@@ -27,7 +27,7 @@ class LabelResult(Result):
     Parameters
     ----------
     batch : Batch or None
-        What `tagloom undo` takes back; None if everything stood already.
+        What `tagloom undo` takes back; None if nothing changed.
     n_photos : int
         Photos that were named.
     n_decisions : int

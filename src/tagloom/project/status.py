@@ -45,7 +45,7 @@ class Status(Result):
     method : str
         How it was trained.
     n_new_decisions : int
-        Tags of photos that are decided otherwise than when it was trained or updated.
+        Photo–tag pairs whose decision has changed since it was trained or updated.
     n_unwritten : int
         Actions (labelling, imports, changes of tags) since all keywords were written.
     n_unwritten_missing : int
@@ -106,8 +106,8 @@ def status(store: ProjectStore) -> Status:
         n_labeled=counts.labeled,
         n_unreadable=counts.unreadable,
         n_tags=len(tags),
-        n_yes=store.decisions.n_standing(1),
-        n_no=store.decisions.n_standing(0),
+        n_yes=store.decisions.n_decided(1),
+        n_no=store.decisions.n_decided(0),
         scanned=root.scanned,
         model=None if model is None else model.id,
         method="" if model is None else str(model.settings.get("method", "")),

@@ -115,8 +115,8 @@ def unwritten_actions(store: ProjectStore) -> Unwritten:
 def unwritten_photos(store: ProjectStore) -> set[int] | None:
     """Return the photos of which something was decided since all keywords were written; None: it may be any."""
     settled = _settled(store)
-    since = store.decisions.photos_since(settled.action)
-    return None if since is None else since.union(*settled.left.values())
+    changed = store.decisions.photos_since(settled.action)
+    return None if changed is None else changed.union(*settled.left.values())
 
 
 def settled_by(store: ProjectStore, photo_ids: Collection[int] | None) -> dict[str, Any]:
@@ -133,12 +133,12 @@ def settled_by(store: ProjectStore, photo_ids: Collection[int] | None) -> dict[s
         What is written.
     """
     before, missing = _settled(store), store.photos.missing_ids()
-    since = store.decisions.photos_since(before.action)
-    if photo_ids is not None and (since is None or not since - missing <= set(photo_ids)):
+    changed = store.decisions.photos_since(before.action)
+    if photo_ids is not None and (changed is None or not changed - missing <= set(photo_ids)):
         return {}
     known = set().union(*before.left.values())
     left = dict(before.left)
-    left[before.action] = left.get(before.action, set()) | (missing if since is None else missing & since) - known
+    left[before.action] = left.get(before.action, set()) | (missing if changed is None else missing & changed) - known
     written = None if photo_ids is None else set(photo_ids) - missing
     kept = []
     for action, photos in sorted(left.items()):

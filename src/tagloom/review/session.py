@@ -291,7 +291,7 @@ class ReviewSession:
 
     def history(self, limit: int = 50) -> dict[str, Any]:
         """Return the latest actions, what an undo would take back, and whether there is anything to bring back."""
-        can_undo, can_redo = self.reader.can_turn()
+        can_undo, can_redo = self.reader.can_undo_or_redo()
         batches = [batch_view(batch) for batch in self.project.history(limit)]
         return {"batches": batches, "can_undo": can_undo, "can_redo": can_redo, "next_undo": self._next_undo()}
 

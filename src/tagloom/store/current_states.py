@@ -14,11 +14,11 @@ from tagloom.store.tags import CLOSURE
 if TYPE_CHECKING:
     from tagloom.store.session import Ids
 
-__all__ = ["Standing", "current_states", "label_matrix", "states_digest"]
+__all__ = ["CurrentStates", "current_states", "label_matrix", "states_digest"]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CurrentStates:
     """The states in force, one entry per pair of photo and tag, by photo and then tag.
 
     Parameters
@@ -39,7 +39,7 @@ class Standing:
 
 def current_states(
     database: Database, tag_ids: ArrayLike | None = None, photo_ids: ArrayLike | None = None
-) -> Standing:
+) -> CurrentStates:
     """Return the states in force (see `Decisions.current`)."""
     where, values = ["1"], []
     for column, ids in (("tag", tag_ids), ("photo", photo_ids)):
@@ -48,7 +48,7 @@ def current_states(
             values.append(json_ids(whole_numbers(ids, f"{column}_ids")))
     sql = f"SELECT photo, tag, state, origin FROM standing WHERE {' AND '.join(where)} ORDER BY photo, tag"  # noqa: S608
     photos, tags, states, origins = database.table(sql, values, n_columns=4).T
-    return Standing(
+    return CurrentStates(
         np.ascontiguousarray(photos), np.ascontiguousarray(tags), states.astype(np.int8), origins.astype(np.int8)
     )
 

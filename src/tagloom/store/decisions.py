@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from tagloom.core.labels import LabelMatrix
-    from tagloom.store.current_states import Standing
+    from tagloom.store.current_states import CurrentStates
     from tagloom.store.session import Ids
 
 __all__ = ["Batch", "Decisions", "Origin"]
 
-
-# What has changed since a moment: states of photos and tags, and actions that files with keywords do not show yet.
 
 # The last record of a pair tells the state after it, also if an undo added it.
 _CHANGED = """
@@ -85,51 +83,6 @@ _ACTIONS = """
         AND (kind = 'implies' OR (kind = 'text' AND tag IN (SELECT tag FROM renamed)))
     )
 """
-
-
-def changed_since(database: Database, number: int) -> int:
-    """Return how many pairs of photo and tag have another state than after the first ``number`` decisions."""
-    return int(database.value(_CHANGED, (number,)))
-
-
-def labeled_at(database: Database, number: int) -> set[int]:
-    """Return the photos of which something was said after the first ``number`` decisions."""
-    # Of a group SQLite takes the other columns from the row with the largest id.
-    sql = (
-        "SELECT DISTINCT photo FROM (SELECT photo, state, max(id) FROM decisions WHERE id <= ? GROUP BY photo, tag) "
-        "WHERE state <> -1"
-    )
-    return {photo for (photo,) in database.read(sql, (number,))}
-
-
-def actions_since(
-    database: Database, batch: int, photo_ids: Iterable[int] | None = None, without: Iterable[int] = ()
-) -> set[int]:
-    """Return which actions (decisions, changes of tags) changed since a batch what keywords photos have."""
-    asked = None if photo_ids is None else json_ids(photo_ids)
-    return {number for (number,) in database.read(_ACTIONS, (batch, asked, json_ids(without)))}
-
-
-def photos_since(database: Database, batch: int) -> set[int] | None:
-    """Return the photos of which something was decided after a batch; None if tags changed, which concerns any."""
-    if database.value(
-        "SELECT 1 FROM batches WHERE id > ?1 AND (kind = 'tags' OR refers IN (SELECT id FROM batches "
-        "WHERE kind = 'tags')) LIMIT 1",
-        (batch,),
-    ):
-        return None
-    first = database.value("SELECT min(first) FROM batches WHERE id > ?", (batch,))
-    rows = database.read("SELECT DISTINCT photo FROM decisions WHERE id >= ?", (first,)) if first is not None else []
-    return {photo for (photo,) in rows}
-
-
-def write_undone_since(database: Database, batch: int) -> bool:
-    """Tell whether files that were written up to a batch have been put back after it."""
-    sql = (
-        "SELECT 1 FROM batches u JOIN batches w ON w.id = u.refers "
-        "WHERE u.id > ?1 AND u.kind = 'undo' AND w.kind = 'write' AND w.id <= ?1 LIMIT 1"
-    )
-    return database.value(sql, (batch,)) is not None
 
 
 Origin = Literal["human", "imported", "suggested"]
@@ -232,7 +185,7 @@ class Decisions:
                 connection, "decide", Records(photos, tags, values, [code] * len(order)), label=label, who=who
             )
 
-    def current(self, tag_ids: "ArrayLike | None" = None, photo_ids: "ArrayLike | None" = None) -> "Standing":
+    def current(self, tag_ids: "ArrayLike | None" = None, photo_ids: "ArrayLike | None" = None) -> "CurrentStates":
         """Return the states in force, of all pairs or of those of some tags and photos."""
         from tagloom.store.current_states import current_states
 
@@ -294,7 +247,7 @@ class Decisions:
         """Return how many decisions the log holds, those of undo and redo included."""
         return int(self._database.value("SELECT ifnull(max(id), 0) FROM decisions"))
 
-    def n_standing(self, state: int) -> int:
+    def n_decided(self, state: int) -> int:
         """Return how many pairs of photo and tag have a state that was said outright: 1 yes, 0 no."""
         return int(self._database.value("SELECT count(*) FROM standing WHERE state = ?", (state,)))
 
@@ -309,11 +262,16 @@ class Decisions:
 
     def changed_since(self, number: int) -> int:
         """Return how many pairs of photo and tag have another state than they had when `count` was ``number``."""
-        return changed_since(self._database, number)
+        return int(self._database.value(_CHANGED, (number,)))
 
     def labeled_at(self, number: int) -> set[int]:
         """Return the photos of which something was said when `count` was ``number``."""
-        return labeled_at(self._database, number)
+        # Of a group SQLite takes the other columns from the row with the largest id.
+        sql = (
+            "SELECT DISTINCT photo FROM "
+            "(SELECT photo, state, max(id) FROM decisions WHERE id <= ? GROUP BY photo, tag) WHERE state <> -1"
+        )
+        return {photo for (photo,) in self._database.read(sql, (number,))}
 
     def latest_of_pairs(self) -> dict[tuple[int, int], int]:
         """Return for each photo and tag of which anything was decided the number of the latest batch that did."""
@@ -334,15 +292,32 @@ class Decisions:
         without : iterable of int
             Photos that do not count.
         """
-        return actions_since(self._database, batch, photo_ids, without)
+        asked = None if photo_ids is None else json_ids(photo_ids)
+        return {number for (number,) in self._database.read(_ACTIONS, (batch, asked, json_ids(without)))}
 
     def photos_since(self, batch: int) -> set[int] | None:
         """Return the photos of which something was decided after a batch; None if tags changed, too."""
-        return photos_since(self._database, batch)
+        if self._database.value(
+            "SELECT 1 FROM batches WHERE id > ?1 AND (kind = 'tags' OR refers IN (SELECT id FROM batches "
+            "WHERE kind = 'tags')) LIMIT 1",
+            (batch,),
+        ):
+            return None
+        first = self._database.value("SELECT min(first) FROM batches WHERE id > ?", (batch,))
+        rows = (
+            self._database.read("SELECT DISTINCT photo FROM decisions WHERE id >= ?", (first,))
+            if first is not None
+            else []
+        )
+        return {photo for (photo,) in rows}
 
     def write_undone_since(self, batch: int) -> bool:
         """Tell whether files that were written up to a batch have been put back after it."""
-        return write_undone_since(self._database, batch)
+        sql = (
+            "SELECT 1 FROM batches u JOIN batches w ON w.id = u.refers "
+            "WHERE u.id > ?1 AND u.kind = 'undo' AND w.kind = 'write' AND w.id <= ?1 LIMIT 1"
+        )
+        return self._database.value(sql, (batch,)) is not None
 
     def history(self, limit: int = 50, *, photo: int | None = None) -> list[Batch]:
         """Return the latest batches, newest first; of one photo those that decided something about it."""

@@ -50,7 +50,7 @@ class Finding:
     Parameters
     ----------
     kind : str
-        "database", "schema", "reference", "log", "standing", "merged", "shard", "model", "suggestions", "kept",
+        "database", "schema", "reference", "log", "states", "merged", "shard", "model", "suggestions", "kept",
         "write", "orphan" or "temporary".
     detail : str
         One sentence.
@@ -106,11 +106,11 @@ def repair_project(database: Database) -> list[Finding]:
             raise DamagedStoreError(f"{finding.detail}. Nothing was changed")
     repaired: list[Finding] = []
     with database.write() as connection:
-        standing = [finding for finding in _check_log(connection) if finding.repairable]
-        if standing:
+        wrong_states = [finding for finding in _check_log(connection) if finding.repairable]
+        if wrong_states:
             connection.execute("DELETE FROM standing")
             connection.execute(f"INSERT INTO standing(photo, tag, state, origin, decision) {_LAST_RECORDS}")
-            repaired += standing
+            repaired += wrong_states
         for shard, finding in _bad_shards(database, every=True):
             connection.execute("DELETE FROM feature_rows WHERE shard = ?", (shard,))
             connection.execute("DELETE FROM shards WHERE id = ?", (shard,))
@@ -167,7 +167,7 @@ def _check_log(connection: apsw.Connection) -> list[Finding]:
         )
     n_other = _n_different(connection, _STANDING, _LAST_RECORDS)
     if n_other:
-        found.append(Finding("standing", f"{n_other} states are not those of the last decision about them", True))
+        found.append(Finding("states", f"{n_other} states are not those of the last decision about them", True))
     n_other = _n_different(connection, _LAST_RECORDS, _IN_FORCE)
     if n_other:
         found.append(
