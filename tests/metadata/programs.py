@@ -10,8 +10,8 @@ takes a root tag for a level of that name if it reads the level first.
 from collections.abc import Iterable
 from xml.sax.saxutils import escape
 
-from tagloom.metadata.field_items import categories_text, field_items
 from tagloom.metadata.xmp_fields import ACDSEE, HIERARCHICAL, RDF, SUBJECT, TAGS_LIST, WRITTEN, XmpField
+from tagloom.metadata.xmp_read import categories_text, field_items
 from tagloom.metadata.xmp_tree import parse_xmp
 
 _LAST_KEYWORD, _CATALOG_SETS = WRITTEN[3:5]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from tagloom.core.keywords import Keyword
 from tagloom.core.tag_names import fold_tag
 from tagloom.exceptions import InvalidInputError, MetadataError
-from tagloom.metadata.field_items import categories_text
 from tagloom.metadata.xmp_edit import XmpEditor
 from tagloom.metadata.xmp_fields import (
     ACDSEE,
@@ -22,7 +21,15 @@ from tagloom.metadata.xmp_fields import (
     is_programs_own,
     joined_names,
 )
-from tagloom.metadata.xmp_read import NOTHING, FieldReading, FieldRecord, Stated, fields_of, read_fields
+from tagloom.metadata.xmp_read import (
+    NOTHING,
+    FieldReading,
+    FieldRecord,
+    Stated,
+    categories_text,
+    fields_of,
+    read_fields,
+)
 from tagloom.metadata.xmp_tree import XmpTree, is_empty, parse_xmp
 
 __all__ = ["FieldChange", "SidecarPlan", "describe", "plan_sidecar"]

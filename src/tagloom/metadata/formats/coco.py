@@ -16,10 +16,18 @@ from tagloom.core.files import atomic_write
 from tagloom.core.keywords import Keyword
 from tagloom.core.statements import PhotoKeywords
 from tagloom.exceptions import LabelsFileError
-from tagloom.metadata.formats.exporting import ACCEPTED, SUGGESTED, Chosen, ExportOptions, ExportReport, Tally
+from tagloom.metadata.formats.exporting import (
+    ACCEPTED,
+    SUGGESTED,
+    Chosen,
+    ExportOptions,
+    ExportReport,
+    Spool,
+    Tally,
+    spooled,
+)
 from tagloom.metadata.formats.json_text import JsonEntry, iter_entries, read_json_text, write_json
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said, shown
-from tagloom.metadata.formats.spool import Spool, spooled
 from tagloom.metadata.names import name_to_text
 
 __all__ = ["CocoExporter", "read_coco"]

@@ -12,9 +12,8 @@ from lxml import etree
 from tagloom.core.files import atomic_write
 from tagloom.core.statements import PhotoKeywords
 from tagloom.exceptions import LabelsFileError
-from tagloom.metadata.formats.exporting import Chosen, ExportOptions, ExportReport, Tally
+from tagloom.metadata.formats.exporting import Chosen, ExportOptions, ExportReport, Tally, spooled
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said
-from tagloom.metadata.formats.spool import spooled
 from tagloom.metadata.formats.xml_text import refuse_doctype, walk_xml
 from tagloom.metadata.names import BYTES_MARK, name_to_text
 

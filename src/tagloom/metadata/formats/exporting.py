@@ -1,13 +1,15 @@
 """What every exporter shares: what is written of a photo, what is counted, and what is refused."""
 
+import contextlib
 import hashlib
 import math
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
 from tagloom.core.keywords import Keyword
 from tagloom.core.statements import PhotoKeywords
@@ -19,15 +21,18 @@ __all__ = [
     "ExportOptions",
     "ExportReport",
     "Exporter",
+    "Spool",
     "Tally",
     "make_folder",
     "record",
     "sample_key",
+    "spooled",
 ]
 
 ACCEPTED, SUGGESTED, REJECTED = "accepted", "suggested", "rejected"
 _SAFE_BYTES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-/")
 _MAX_PART = 200
+_MEMORY = 16 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,3 +264,30 @@ def make_folder(target: Path) -> None:
             f"could not make the folder {target.name!r} ({error.strerror or error}); choose another one",
             str(target),
         ) from error
+
+
+class Spool:
+    """Collects lines, in memory while they are few and in an unnamed temporary file beyond that."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._n_lines = 0
+
+    def add(self, line: bytes, *, between: bytes = b",\n") -> None:
+        """Add a line, with something between it and the one before."""
+        self._file.write((between if self._n_lines else b"") + line)
+        self._n_lines += 1
+
+    def copy_to(self, handle: IO[bytes]) -> None:
+        """Write everything that was added."""
+        self._file.seek(0)
+        shutil.copyfileobj(self._file, handle)
+
+
+@contextlib.contextmanager
+def spooled() -> Iterator[Spool]:
+    """Open a spool; what is left of it is gone afterwards."""
+    import tempfile
+
+    with tempfile.SpooledTemporaryFile(max_size=_MEMORY) as file:
+        yield Spool(file)
