@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 from benchmarks.speed.harness import Local, case, compare, out_parser, record
-from benchmarks.speed.update import AUTO, _without_race, make_scene
+from benchmarks.speed.update import AUTO, make_scene
 from tagloom.catalog.extraction import load_rows
-from tagloom.learning import train as training
 from tagloom.learning.explain import ExplainResult, ProjectExplainer
 from tagloom.learning.stored_model import restore
 
@@ -55,7 +53,7 @@ def explain_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]
         os.mkdir(root)
         scene = make_scene(root, n, c, threads)
         scene.say(n_labeled)
-        with scene.project as project, patch.object(training, "make_annotator", _without_race):
+        with scene.project as project:
             project.train(AUTO)
             store, settings = project.store, project.settings
             with store.lock(), store.cache() as cache:
