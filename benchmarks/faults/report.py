@@ -173,7 +173,8 @@ def _hostile(stored: dict[str, Any]) -> list[str]:
         f"{stored['n_cases']} projects, photos, sidecars and import files as a stranger who means harm could make "
         f"them, {stored['n_runs']} commands. The rule: no byte changes outside the project folder and the photos' "
         f"sidecars, no process takes more than {stored['memory_limit_mb']:.0f} MB, none runs longer than "
-        f"{stored['deadline']:.0f} s, and each command works or fails with one line of error.",
+        f"{stored['deadline']:.0f} s ({stored['seconds_per_mb']:.0f} s more for each MB of a file to import), and each "
+        f"command works or fails with one line of error.",
         "",
         *markdown_table(header, rows),
         "",

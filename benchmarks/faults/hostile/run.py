@@ -16,6 +16,7 @@ from benchmarks.faults.scene import SETTINGS, make_scene
 KINDS = ("projects", "metadata", "imports")
 EVERY = 3  # of the projects, on which all verbs are tried; of the truncated ones each
 DEADLINE = 120.0  # generous, as the machine may be busy
+SECONDS_PER_MB = 4.0  # more for a file to import, whose reader has a deadline that grows with it as well
 MEMORY_MB = 1024.0
 MAX_PROBLEMS = 60
 MANY = 20  # a share so small that pages are left out
@@ -155,6 +156,7 @@ def summary(rows: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
         "n_cases": len({(row["kind"], row["family"], row["case"]) for row in rows}),
         "n_runs": len(rows),
         "deadline": DEADLINE,
+        "seconds_per_mb": SECONDS_PER_MB,
         "memory_limit_mb": MEMORY_MB,
         "seconds": round(seconds, 1),
         "problems": [text for row in rows for text in row["problems"]][:MAX_PROBLEMS],
@@ -195,16 +197,19 @@ def _imports(arena: Arena, every: int) -> Iterator[dict[str, Any]]:
         folder = arena.reset()
         arena.commands.run(["scan"], folder, deadline=DEADLINE)  # the photo that the files speak of
         (arena.out / bad.file).write_bytes(bad.data)
+        deadline = DEADLINE + SECONDS_PER_MB * len(bad.data) / 1e6
         for verb, more in (("import", []), ("import the rest", ["--skip-bad-rows"])):
-            yield _try(arena, bad.family, bad.name, verb, ["import", str(arena.out / bad.file), *more])
+            yield _try(arena, bad.family, bad.name, verb, ["import", str(arena.out / bad.file), *more], deadline)
         labels = ["annotate", str(folder), "--labels", str(arena.out / bad.file), "--out", str(arena.out / "results")]
         if bad.family == "tables":
-            yield _try(arena, bad.family, bad.name, "annotate", labels)
+            yield _try(arena, bad.family, bad.name, "annotate", labels, deadline)
 
 
-def _try(arena: Arena, family: str, case: str, verb: str, arguments: list[str]) -> dict[str, Any]:
+def _try(
+    arena: Arena, family: str, case: str, verb: str, arguments: list[str], deadline: float = DEADLINE
+) -> dict[str, Any]:
     before = arena.facts()
-    ran = arena.commands.run(arguments, arena.photos, deadline=DEADLINE)
+    ran = arena.commands.run(arguments, arena.photos, deadline=deadline)
     after = arena.facts()
     what = [*_changes(before, after), *_faults(ran)]
     return {
@@ -228,7 +233,7 @@ def _changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
 def _faults(ran: Ran) -> list[str]:
     found = []
     if ran.code is None:
-        found.append(f"still running after {DEADLINE:.0f} s")
+        found.append(f"still running after {ran.seconds:.0f} s")
     elif ran.code not in (0, 1):  # 2: the suite itself used the command wrongly, and nothing was tried
         found.append(f"ended with {ran.code}: {ran.err[-200:]!r}")
     if "something unexpected went wrong" in ran.err:
