@@ -3,7 +3,7 @@
 import numpy as np
 
 from tagloom.core.labels import labeled_rows
-from tagloom.learning.labels import Looks, TrainingLabels, fill_silence
+from tagloom.learning.labels import Judgements, TrainingLabels, fill_silence
 
 
 def labels_of(said, *, listed=None, reviewed=None, looks=None):
@@ -24,5 +24,5 @@ def labels_of(said, *, listed=None, reviewed=None, looks=None):
         n_decisions=0,
         column_digests=tags,
         photo_ids=np.arange(n),
-        looks=Looks() if looks is None else looks,
+        judgements=Judgements() if looks is None else looks,
     )

@@ -125,7 +125,7 @@ def figures(work: Work, target: Path) -> dict[str, float]:
 
 
 def _above_before(found: OpenSuggestions, precision: float) -> Any:
-    limits: Any = found.trained_limits
+    limits: Any = found.trained_thresholds
     if found.calibrated:
         limits = common_threshold(found.values, found.open, precision)
     return found.open & (found.values > limits)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.projects import Collection, Flags, Ids, bare_project, photo_name
 from tagloom.core.labels import AbsentMeans
-from tagloom.learning import update as auto_updates
+from tagloom.learning import stored_model
 from tagloom.learning.suggest import OpenSuggestions, open_suggestions
 from tagloom.learning.update import Updater
 
@@ -195,7 +195,7 @@ def updated(work: Work) -> None:
 def mixed(work: Work) -> None:
     """Do the same, then update by mixing the model's numbers with a ridge, as in larger collections."""
     before(work)
-    with patch.object(auto_updates, "MOST_WORK", 0.0):
+    with patch.object(stored_model, "MOST_WORK", 0.0):
         work.project.update()
 
 

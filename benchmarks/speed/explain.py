@@ -20,7 +20,7 @@ from benchmarks.speed.harness import Local, case, compare, out_parser, record
 from benchmarks.speed.update import AUTO, make_scene
 from tagloom.catalog.extraction import load_rows
 from tagloom.learning.explain import ExplainResult, ProjectExplainer
-from tagloom.learning.stored_model import restore
+from tagloom.learning.stored_model import AutoModel, load_model
 
 TITLE = "Why this tag"
 SIZES = {"full": [(5_000, 1_000, 260), (20_000, 1_000, 100)], "quick": [(400, 150, 5)]}
@@ -60,11 +60,12 @@ def explain_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]
                 rows = load_rows(store, cache, settings, compute=False)
             active = store.models.active()
             assert active is not None
-            arrays, info = store.models.load(active.id)
-            size = sum(array.nbytes for array in arrays.values()) / 1e6
+            model = load_model(store, active, n_threads=threads)
+            assert isinstance(model, AutoModel)
+            size = sum(array.nbytes for array in model.arrays().values()) / 1e6
             kept = ProjectExplainer(store, settings)
             tags, photos = iter(count(1)), iter(count(n_labeled))
-            literal = restore(arrays, info, rows, n_threads=threads)
+            literal = model.restored(rows)
             assert literal is not None
             # One unlabelled photo, one tag, and a labelled photo that has it not.
             row, column = n - 1, 0

@@ -121,7 +121,7 @@ class Person:
 
     def suggested(self, column: int) -> tuple[Flags, Floats]:
         """Return what is suggested of a tag, and its numbers."""
-        (place,) = self._updater.numbers.columns_of(self._tags[[column]])
+        (place,) = self._updater.predictions.columns_of(self._tags[[column]])
         values = self._updater.values[:, place].astype(np.float64)
         return self._is_open[:, column] & (values > self._updater.thresholds[place]), values
 
@@ -211,7 +211,7 @@ def to_latest(values: NDArray[np.float32], labels: TrainingLabels, columns: NDAr
     Probabilities of decided photos are what is said without their labels, as all are here.
     """
     for place, column in enumerate(columns.tolist()):
-        latest = judged_tags._standing(labels, column)[-LATEST:]
+        latest = judged_tags._current_judgements(labels, column)[-LATEST:]
         if len(latest):
             expected = float(values[np.isin(labels.photo_ids, latest[:, 0]), place].sum())
             values[:, place] *= min(1.0, (OWN_WORD + int(latest[:, 1].sum())) / (OWN_WORD + expected))
@@ -224,9 +224,9 @@ def nothing(*_given: Any, **_named: Any) -> None:
 #: Ways: what stands in for functions of `tagloom.learning.judgements`, and of who calls them.
 WAYS: dict[str, dict[str, Callable[..., None]]] = {
     "as on the page": {},
-    "by the latest ten, in the ratio": {"tagloom.learning.judgements.lower_to_looks": to_latest},
-    "a sigmoid of the tag's own alone": {"tagloom.learning.judgements.lower_to_looks": nothing},
-    "the model alone": {"tagloom.learning.update.use_looks": nothing},
+    "by the latest ten, in the ratio": {"tagloom.learning.judgements.lower_to_judgements": to_latest},
+    "a sigmoid of the tag's own alone": {"tagloom.learning.judgements.lower_to_judgements": nothing},
+    "the model alone": {"tagloom.learning.stored_model.follow_judgements": nothing},
 }
 
 

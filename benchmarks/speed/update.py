@@ -28,6 +28,8 @@ from tagloom.features import get_descriptor
 from tagloom.graph import NeighborGraph
 from tagloom.learning.labels import read_labels
 from tagloom.learning.methods import SMOOTHING, get_learner, make_annotator
+from tagloom.learning.ridge import RidgeLearner
+from tagloom.learning.stored_model import RidgeModel
 from tagloom.learning.update import Updater
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import average_precision, brier_skill, calibration_error
@@ -108,20 +110,28 @@ class Outcome:
     scores: NDArray[np.float32] | None = None
 
 
+def ridge_of(updater: Updater) -> RidgeLearner:
+    """Return the ridge that an updater solves."""
+    assert isinstance(updater.model, RidgeModel)
+    assert updater.photos is not None
+    return updater.photos.ridge(updater.model.strength, updater.model.smoothing)
+
+
 def from_scratch(scene: Scene, updater: Updater) -> Outcome:
     """Fit all tags with the annotator itself, smooth by conjugate gradients, and map to probabilities."""
-    learner = updater._learner
+    learner, model = ridge_of(updater), updater.model
+    assert isinstance(model, RidgeModel)
     labels = read_labels(scene.project.store, updater.photo_ids)
     fitted = RegularizedLeastSquares(learner.strength).fit(learner.X, labels.Y)
     system = sparse.eye_array(len(scene.ids)) + SMOOTHING * scene.graph.laplacian("symmetric")
     scores = block_cg(sparse.csr_array(system), fitted.transduction_, tol=1e-8).x.astype(np.float32)
-    return Outcome(updater._start.numbers_of(scores, labels, np.arange(len(scene.tags))), scores)
+    return Outcome(model.calibrated(scores, labels, np.arange(len(scene.tags))), scores)
 
 
 def solved_scores(scene: Scene, updater: Updater) -> NDArray[np.float32]:
     """Return the scores behind the updater's numbers; they depend on the labels alone."""
     labels = read_labels(scene.project.store, updater.photo_ids)
-    return updater._learner.solve(labels.Y).scores
+    return ridge_of(updater).solve(labels.Y).scores
 
 
 def update_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]:
@@ -155,7 +165,7 @@ def update_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]:
                 Local("from scratch", lambda: from_scratch(scene, updater), role="literal"),
             ]
             entries = compare(contenders, accuracy=accuracy, repeats=REPEATS, threads=threads)
-            d = updater._learner.X.shape[1]
+            d = ridge_of(updater).X.shape[1]
     return case(f"{n} photos, {n_labeled} labelled, {c} tags", {"n": n, "labelled": n_labeled, "d": d}, entries)
 
 

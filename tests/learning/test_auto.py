@@ -21,8 +21,6 @@ def test_the_default_method_serves_every_verb(made_up):
     trained = project.train()
     assert (trained.method, trained.kind, trained.is_linear) == ("auto", "probability", False)
     assert 0.4 < trained.held_out_map <= 1.0
-    info = project.store.models.load()[1]
-    assert info["choice"]["members"]
     assert project.status().as_dict()
     stored = project.store.suggestions.load()
     found = project.explain(int(made.ids[100]), "tag 1")

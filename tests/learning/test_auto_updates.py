@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tagloom.catalog.extraction import load_rows
-from tagloom.learning import update as auto_updates
+from tagloom.learning import stored_model
 from tagloom.learning.labels import read_labels
 from tagloom.learning.methods import get_learner, make_annotator
-from tagloom.learning.stored_model import is_whole
+from tagloom.learning.stored_model import AutoModel, load_model
 from tagloom.learning.update import Updater
 
 
@@ -64,7 +64,7 @@ def test_it_is_stored_whole_and_goes_on_from_there(trained):
         updater.update()
         model = updater.save()
     assert model == store.models.active().id != first.id
-    assert is_whole(store.models.load()[1])
+    assert isinstance(load_model(store, store.models.active()), AutoModel)
     assert store.models.active().settings["method"] == "auto"
     annotator.update(labels_of(made).Y)
     with open_updater(made) as updater:
@@ -128,7 +128,7 @@ def test_what_is_suggested_is_the_same_after_it_was_saved(trained):
 @pytest.mark.parametrize("limit", ["MOST_WORK", "MOST_BYTES"])
 def test_a_ridge_stands_in_where_it_would_take_too_long(trained, limit, monkeypatch):
     made, annotator = trained
-    monkeypatch.setattr(auto_updates, limit, 1)
+    monkeypatch.setattr(stored_model, limit, 1)
     model = made.project.store.models.active().id
     with open_updater(made) as updater:
         before = updater.values
@@ -142,16 +142,16 @@ def test_a_ridge_stands_in_where_it_would_take_too_long(trained, limit, monkeypa
 
 
 def test_a_model_that_is_too_large_is_not_even_restored(trained, monkeypatch):
-    made, _ = trained
+    made, annotator = trained
     asked = []
-    real = auto_updates.is_quick
-    monkeypatch.setattr(auto_updates, "is_quick", lambda *given: asked.append(given) or real(*given))
-    monkeypatch.setattr(auto_updates, "restore", lambda *given, **named: pytest.fail("restored"))
-    monkeypatch.setattr(auto_updates, "MOST_WORK", 1)
+    real = stored_model.is_quick
+    monkeypatch.setattr(stored_model, "is_quick", lambda *given: asked.append(given) or real(*given))
+    monkeypatch.setattr(stored_model.AutoAnnotator, "restore", lambda *given, **named: pytest.fail("restored"))
+    monkeypatch.setattr(stored_model, "MOST_WORK", 1)
     with open_updater(made) as updater:
         assert updater.update().tag_ids == ()
     ((shape, known, n_labeled, n_members),) = asked
-    members = made.project.store.models.load()[1]["choice"]["members"]
+    members = annotator.choice_["members"]
     assert (shape, known.tolist(), n_labeled) == ((200, 4), [50], 50)
     assert n_members == sum(member["weight"] > 0 for member in members)
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from tagloom.learning.probability_map import OwnNumbers, UpdatedNumbers, log_odds
+from tagloom.learning.predictions import Predictions, log_odds
+from tagloom.learning.probability_map import OwnPredictions
 from tagloom.learning.suggest import PROBABILITY, SCORE
 from tests.made_labels import labels_of
 
@@ -21,8 +22,8 @@ def problem():
 
 def _own(values, n_yes, *, kind=PROBABILITY, has=None, tags=(0, 1, 2)):
     n = len(values)
-    numbers = UpdatedNumbers(np.arange(n), np.asarray(tags), values, np.full(len(tags), np.inf), kind)
-    return OwnNumbers(numbers, np.ones(n, dtype=bool) if has is None else has, n_yes)
+    numbers = Predictions(np.arange(n), np.asarray(tags), values, np.full(len(tags), np.inf), kind)
+    return OwnPredictions(numbers, np.ones(n, dtype=bool) if has is None else has, n_yes)
 
 
 def _scaled(scores, before, Y):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tagloom.learning.probabilities import Calibration, correct_named, learn, too_few
+from tagloom.learning.probabilities import Calibration, correct_named, learn, learn_auto, too_few
 from tagloom.methods import HarmonicPropagation, LaplacianTopicModel, RegularizedLeastSquares
 from tagloom.tuning import CalibratedAnnotator, debias_labels
 from tagloom.tuning.auto.annotator import AutoAnnotator
@@ -50,7 +50,7 @@ def test_auto_is_told_which_labels_are_a_sample_and_corrected_for_what_was_not_n
     said[judged, 0] = 1
     labels = labels_of(said, listed=listed, reviewed=[True] + [False] * 5)
     annotator = AutoAnnotator(random_state=0, n_threads=1)
-    found = learn(annotator, X, labels, precision=0.9)
+    found = learn_auto(annotator, X, labels, precision=0.9)
     assert (found.kind, found.calibration) == ("probability", None)
     assert 0.4 < found.completeness < 0.9
     sample = np.where(listed[:, None], labels.Y, -1)
@@ -82,7 +82,7 @@ def test_what_is_too_few_is_said(counts):
 def test_a_calibration_comes_back_from_its_arrays(counts):
     X, said = counts
     found = learn(HarmonicPropagation(5), X, labels_of(said), precision=0.9).calibration
-    again = Calibration.load(found.arrays(), found.completeness)
+    again = Calibration.load(found.arrays(), found.completeness, 2)
     scores = np.random.default_rng(0).random((10, 2)).astype(np.float32)
     for one, other in ((found.trained, again.trained), (found.new, again.new)):
         assert np.array_equal(one.probabilities(scores, found.scale), other.probabilities(scores, again.scale))

@@ -8,9 +8,7 @@ import pytest
 
 from tagloom.datasets import write_scenes
 from tagloom.exceptions import InvalidInputError, StoreError
-from tagloom.learning import update as auto_updates
-from tagloom.learning.stored_model import common_strength
-from tagloom.methods import RegularizedLeastSquares
+from tagloom.learning import stored_model
 from tagloom.project.project import Project
 
 pytestmark = pytest.mark.medium
@@ -164,7 +162,7 @@ def test_scores_are_explained_as_they_are_suggested(made_up):
 )
 def test_an_update_is_explained(made_up, monkeypatch, n, kind, method):
     """Numbers that mix the model's with a ridge's: the ridge by photos and groups, the model as a row of its own."""
-    monkeypatch.setattr(auto_updates, "MOST_WORK", 0.0)
+    monkeypatch.setattr(stored_model, "MOST_WORK", 0.0)
     made = made_up(120, n_tags=6, method=method)
     made.say(np.arange(n))
     project = made.project
@@ -200,7 +198,7 @@ def test_a_new_tag_after_a_training_is_explained(made_up):
 
 def test_labels_that_no_update_knows_are_not_explained_away(made_up, monkeypatch):
     """What was decided since the update is in no number: the rest is told."""
-    monkeypatch.setattr(auto_updates, "MOST_WORK", 0.0)
+    monkeypatch.setattr(stored_model, "MOST_WORK", 0.0)
     made = made_up(120, n_tags=6)
     made.say(np.arange(40))
     made.project.train()
@@ -242,18 +240,3 @@ def test_what_explanations_share_is_kept_until_something_changes(photos):
         pytest.raises(StoreError, match="train again"),
     ):
         project.explain(first, "sky")
-
-
-def test_the_penalty_is_told_from_the_coefficients():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 6))
-    Y = (X[:, :3] > 0.2).astype(np.int8)
-    Y[25:] = -1
-    Y[:4, 1] = -1
-    for strength in (0.01, 3.0, 200.0):
-        fitted = RegularizedLeastSquares(strength).fit(X, Y)
-        assert common_strength(X, Y, fitted.coef_) == pytest.approx(strength, rel=1e-8)
-        other = Y.copy()
-        other[:10, 0] = 1 - other[:10, 0]  # one tag has other labels by now
-        assert common_strength(X, other, fitted.coef_) == pytest.approx(strength, rel=1e-8)
-    assert common_strength(X, Y, np.zeros((6, 3))) == 1.0

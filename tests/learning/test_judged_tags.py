@@ -6,12 +6,12 @@ from scipy.special import expit, logit
 from scipy.stats import bernoulli, beta, norm
 
 from tagloom.learning import judgements as judged_tags
-from tagloom.learning.judgements import calibrate_new, judged_probabilities, lower_to_looks, use_looks
+from tagloom.learning.judgements import calibrate_new, follow_judgements, judged_probabilities, lower_to_judgements
 from tests.made_labels import labels_of
 
 
 class Said:
-    """Looks made of pairs of photo and outcome per tag."""
+    """Judgements made of pairs of photo and outcome per tag."""
 
     def __init__(self, suggested, photos=None):
         self._suggested, self._photos = suggested, photos or {}
@@ -85,7 +85,7 @@ def test_log_odds_are_lowered_by_the_most_probable_number(outcomes, is_own):
     given = rng.uniform(0.02, 0.98, size=(n_looks + 20, 1)).astype(np.float32)
     labels = said_of(len(given), {0: list(enumerate(outcomes))})
     values = given.copy()
-    lower_to_looks(values, labels, np.array([0]), own=np.array([is_own]))
+    lower_to_judgements(values, labels, np.array([0]), own=np.array([is_own]))
     spread = judged_tags.OWN_SPREAD if is_own else judged_tags.MODEL_SPREAD
     offset = most_probable(given[:n_looks, 0].astype(float), outcomes, spread)
     assert values[:, 0] == pytest.approx(expit(logit(given[:, 0].astype(float)) + offset), abs=2e-5)
@@ -96,7 +96,7 @@ def test_one_refusal_among_many_yeses_changes_little_and_a_row_of_them_much():
     outcomes = {0: [1] * 13 + [0], 1: [0] * 5, 2: [1] * 14}
     labels = said_of(40, {tag: list(enumerate(said)) for tag, said in outcomes.items()})
     values = np.full((40, 3), 0.95, dtype=np.float32)
-    lower_to_looks(values, labels, np.arange(3))
+    lower_to_judgements(values, labels, np.arange(3))
     assert 0.92 < values[-1, 0] < 0.95
     assert values[-1, 1] < 0.5
     assert np.all(values[:, 2] == np.float32(0.95))  # never raised
@@ -107,7 +107,7 @@ def test_a_look_that_was_taken_back_counts_no_more():
     labels.said[:10] = -1
     labels.said[10:20] = 0  # judged otherwise
     values = np.full((30, 1), 0.9, dtype=np.float32)
-    lower_to_looks(values, labels, np.arange(1))
+    lower_to_judgements(values, labels, np.arange(1))
     assert np.all(values == np.float32(0.9))
 
 
@@ -117,7 +117,7 @@ def test_numbers_that_know_their_labels_promise_what_the_likeliest_open_photo_ha
     given = np.random.default_rng(0).uniform(size=(20, 2)).astype(np.float32)
     given = np.where(labels.said == -1, given, labels.said).astype(np.float32)  # as sure as what was said
     values = given.copy()
-    lower_to_looks(values, labels, np.arange(2), is_held_out=False)
+    lower_to_judgements(values, labels, np.arange(2), is_held_out=False)
     for column, pairs in looks.items():
         is_open = labels.said[:, column] == -1
         promised = np.full(len(pairs), given[is_open, column].max(), dtype=float)
@@ -129,7 +129,7 @@ def test_numbers_that_know_their_labels_promise_what_the_likeliest_open_photo_ha
 def test_nothing_happens_where_all_is_decided():
     labels = said_of(4, {0: [(at, 0) for at in range(4)]})
     values = np.full((4, 1), 0.9, dtype=np.float32)
-    lower_to_looks(values, labels, np.arange(1), is_held_out=False)
+    lower_to_judgements(values, labels, np.arange(1), is_held_out=False)
     assert np.all(values == np.float32(0.9))
 
 
@@ -148,7 +148,7 @@ def test_one_refusal_leaves_most_suggestions_of_a_good_tag(n_yes):
     looks = Said({0: shown}, {0: order})
     labels = labels_of(said, listed=np.arange(n) < n_listed, reviewed=[True], looks=looks)
     values = expit(scores)
-    use_looks(values, scores, labels, np.array([0]), lambda tags, hidden: scores[:, tags], is_held_out=True)
+    follow_judgements(values, scores, labels, np.array([0]), lambda tags, hidden: scores[:, tags], is_held_out=True)
     left = truth & (said[:, 0] == -1)
     assert left.sum() > 30
     assert (values[left, 0] > 0.8).mean() > 0.5
@@ -164,7 +164,7 @@ def test_no_more_photos_are_expected_than_listed_ones_make_plausible():
     values = np.random.default_rng(0).uniform(0.8, 0.99, size=(n, 2)).astype(np.float32)
     given = values.copy()
     scores = np.zeros((n, 2), dtype=np.float32)  # they tell nothing
-    use_looks(values, scores, labels, np.arange(2), lambda tags, hidden: scores[:, tags])
+    follow_judgements(values, scores, labels, np.arange(2), lambda tags, hidden: scores[:, tags])
     is_open = said[:, 0] == -1
     share = beta(4, 17).ppf(0.9)  # three of twenty
     assert values[is_open, 0].sum() + 43 <= share * n * 1.001
@@ -177,7 +177,7 @@ def test_the_surest_photos_stay_in_order_where_fewer_are_plausible():
     labels = labels_of(said, listed=np.arange(200) < 20, reviewed=[True], looks=Said({}))
     values = expit(np.linspace(6.5, 10.0, 200, dtype=np.float32))[:, None]
     scores = np.zeros((200, 1), dtype=np.float32)
-    use_looks(values, scores, labels, np.arange(1), lambda tags, hidden: scores[:, tags])
+    follow_judgements(values, scores, labels, np.arange(1), lambda tags, hidden: scores[:, tags])
     assert values.max() < 0.5
     assert np.all(np.diff(values[:, 0]) > 0)
 
@@ -190,7 +190,7 @@ def test_suggestions_accepted_by_the_hundred_are_no_judgement():
         raise AssertionError("nobody has looked at any photo")
 
     values = np.full(scores.shape, 0.1, dtype=np.float32)
-    use_looks(values, scores, labels, np.array([0]), solve)
+    follow_judgements(values, scores, labels, np.array([0]), solve)
     assert np.all(values == np.float32(0.1))
 
 
@@ -259,7 +259,7 @@ def test_only_tags_whose_suggestions_were_judged_get_a_sigmoid_of_their_own():
         return scores[:, tags]
 
     values = np.full(scores.shape, 0.7, dtype=np.float32)
-    use_looks(values, scores, labels, np.arange(3), solve)
+    follow_judgements(values, scores, labels, np.arange(3), solve)
     assert asked == [[1]] * 4
     assert np.all(values[:, [0, 2]] == np.float32(0.7))
     assert values[:, 1].std() > 0.1

@@ -1,13 +1,13 @@
 """What was said photo by photo."""
 
-from tagloom.learning.labels import MOST_AT_ONCE, Looks
+from tagloom.learning.labels import MOST_AT_ONCE, Judgements
 
 
 def test_the_latest_look_comes_last(made_up):
     made = made_up(30, 2)
     decisions, tag = made.project.store.decisions, int(made.tags[0])
     photos = made.ids.tolist()
-    looks = Looks()
+    looks = Judgements()
     decisions.decide([photos[0]], [tag], [1], origin="suggested")
     decisions.decide([photos[1]], [tag], [0], origin="suggested")
     looks.read(decisions)
@@ -29,7 +29,7 @@ def test_what_nobody_looked_at_is_no_look(made_up):
     many = photos[: MOST_AT_ONCE + 1]
     decisions.decide(many, [tag] * len(many), [1] * len(many), origin="suggested")  # all above here
     decisions.decide([photos[20]], [tag], [1], origin="imported")
-    looks = Looks()
+    looks = Judgements()
     looks.read(decisions)
     assert looks.suggested(tag).tolist() == []
     assert looks.photos(tag).tolist() == []

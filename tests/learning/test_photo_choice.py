@@ -25,8 +25,10 @@ def refuse():
     raise StoreError("not there")
 
 
-def choose(strategy=None, *, n=9, numbers=lambda: (P, Y), graph=lambda: GRAPH, features=lambda: (X, HAS), said=SAID):
-    return choose_photos(said, n, strategy=strategy, numbers=numbers, graph=graph, features=features)
+def choose(
+    strategy=None, *, n=9, predictions=lambda: (P, Y), graph=lambda: GRAPH, features=lambda: (X, HAS), said=SAID
+):
+    return choose_photos(said, n, strategy=strategy, predictions=predictions, graph=graph, features=features)
 
 
 def expected_rows(strategy):
@@ -50,9 +52,9 @@ def test_the_default_is_that_of_rank_photos():
 @pytest.mark.parametrize(
     ("strategy", "unused"),
     [
-        ("random", ("numbers", "graph", "features")),
-        ("cover", ("numbers", "features")),
-        ("representative", ("numbers", "graph")),
+        ("random", ("predictions", "graph", "features")),
+        ("cover", ("predictions", "features")),
+        ("representative", ("predictions", "graph")),
         ("uncertainty", ("graph", "features")),
         ("mixed", ("features",)),
     ],
@@ -61,15 +63,15 @@ def test_what_a_strategy_does_not_look_at_is_not_asked_for(strategy, unused):
     assert len(choose(strategy, **dict.fromkeys(unused, refuse)).rows) == 9
 
 
-@pytest.mark.parametrize(("numbers", "graph"), [(refuse, lambda: GRAPH), (lambda: (P, Y), refuse)])
-def test_a_default_that_cannot_be_used_gives_way_and_a_named_one_does_not(monkeypatch, numbers, graph):
+@pytest.mark.parametrize(("predictions", "graph"), [(refuse, lambda: GRAPH), (lambda: (P, Y), refuse)])
+def test_a_default_that_cannot_be_used_gives_way_and_a_named_one_does_not(monkeypatch, predictions, graph):
     monkeypatch.setattr(photo_choice, "default_strategy", lambda: "mixed")
     assert choose().strategy == "mixed"
-    found = choose(numbers=numbers, graph=graph)
+    found = choose(predictions=predictions, graph=graph)
     assert (found.strategy, found.why_not_default) == ("random", "not there")
     np.testing.assert_array_equal(found.rows, choose("random").rows)
     with pytest.raises(StoreError, match="not there"):
-        choose("mixed", numbers=numbers, graph=graph)
+        choose("mixed", predictions=predictions, graph=graph)
 
 
 def test_representatives_give_way_where_there_are_no_features():
@@ -102,7 +104,7 @@ def test_where_all_that_are_left_lack_features_the_choice_is_random(has):
 def test_photos_and_tags_without_numbers_are_left_out(strategy):
     values = P.copy()
     values[30:40], values[:, 4] = np.nan, np.nan
-    rows = choose(strategy, n=60, numbers=lambda: (values, Y)).rows
+    rows = choose(strategy, n=60, predictions=lambda: (values, Y)).rows
     assert sorted(rows) == [*range(20, 30), *range(40, 60)]
     if strategy != "mixed":  # there, photos that may not be chosen still count as neighbours
         kept = np.r_[:30, 40:60]
@@ -114,9 +116,9 @@ def test_where_all_that_are_left_lack_probabilities_it_says_so(monkeypatch):
     values = P.copy()
     values[20:] = np.nan
     with pytest.raises(StoreError, match="has probabilities yet"):
-        choose("uncertainty", numbers=lambda: (values, Y))
+        choose("uncertainty", predictions=lambda: (values, Y))
     monkeypatch.setattr(photo_choice, "default_strategy", lambda: "uncertainty")
-    found = choose(numbers=lambda: (values, Y))
+    found = choose(predictions=lambda: (values, Y))
     assert found.strategy == "random"
     assert "has probabilities yet" in found.why_not_default
 

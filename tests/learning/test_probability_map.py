@@ -35,8 +35,8 @@ def test_what_is_stored_is_what_comes_back(fitted):
     _, _, annotator = fitted
     scores = annotator.annotator_.transduction_.astype(np.float32)
     before = ProbabilityMap.of(annotator.map_)
-    after = ProbabilityMap.load(before.arrays("map"), "map")
-    scale = load_scale(scale_arrays(annotator.scale_))
+    after = ProbabilityMap.load(before.arrays("map"), "map", 4)
+    scale = load_scale(scale_arrays(annotator.scale_), 4)
     assert np.array_equal(after.probabilities(scores, scale), before.probabilities(scores, annotator.scale_))
 
 

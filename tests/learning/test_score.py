@@ -11,6 +11,7 @@ from tagloom.datasets import write_scenes
 from tagloom.exceptions import StoreError
 from tagloom.features.scaling import GroupScaler
 from tagloom.learning.labels import read_labels
+from tagloom.learning.stored_model import load_model
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.project.project import Project
 
@@ -42,7 +43,7 @@ def test_new_photos_get_the_numbers_of_the_linear_model(made_up, n_said):
     rows = _rows(made.project)
     scaler = GroupScaler(old.groups).fit(old.X)
     labels = read_labels(made.project.store, old.ids)
-    fitted = RegularizedLeastSquares(made.project.store.models.load()[1]["strength"])
+    fitted = RegularizedLeastSquares(load_model(made.project.store, made.project.store.models.active()).strength)
     fitted.fit(scaler.transform(old.X), labels.Y)
     expected = fitted.decision_function(scaler.transform(rows.X[150:]))
     values = stored.scores[150:]

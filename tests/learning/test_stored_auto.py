@@ -1,16 +1,16 @@
 """A project that keeps the default method's model whole; the oracle is an annotator fitted in memory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tagloom.catalog.extraction import load_rows
-from tagloom.learning import explain as explained_scores
-from tagloom.learning import stored_model as stored_auto
-from tagloom.learning import train as training
-from tagloom.learning import update as auto_updates
+from tagloom.learning import stored_model
 from tagloom.learning.labels import read_labels
 from tagloom.learning.methods import get_learner, make_annotator
-from tagloom.learning.stored_model import is_whole, numbers_of_new, restore, solved_since
+from tagloom.learning.predictions import Predictions
+from tagloom.learning.stored_model import AutoModel, load_model
 from tagloom.learning.update import Updater
 from tagloom.tuning.auto import annotator as _annotator
 from tagloom.tuning.auto.refine import TagMixing, label_correlations
@@ -24,6 +24,19 @@ def new_features(n=12, random_state=1):
 def rows_of(project, photo_ids=None):
     with project.store.lock(), project.store.cache() as cache:
         return load_rows(project.store, cache, project.settings, photo_ids=photo_ids)
+
+
+def model_of(project, **header):
+    """Return the stored model, with other words in its header."""
+    found = load_model(project.store, project.store.models.active(), n_threads=1)
+    found.header = replace(found.header, **header)
+    return found
+
+
+def score(model, project, X):
+    """Return what a model predicts for new photos."""
+    rows = rows_of(project)
+    return model.score(replace(rows, ids=np.arange(len(X)), X=X), lambda ids: rows_of(project, ids))
 
 
 def in_memory(project):
@@ -72,15 +85,15 @@ def test_the_stored_annotator_is_the_fitted_one(made_up):
     made.project.train()
     fitted, rows, labels = in_memory(made.project)
     made.add_photos(new_features())  # further photos beside those of the training do not matter
-    arrays, info = made.project.store.models.load()
-    found = restore(arrays, info, rows_of(made.project), n_threads=1)
+    model = model_of(made.project)
+    found = model.restored(rows_of(made.project))
     np.testing.assert_allclose(found.probabilities_, fitted.probabilities_, atol=1e-9)
     np.testing.assert_array_equal(found.labels_, labels.Y)
     more = labels.Y.copy()
     more[40:60] = made.truth[40:60]
     np.testing.assert_allclose(found.update(more).probabilities_, fitted.update(more).probabilities_, atol=1e-9)
-    assert restore(arrays, info, rows_of(made.project, rows.ids), n_threads=1).n_tags_ == 3
-    assert restore(arrays, info, rows_of(made.project, rows.ids[1:]), n_threads=1) is None
+    assert model.restored(rows_of(made.project, rows.ids)).n_tags_ == 3
+    assert model.restored(rows_of(made.project, rows.ids[1:])) is None
 
 
 def test_tags_that_were_named_are_corrected_as_in_training(made_up):
@@ -88,10 +101,9 @@ def test_tags_that_were_named_are_corrected_as_in_training(made_up):
     made.say(range(40))
     made.project.train()
     fitted, *_ = in_memory(made.project)
-    arrays, info = made.project.store.models.load()
+    model = model_of(made.project, completeness=0.42, forgettable=(False, True, False))
     _, X = added(made)
-    changed = info | {"completeness": 0.42, "forgettable": info["tag_ids"][1:2]}
-    found = numbers_of_new(fitted, X, arrays, changed)
+    found = score(model, made.project, X)
     expected = fitted.predict_proba(X)
     np.testing.assert_allclose(found[:, [0, 2]], expected[:, [0, 2]], atol=1e-6)
     most = 1.0 - 0.05 * (1.0 - expected[:, 1])
@@ -106,10 +118,10 @@ def test_tags_that_were_gone_through_follow_what_was_said_of_them(made_up):
     for start in range(60, 90, 10):  # more at once would be no looks
         decisions.decide(made.ids[start : start + 10], made.tags[1], np.zeros(10, dtype=int), origin="suggested")
     made.project.train()
-    arrays, info = made.project.store.models.load()
-    assert info["reviewed"] == [int(made.tags[1])]
-    annotator = restore(arrays, info, rows_of(made.project), n_threads=1)
-    own, is_open = arrays["own_values"], annotator.labels_[:, 1] == -1
+    model = model_of(made.project)
+    assert model.header.reviewed == (False, True, False)
+    annotator = model.restored(rows_of(made.project))
+    own, is_open = model.predictions.values, annotator.labels_[:, 1] == -1
     assert not np.allclose(own[is_open, 1], annotator.probabilities_[is_open, 1], atol=1e-2)
     ids, X = added(made, 40)
     made.project.score_new()
@@ -122,12 +134,12 @@ def test_tags_that_were_gone_through_follow_what_was_said_of_them(made_up):
     low, high = after[np.maximum(place - 1, 0)], after[np.minimum(place, len(after) - 1)]
     assert ((found[:, 1] >= low - 1e-6) & (found[:, 1] <= high + 1e-6)).all()
     # Exactly, where what the training did is known.
-    changed = dict(arrays) | {"own_values": (0.25 * annotator.probabilities_).astype(np.float32)}
-    np.testing.assert_allclose(numbers_of_new(annotator, X, changed, info)[:, 1], 0.25 * told[:, 1], rtol=2e-2)
+    model.predictions = replace(model.predictions, values=(0.25 * annotator.probabilities_).astype(np.float32))
+    np.testing.assert_allclose(score(model, made.project, X)[:, 1], 0.25 * told[:, 1], rtol=2e-2)
 
 
 def test_tags_solved_since_training_have_what_the_update_says(made_up, monkeypatch):
-    monkeypatch.setattr(auto_updates, "MOST_WORK", 0)  # a ridge stands in
+    monkeypatch.setattr(stored_model, "MOST_WORK", 0)  # a ridge stands in
     made = made_up(140, 3)
     made.say(range(40))
     made.project.train()
@@ -136,11 +148,11 @@ def test_tags_solved_since_training_have_what_the_update_says(made_up, monkeypat
     (extra,) = made.project.store.tags.add(["something new"])
     made.project.store.decisions.decide(made.ids[:8], extra, np.arange(8) % 2)
     made.project.update()
-    assert is_whole(made.project.store.models.load()[1])
+    assert isinstance(model_of(made.project), AutoModel)
     ids, X = added(made)
     with Updater(made.project.store, made.project.settings) as updater:
         updater.update()
-        expected = updater.numbers.values[np.searchsorted(updater.photo_ids, ids)]
+        expected = updater.values[np.searchsorted(updater.photo_ids, ids)]
     assert made.project.score_new().n_scored == 12
     found = values_of(made.project, ids)
     assert made.project.store.suggestions.load().tag_ids.tolist() == [*made.tags.tolist(), extra]
@@ -152,11 +164,11 @@ def test_an_update_that_mixes_all_tags_is_noticed(made_up):
     made = made_up(120, 3)
     made.say(range(40))
     made.project.train()
-    arrays, info = made.project.store.models.load()
-    assert solved_since(arrays, info, made.project.store.suggestions.load()) == set()
+    model = model_of(made.project)
+    assert model.solved_since(Predictions.of(made.project.store.suggestions.load())) == set()
     made.add_photos(new_features(4))
     made.project.update()  # photos without numbers: every tag is solved, on the labels of before
-    assert solved_since(arrays, info, made.project.store.suggestions.load()) == set(made.tags.tolist())
+    assert model.solved_since(Predictions.of(made.project.store.suggestions.load())) == set(made.tags.tolist())
     found = made.project.explain(int(made.ids[100]), "tag 1")
     assert found.score == pytest.approx(np.log(found.value / (1 - found.value)), rel=1e-4)
 
@@ -177,23 +189,10 @@ def check_ridge(made):
     ids, X = added(made)
     with Updater(made.project.store, made.project.settings) as updater:
         updater.update()
-        expected = updater.numbers.values[np.searchsorted(updater.photo_ids, ids)]
+        expected = updater.values[np.searchsorted(updater.photo_ids, ids)]
     assert made.project.score_new().n_scored == len(X)
     np.testing.assert_allclose(values_of(made.project, ids), expected, atol=1e-6)
     return X, expected
-
-
-def test_a_model_that_was_stored_without_it_has_a_ridge_beside_it(made_up, monkeypatch):
-    made = made_up(120, 3)
-    made.say(range(40))
-    monkeypatch.setattr(training, "whole_parts", lambda annotator: ({}, {}))
-    made.project.train()
-    arrays, info = made.project.store.models.load()
-    assert not is_whole(info)
-    assert not any(name.startswith("auto/") for name in arrays)
-    fitted, *_ = in_memory(made.project)
-    X, found = check_ridge(made)
-    assert np.abs(found - fitted.predict_proba(X)).max() > 1e-3
 
 
 @pytest.mark.medium
@@ -215,12 +214,11 @@ def test_a_state_that_is_not_understood_leaves_a_ridge(made_up, monkeypatch, cap
     assert "cannot be used whole" in caplog.text
 
 
-def test_nothing_is_kept_of_other_methods(made_up):
+def test_of_other_methods_their_predictions_are_kept(made_up):
     made = made_up(60, 2)
     made.say(range(30))
     made.project.train("harmonic")
-    assert not is_whole(made.project.store.models.load()[1])
-    assert stored_auto.whole_parts(get_learner("harmonic").make(5, None)) == ({}, {})
+    assert model_of(made.project).arrays().keys() == {"photo_ids", "values"}
 
 
 def explained_in_memory(project, row, column, *, own_label=False):
@@ -282,7 +280,7 @@ def test_tags_that_listen_and_are_known_on_photos_of_their_own_are_explained_by_
         return TagMixing(0.3, np.eye(len(spreads)) + 0.3 * label_correlations(labels), 0.0)
 
     monkeypatch.setattr(_annotator, "find_mixing", find)
-    monkeypatch.setattr(explained_scores, "MOST_PATTERNS", 3)
+    monkeypatch.setattr(stored_model, "MOST_PATTERNS", 3)
     made = made_up(120, 4)
     for tag in range(4):
         made.say(range(10 * tag, 10 * tag + 30), [tag])
@@ -306,7 +304,7 @@ def test_explanations_stay_those_of_the_training(made_up):
     made.project.score_new()
     found = made.project.explain(int(made.ids[100]), "tag 1", n=0)
     assert made.project.explainer is not first
-    assert made.project.explainer._whole is first._whole
+    assert made.project.explainer._own is first._own
     check_explanation(found, expected, labels.photo_ids)
     assert found.notes[0].startswith("Labels or photos have changed")
     assert made.project.explain(int(made.ids[52]), "tag 1").decided == bool(made.truth[52, 1])

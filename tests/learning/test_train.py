@@ -6,6 +6,7 @@ import pytest
 from tagloom.catalog.extraction import load_rows
 from tagloom.features.scaling import GroupScaler
 from tagloom.learning.labels import read_labels
+from tagloom.learning.stored_model import load_model
 from tagloom.methods import RegularizedLeastSquares
 
 
@@ -60,9 +61,8 @@ def test_tags_that_were_only_named_are_recorded_as_such(made_up):
     assert found.n_no == 0
     assert found.silence_is_no == tuple(f"tag {number}" for number in range(10))
     assert 0.05 <= found.completeness < 1.0
-    info = made.project.store.models.load()[1]
-    assert info["silence_is_no"] == made.tags.tolist()
-    assert info["completeness"] == found.completeness
+    model = load_model(made.project.store, made.project.store.models.active())
+    assert model.header.completeness == found.completeness
     values = made.project.store.suggestions.load().scores
     # At most what was forgotten is missed.
     untouched = np.arange(200, 500)
@@ -129,6 +129,6 @@ def test_entrywise_labels_train_as_the_annotator_does(made_up):
     made.project.train("ridge")
     X, labels = _problem(made.project)
     expected = RegularizedLeastSquares().fit(X, labels.Y)
-    arrays, info = made.project.store.models.load()
-    assert info["strength"] == expected.regularization_
-    np.testing.assert_allclose(arrays["coef"], expected.coef_, atol=1e-8 * np.abs(expected.coef_).max())
+    model = load_model(made.project.store, made.project.store.models.active())
+    assert model.strength == expected.regularization_
+    np.testing.assert_allclose(model.linear.coef, expected.coef_, atol=1e-8 * np.abs(expected.coef_).max())

@@ -9,8 +9,9 @@ from scipy.special import logit
 from tagloom.catalog.extraction import load_rows
 from tagloom.exceptions import InvalidInputError, PhotosError
 from tagloom.features.scaling import GroupScaler
-from tagloom.learning import update as project_update
+from tagloom.learning import stored_model
 from tagloom.learning.labels import read_labels
+from tagloom.learning.stored_model import load_model
 from tagloom.learning.update import Updater
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.project.project import Project
@@ -27,8 +28,8 @@ def _cold(project, strength, *, smoothing=0.5):
     return labels, fitted.fit(X, labels.Y).transduction_
 
 
-def _model(project):
-    return project.store.models.load()
+def _strength(project):
+    return load_model(project.store, project.store.models.active()).strength
 
 
 def test_starts_from_nothing_and_follows_single_decisions(made_up):
@@ -40,7 +41,7 @@ def test_starts_from_nothing_and_follows_single_decisions(made_up):
         assert first.tag_ids == tuple(made.tags)
         assert updater.kind == "score"
         assert updater.save() is not None
-        strength = _model(made.project)[1]["strength"]
+        strength = _strength(made.project)
         _, scores = _cold(made.project, strength)
         np.testing.assert_allclose(updater.values, scores, atol=1e-4 * scores.std())
 
@@ -66,7 +67,8 @@ def test_whole_photos_entrywise_labels_and_undo(made_up):
         made.project.undo()
         updater.update()
         assert updater.kind == "score"
-        _, scores = _cold(made.project, updater._learner.strength)
+        updater.save()
+        _, scores = _cold(made.project, _strength(made.project))
         np.testing.assert_allclose(updater.values, scores, atol=1e-4 * scores.std())
 
 
@@ -80,7 +82,7 @@ def test_probabilities_of_an_update_are_the_maps_of_the_scores(made_up):
         assert updater.update().tag_ids == ()
         made.say(range(60, 66))
         assert len(updater.update().tag_ids) == 5
-        labels, scores = _cold(made.project, _model(made.project)[1]["strength"])
+        labels, scores = _cold(made.project, _strength(made.project))
         hidden = labels.said[:, 0] == -1
         for tag in range(5):
             # A rising map of the scores, and a good one of the truth.
@@ -150,7 +152,7 @@ def test_a_tag_given_to_many_photos_at_random_is_not_likely_elsewhere(made_up):
     given, others = random[:100], random[100:]
     made.project.store.decisions.decide(made.ids[given], made.tags[3], 1)
     with Updater(made.project.store, made.project.settings) as updater:
-        before = updater.numbers
+        before = updater.predictions
         updater.update()
         assert np.array_equal(updater.values[:, :3], before.values)
         # It is on 100 of the 160 photos of which anything was said.
@@ -163,9 +165,9 @@ def test_the_penalty_of_a_stand_in_is_chosen_once(made_up, monkeypatch):
     made.say(range(50))
     made.project.train("harmonic")
     chosen = []
-    real = project_update.choose_strength
+    real = stored_model.choose_strength
     monkeypatch.setattr(
-        project_update, "choose_strength", lambda X, Y, **more: chosen.append(real(X, Y, **more)) or chosen[-1]
+        stored_model, "choose_strength", lambda X, Y, **more: chosen.append(real(X, Y, **more)) or chosen[-1]
     )
     store, settings = made.project.store, made.project.settings
     for rows, n_chosen in ((range(50, 60), 1), (range(60, 70), 1), (range(70, 140), 2)):  # at last twice as many
@@ -302,7 +304,7 @@ def test_readers_never_see_half_of_an_update(made_up):
 
         def read():
             while not stop.is_set():
-                numbers = updater.numbers
+                numbers = updater.predictions
                 seen.append(numbers.values.shape == (200, len(numbers.tag_ids)) == (200, len(numbers.thresholds)))
 
         thread = threading.Thread(target=read)

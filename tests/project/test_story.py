@@ -132,22 +132,22 @@ def _check_suggestions(project, photos):
 
 def test_the_stored_model_scores_as_the_suggestions_do(photos):
     from tagloom.catalog.extraction import load_rows
-    from tagloom.core.groups import FeatureGroups
     from tagloom.features.scaling import GroupScaler
+    from tagloom.learning.stored_model import load_model
 
     with Project.init(photos, flags=LIGHT) as project:
         project.scan()
         project.import_keywords(photos / "labels.csv")
         project.train()
-        arrays, info = project.store.models.load()
+        model = load_model(project.store, project.store.models.active())
         stored = project.store.suggestions.load()
         with project.store.cache() as cache:
             rows = load_rows(project.store, cache, project.settings)
-        scaler = GroupScaler(FeatureGroups(*zip(*info["groups"], strict=True))).fit(rows.X)
-        assert scaler.choices_ == info["scaler"]
-        scores = scaler.transform(rows.X) @ arrays["coef"] + arrays["intercept"]
+        scaler = GroupScaler(model.header.groups).fit(rows.X)
+        assert scaler.choices_ == model.linear.scaler.choices_
+        scores = scaler.transform(rows.X) @ model.linear.coef + model.linear.intercept
         np.testing.assert_allclose(stored.scores, scores, atol=1e-5)
-        assert info["kind"] == stored.info["kind"] == "score"
+        assert model.header.kind == stored.info["kind"] == "score"
         assert stored.info["model"] == project.store.models.active().id
         assert project.store.models.active().labels_digest == project.store.decisions.labels_digest()
 

@@ -88,7 +88,7 @@ def literal_photos(project, number, wanted):
     doubted = set() if wrong is None else set(wrong.rows[wrong.columns == column].tolist())
     chosen = []
     for row, photo in enumerate(found.photo_ids.tolist()):
-        above = found.values[row, column] > found.trained_limits[column]  # the page shows scores, too
+        above = found.values[row, column] > found.trained_thresholds[column]  # the page shows scores, too
         label = Y[row, 0]
         holds = {
             "any": True,

@@ -118,6 +118,29 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.choices_[name] = {"map": chosen, "weight": weights[name]}
         return self
 
+    @classmethod
+    def restore(
+        cls,
+        groups: FeatureGroups,
+        choices: Mapping[str, Mapping[str, Any]],
+        means: Mapping[str, NDArray[Any]],
+        scales: Mapping[str, NDArray[Any]],
+    ) -> "GroupScaler":
+        """Return a fitted scaler by its groups and its attributes; raise InvalidInputError where they do not agree."""
+        sizes = dict(zip(groups.names, groups.sizes, strict=True))
+        standard = {name: (sizes.get(name),) for name, one in choices.items() if one.get("map") == "standardize"}
+        if (
+            choices.keys() != sizes.keys()
+            or any(one.get("map") not in MAPS or not 0.0 <= one.get("weight", -1.0) <= 1.0 for one in choices.values())
+            or any({name: one.shape for name, one in part.items()} != standard for part in (means, scales))
+        ):
+            raise InvalidInputError("expected the maps, weights, means and scales of a fitted scaler, got others")
+        scaler = cls(groups)
+        scaler._groups, scaler.n_features_in_ = groups, groups.n_columns
+        scaler.choices_ = {name: dict(one) for name, one in choices.items()}
+        scaler.means_, scaler.scales_ = dict(means), dict(scales)
+        return scaler
+
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the scaled features, float32, of the shape of X."""
         check_is_fitted(self)

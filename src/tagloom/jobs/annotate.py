@@ -32,7 +32,7 @@ from tagloom.learning.evaluate import compare_with_truth, read_truth
 from tagloom.learning.evaluation import LEVEL, make_evaluation
 from tagloom.learning.labels import TrainingLabels, labels_of
 from tagloom.learning.methods import Learner, get_learner, make_annotator, prepare
-from tagloom.learning.probabilities import Numbers, learn, probability_threshold, too_few
+from tagloom.learning.probabilities import Learned, learn, probability_threshold, too_few
 from tagloom.learning.suggest import PROBABILITY, SCORE, top_suggestions
 from tagloom.metadata import KeywordRow, PhotoLabels, name_to_text, read_labels, write_keywords
 from tagloom.methods.topics import LaplacianTopicModel, TopicDescription
@@ -389,17 +389,17 @@ def _extract(
     return records, X, groups, engine.counts
 
 
-def _learn(annotator: Annotator, X: Any, labels: TrainingLabels, settings: Settings, progress: Progress) -> Numbers:
+def _learn(annotator: Annotator, X: Any, labels: TrainingLabels, settings: Settings, progress: Progress) -> Learned:
     """Learn as a project does, but that `AutoAnnotator` is told what absence means and sees to it itself."""
     if not isinstance(annotator, AutoAnnotator):
         return learn(annotator, X, labels, precision=settings.precision)
     annotator.set_params(absent_means=settings.absent_means, progress=progress).fit(X, labels.said)
     why = too_few(labels)
     if why:
-        return Numbers(annotator, annotator.transduction_.astype(np.float32), SCORE, annotator.thresholds_, why)
+        return Learned(annotator, annotator.transduction_.astype(np.float32), SCORE, annotator.thresholds_, why)
     values = annotator.probabilities_.astype(np.float32)
     limit = probability_threshold(values, labels, settings.precision)
-    return Numbers(annotator, values, PROBABILITY, np.full(values.shape[1], limit))
+    return Learned(annotator, values, PROBABILITY, np.full(values.shape[1], limit))
 
 
 def _topics(annotator: Annotator, tags: Sequence[str]) -> list[TopicDescription]:

@@ -29,21 +29,12 @@ from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import mean_average_precision
 from tagloom.settings import Settings
 from tagloom.store.project import ProjectStore
-from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.calibration.calibrated import cautious_precision
 from tagloom.tuning.evaluation.evaluation import cross_validate
 from tagloom.tuning.evaluation.group_figures import GroupFigure, compare_groups
 from tagloom.tuning.evaluation.label_curve import learning_curve
 
-__all__ = [
-    "Comparison",
-    "compare_with_truth",
-    "evaluate",
-    "read_truth",
-]
-
-
-# How good suggestions are, where the truth is known.
+__all__ = ["Comparison", "compare_with_truth", "evaluate", "read_truth"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +247,7 @@ def _groups(
 
     def make(kept: FeatureGroups) -> Annotator:
         annotator = make_annotator(learner, settings, kept)
-        if isinstance(annotator, AutoAnnotator):
+        if learner.is_auto:
             # One choice for each of many subsets would take as many times as long as training.
             annotator.set_params(budget_seconds=ONE_CANDIDATE)
         return annotator

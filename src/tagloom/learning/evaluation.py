@@ -12,7 +12,7 @@ from tagloom.tuning.evaluation.evaluation import CrossValidation
 from tagloom.tuning.evaluation.group_figures import GroupFigure
 from tagloom.tuning.evaluation.label_curve import Forecast, LearningCurve
 
-__all__ = ["LEVEL", "Bin", "CurvePoint", "ModelEvaluation", "TagFigures", "make_evaluation"]
+__all__ = ["LEVEL", "CurvePoint", "ModelEvaluation", "make_evaluation"]
 
 LEVEL = 0.95
 

@@ -2,7 +2,7 @@
 
 from tagloom.store.project import ProjectStore
 
-__all__ = ["MIN_PHOTOS", "MIN_YES", "labels_needed", "n_missing", "not_calibrated"]
+__all__ = ["labels_needed", "n_missing", "not_calibrated"]
 
 #: Labelled photos, and accepted pairs of photo and tag, from which on scores can be calibrated.
 MIN_PHOTOS, MIN_YES = 20, 20

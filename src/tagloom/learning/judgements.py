@@ -4,7 +4,7 @@ What was judged in a review is no sample: it is the top of a ranking. Probabilit
 the scale of other scores, do not hold for what is left below. So a tag that was judged often enough gets a sigmoid of
 its own, fitted to what the model of this moment says of the judged photos while it does not know their labels. That is
 still too good to be true where the photos that were shown have the tag less often than listed ones of the same score.
-What came of the looks says so, and lowers what is said of the rest.
+The judgements say so, and lower the probabilities of the rest.
 
 A tag that the model has never seen is another one whose probabilities are made here, by its own labels alone.
 """
@@ -20,11 +20,10 @@ from scipy.special import betaincinv, expit, logit
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.learning.labels import TrainingLabels
-from tagloom.learning.probability_map import ProbabilityMap, log_odds
+from tagloom.learning.predictions import log_odds
+from tagloom.learning.probability_map import ProbabilityMap
 from tagloom.tuning.calibration.calibrated import ScoreScale, known_log_odds, scale_of
 from tagloom.tuning.calibration.maps import FOLDS_PRIOR, PRIOR_LEAST, TagSteps, fit_pooled
-
-__all__ = ["Solver", "calibrate_new", "judged_probabilities", "lower_to_looks", "use_looks"]
 
 #: Scores of some columns, learnt without some of their entries (n, k).
 Solver = Callable[[NDArray[np.intp], NDArray[np.bool_]], NDArray[np.float32]]
@@ -40,11 +39,11 @@ LEAST_SHARE = 1e-3
 FEWEST_LISTED, PLAUSIBLE = 10, 0.9
 #: Share of the open photos that may have a tag in any case, and steps of a search.
 LEAST_LEFT, HALVINGS = 0.05, 25
-#: Spread of how far off log-odds of suggestions are: a model's, and those of a tag's own sigmoid that knows the looks.
+#: Spread of how far off log-odds of suggestions are: a model's, and those of a tag's own sigmoid.
 MODEL_SPREAD, OWN_SPREAD = 1.5, 0.5
 
 
-def use_looks(
+def follow_judgements(
     values: NDArray[np.float32],
     scores: NDArray[np.float32],
     labels: TrainingLabels,
@@ -54,7 +53,7 @@ def use_looks(
     is_held_out: bool = False,
     trusted: NDArray[np.bool_] | None = None,
 ) -> None:
-    """Bring probabilities of tags that a person goes through to what the looks say, in place.
+    """Bring probabilities of tags whose suggestions a person judges to what the judgements say, in place.
 
     Parameters
     ----------
@@ -73,7 +72,7 @@ def use_looks(
     """
     reviewed = np.flatnonzero(labels.reviewed[columns])
     # Suggestions that were accepted by the hundred say nothing of how right they are.
-    looked_at = [len(labels.looks.photos(tag)) > 0 for tag in labels.tag_ids[columns[reviewed]].tolist()]
+    looked_at = [len(labels.judgements.photos(tag)) > 0 for tag in labels.tag_ids[columns[reviewed]].tolist()]
     evidence = labels.evidence(columns[reviewed])
     if trusted is not None:
         evidence &= trusted[:, None]
@@ -87,7 +86,7 @@ def use_looks(
         )
     for place in reviewed.tolist():
         _lower_to_share(values[:, place], labels, int(columns[place]))
-    lower_to_looks(values, labels, columns, own=np.isin(np.arange(len(columns)), places), is_held_out=is_held_out)
+    lower_to_judgements(values, labels, columns, own=np.isin(np.arange(len(columns)), places), is_held_out=is_held_out)
 
 
 def judged_probabilities(
@@ -232,7 +231,7 @@ def _lower_to_share(values: NDArray[np.float32], labels: TrainingLabels, column:
     values[:] = np.minimum(values, expit(odds + low))
 
 
-def lower_to_looks(
+def lower_to_judgements(
     values: NDArray[np.float32],
     labels: TrainingLabels,
     columns: NDArray[np.intp],
@@ -247,7 +246,7 @@ def lower_to_looks(
     values : ndarray of float32, shape (n, k)
         Probabilities of some columns.
     labels : TrainingLabels
-        Whose looks count.
+        Whose judgements count.
     columns : array of int, shape (k,)
         Which columns of the labels.
     own : array of bool, shape (k,), optional
@@ -259,12 +258,12 @@ def lower_to_looks(
 
     Notes
     -----
-    All log-odds of a tag are off by one number, which is normal around 0 before any look. Each look is a draw with its
-    photo's probability. The most probable number is added where it is below 0: many looks that come as promised and
-    one that does not change little, a row of refusals much.
+    All log-odds of a tag are off by one number, which is normal around 0 before any judgement. Each judgement is a draw
+    with its photo's probability. The most probable number is added where it is below 0: many judgements that come as
+    promised and one that does not change little, a row of refusals much.
     """
     for place, column in enumerate(columns.tolist()):
-        photos, states = _standing(labels, column).T
+        photos, states = _current_judgements(labels, column).T
         is_open = labels.said[:, column] == UNKNOWN
         if not len(photos) or not is_open.any():
             continue
@@ -280,20 +279,20 @@ def lower_to_looks(
 
 
 def _offset(promised: Floats, n_yes: int, spread: float) -> float:
-    """Return the most probable number that log-odds of looks are off by, 0 where it is above; see `lower_to_looks`."""
+    """Return by how much log-odds of judged photos are most probably too high, at most 0; see `lower_to_judgements`."""
 
     def slope(offset: float) -> float:
         return n_yes - float(expit(promised + offset).sum()) - offset / spread**2
 
     if slope(0.0) >= 0.0:
         return 0.0
-    # The sum is below the number of looks, so that the slope has changed its sign by then.
+    # The sum is below the number of judgements, so the slope has changed its sign by then.
     return float(brentq(slope, -len(promised) * spread**2, 0.0))
 
 
-def _standing(labels: TrainingLabels, column: int) -> NDArray[np.int64]:
+def _current_judgements(labels: TrainingLabels, column: int) -> NDArray[np.int64]:
     """Return the judged suggestions of a tag that still hold: what was taken back counts no more."""
-    looks = labels.looks.suggested(int(labels.tag_ids[column]))
+    made = labels.judgements.suggested(int(labels.tag_ids[column]))
     said = labels.said[:, column]
-    yes, no = (np.isin(looks[:, 0], labels.photo_ids[said == state]) for state in (1, 0))
-    return looks[np.where(looks[:, 1] == 1, yes, no)]
+    yes, no = (np.isin(made[:, 0], labels.photo_ids[said == state]) for state in (1, 0))
+    return made[np.where(made[:, 1] == 1, yes, no)]

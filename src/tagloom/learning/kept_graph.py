@@ -2,22 +2,50 @@
 
 import hashlib
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tagloom.core.alignment import rows_of
 from tagloom.exceptions import StoreError
 from tagloom.graph import NeighborGraph, knn_graph
+from tagloom.learning.registration import Registration, registration_of
 from tagloom.store.project import ProjectStore
 
-__all__ = ["KeptGraph", "features_key", "graph_of_model", "graph_of_photos"]
+__all__ = ["graph_of_model"]
 
 logger = logging.getLogger(__name__)
 
-GRAPH_KEY, HOLDS_GRAPH = "graph_key", "holds_graph"
+INDICES, STARTS = "graph/indices", "graph/starts"
 _ROWS_AT_ONCE = 65536
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphPart:
+    """A graph as it is stored with a model.
+
+    Parameters
+    ----------
+    key : str
+        See `KeptGraph`.
+    n_neighbors : int
+        How many were asked for.
+    arrays : dict of str to ndarray
+        Its arrays; empty where the file of an earlier model holds them.
+    """
+
+    key: str
+    n_neighbors: int
+    arrays: dict[str, NDArray[Any]]
+
+    @classmethod
+    def of(cls, registered: Registration, arrays: dict[str, NDArray[Any]]) -> "GraphPart | None":
+        """Return the graph of a stored model, None where it has none; raise KeyError where its arrays are missing."""
+        held = {name: arrays[name] for name in (INDICES, STARTS) if registered.holds_graph}
+        return cls(registered.graph_key, registered.n_neighbors, held) if registered.graph_key else None
 
 
 class KeptGraph:
@@ -55,6 +83,7 @@ class KeptGraph:
         given: NeighborGraph | None = None,
         n_threads: int | None = None,
     ) -> None:
+        self._n_neighbors = n_neighbors
         k = max(1, min(n_neighbors, len(X) - 1))
         self.key = features_key(X, k)
         found = None if given is not None else _find(store, self.key, len(X))
@@ -62,17 +91,11 @@ class KeptGraph:
         self.graph = given or found or knn_graph(X, k, n_threads=n_threads)
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """What is registered of it with a model."""
-        return {GRAPH_KEY: self.key, HOLDS_GRAPH: not self.is_reused}
-
-    @property
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """What the model file holds of it: nothing where an earlier model's does."""
-        if self.is_reused:
-            return {}
+    def part(self) -> "GraphPart":
+        """What is stored of it with a model; no arrays where an earlier model's file holds them."""
         weights = self.graph.weights
-        return {"graph/indices": weights.indices.astype(np.int32), "graph/starts": weights.indptr.astype(np.int64)}
+        arrays = {INDICES: weights.indices.astype(np.int32), STARTS: weights.indptr.astype(np.int64)}
+        return GraphPart(self.key, self._n_neighbors, {} if self.is_reused else arrays)
 
 
 def features_key(X: NDArray[Any], n_neighbors: int) -> str:
@@ -99,13 +122,14 @@ def graph_of_model(store: ProjectStore, photo_ids: NDArray[np.int64]) -> Neighbo
         None where the model has no graph, or where it is not known which photos its rows are.
     """
     model, stored = store.models.active(), store.suggestions.load()
-    if model is None or stored is None or GRAPH_KEY not in model.settings:
+    registered = None if model is None else registration_of(model)
+    if model is None or stored is None or registered is None or not registered.graph_key:
         return None
-    n = int(model.settings.get("n_photos", 0))
+    n = registered.n_photos
     # Stored together, so that the rows are the same; photos that were scored later come after them.
     if model.run is None or stored.run != model.run or len(stored.photo_ids) < n:
         return None
-    found = _find(store, model.settings[GRAPH_KEY], n)
+    found = _find(store, registered.graph_key, n)
     return None if found is None else graph_of_photos(found, stored.photo_ids[:n], photo_ids)
 
 
@@ -121,9 +145,9 @@ def graph_of_photos(graph: NeighborGraph, graph_ids: NDArray[np.int64], photo_id
     photo_ids : ndarray of int64
         The rows wanted, each once.
     """
-    _, wanted, there = np.intersect1d(photo_ids, graph_ids, assume_unique=True, return_indices=True)
-    ones, shape = np.ones(len(wanted)), (len(photo_ids), len(graph_ids))
-    chosen = sparse.csr_array((ones, (wanted, there)), shape=shape)
+    at = rows_of(graph_ids, photo_ids)
+    (known,) = np.nonzero(at >= 0)
+    chosen = sparse.csr_array((np.ones(len(known)), (known, at[known])), shape=(len(photo_ids), len(graph_ids)))
     weights = sparse.csr_array(chosen @ graph.weights @ chosen.T)
     weights.sort_indices()
     return NeighborGraph(weights)
@@ -131,14 +155,15 @@ def graph_of_photos(graph: NeighborGraph, graph_ids: NDArray[np.int64], photo_id
 
 def _find(store: ProjectStore, key: str, n: int) -> NeighborGraph | None:
     for model in store.models.all():
-        if model.settings.get(GRAPH_KEY) != key or not model.settings.get(HOLDS_GRAPH):
+        registered = registration_of(model)
+        if registered is None or registered.graph_key != key or not registered.holds_graph:
             continue
         try:
             arrays = store.models.load(model.id)[0]
-        except (StoreError, OSError) as error:  # it can be made again
+            indices, starts = arrays[INDICES], arrays[STARTS]
+            weights = sparse.csr_array((np.ones(len(indices)), indices, starts.astype(indices.dtype)), shape=(n, n))
+            weights.check_format(full_check=True)  # the file may hold anything
+            return NeighborGraph(weights)
+        except (StoreError, OSError, KeyError, ValueError) as error:  # it can be made again
             logger.warning("the graph of model %d cannot be read: %s", model.id, error)
-            continue
-        indices, starts = arrays["graph/indices"], arrays["graph/starts"]
-        weights = sparse.csr_array((np.ones(len(indices)), indices, starts.astype(indices.dtype)), shape=(n, n))
-        return NeighborGraph(weights)
     return None

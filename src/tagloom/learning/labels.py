@@ -7,24 +7,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.alignment import rows_of
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.exceptions import InvalidInputError
 from tagloom.store.decisions import Decisions
 from tagloom.store.log import ORIGINS
 from tagloom.store.project import ProjectStore
 
-__all__ = ["Looks", "TrainingLabels", "check_decided", "fill_silence", "labels_of", "read_labels"]
+__all__ = ["TrainingLabels", "labels_of", "read_labels"]
 
-
-# What a person has said looking at one photo after the other: the only labels that tell how right suggestions are.
 
 #: Pairs decided in one action up to which each of them was looked at: "accept all above here" says nothing of a photo.
 MOST_AT_ONCE = 10
 SUGGESTED = ORIGINS.index("suggested")
 
 
-class Looks:
-    """For each tag the photos that somebody looked at, and what was said of them, the latest last."""
+class Judgements:
+    """For each tag the photos that somebody judged one by one, and how, the latest last.
+
+    Only these labels tell how right suggestions are.
+    """
 
     def __init__(self) -> None:
         self._n_read = 0
@@ -102,7 +104,7 @@ class TrainingLabels:
         Of each column of Y: equal where the same is learnt about the same photos.
     photo_ids : ndarray of int64
         The rows.
-    looks : Looks
+    judgements : Judgements
         What was said photo by photo.
     """
 
@@ -117,11 +119,11 @@ class TrainingLabels:
     n_decisions: int
     column_digests: list[str]
     photo_ids: NDArray[np.int64]
-    looks: Looks
+    judgements: Judgements
 
     def evidence(self, columns: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which known entries of some columns somebody has looked at: one by one, or in a list of tags."""
-        of_tags = [np.isin(self.photo_ids, self.looks.photos(tag)) for tag in self.tag_ids[columns].tolist()]
+        of_tags = [np.isin(self.photo_ids, self.judgements.photos(tag)) for tag in self.tag_ids[columns].tolist()]
         looked_at = np.stack([self.listed | one for one in of_tags], axis=1) if of_tags else self.listed[:, None]
         return np.asarray(looked_at & (self.Y[:, columns] != UNKNOWN))
 
@@ -153,7 +155,9 @@ def check_decided(store: ProjectStore) -> None:
         raise InvalidInputError(NOTHING_DECIDED)
 
 
-def read_labels(store: ProjectStore, photo_ids: NDArray[np.int64], looks: Looks | None = None) -> TrainingLabels:
+def read_labels(
+    store: ProjectStore, photo_ids: NDArray[np.int64], judgements: Judgements | None = None
+) -> TrainingLabels:
     """Return what was decided about photos.
 
     Parameters
@@ -162,7 +166,7 @@ def read_labels(store: ProjectStore, photo_ids: NDArray[np.int64], looks: Looks 
         The project.
     photo_ids : ndarray of int64
         The rows, each once.
-    looks : Looks, optional
+    judgements : Judgements, optional
         As far as they were read before; read on here.
 
     Raises
@@ -172,37 +176,34 @@ def read_labels(store: ProjectStore, photo_ids: NDArray[np.int64], looks: Looks 
     """
     with store.transaction():  # decisions of other processes wait, so that matrix, digest and count agree
         ids, tag_ids, found = store.decisions.labels()
-        standing = store.decisions.current()
-        looks = Looks() if looks is None else looks
-        looks.read(store.decisions)
+        current = store.decisions.current()
+        judgements = Judgements() if judgements is None else judgements
+        judgements.read(store.decisions)
         digest, n_decisions = store.decisions.labels_digest(), store.decisions.count()
         tags = store.tags.texts(tag_ids)
-    order = np.argsort(photo_ids)
-    at = np.minimum(np.searchsorted(photo_ids, ids, sorter=order), max(len(photo_ids) - 1, 0))
-    known = photo_ids[order[at]] == ids if len(photo_ids) else np.zeros(len(ids), dtype=bool)
+    at = rows_of(photo_ids, ids)
     said = np.full((len(photo_ids), len(tag_ids)), UNKNOWN, dtype=np.int8)
-    said[order[at[known]]] = found[known]
+    said[at[at >= 0]] = found[at >= 0]
     if not (said != UNKNOWN).any():
         raise InvalidInputError(NOTHING_DECIDED)
     kept = (said != UNKNOWN).any(axis=0)  # a tag decided on no readable photo has nothing to learn from
     tags, tag_ids, said = [tag for tag, has in zip(tags, kept, strict=True) if has], tag_ids[kept], said[:, kept]
-    is_suggested = standing.origins == ORIGINS.index("suggested")
-    listed = np.isin(photo_ids, standing.photo_ids[~is_suggested])
-    reviewed = np.isin(tag_ids, standing.tag_ids[is_suggested])
+    is_suggested = current.origins == ORIGINS.index("suggested")
+    listed = np.isin(photo_ids, current.photo_ids[~is_suggested])
+    reviewed = np.isin(tag_ids, current.tag_ids[is_suggested])
     if not listed.any():
         listed = labeled_rows(said)
-    is_imported = (standing.origins == ORIGINS.index("imported")) & (standing.states == 1)
-    spoken = np.concatenate([standing.photo_ids[is_imported], looks.given()])
+    is_imported = (current.origins == ORIGINS.index("imported")) & (current.states == 1)
+    spoken = np.concatenate([current.photo_ids[is_imported], judgements.given()])
     ids, counts = np.unique(spoken, return_counts=True)
+    at = rows_of(photo_ids, ids)
     n_spoken = np.zeros(len(photo_ids), dtype=np.int64)
-    at = np.searchsorted(photo_ids, ids, sorter=order)
-    has = photo_ids[order[np.minimum(at, len(order) - 1)]] == ids
-    n_spoken[order[at[has]]] = counts[has]
+    n_spoken[at[at >= 0]] = counts[at >= 0]
     n_spoken = np.minimum(n_spoken, (said == 1).sum(axis=1))  # of what was undone nothing stands
     Y, named = fill_silence(said, listed, n_spoken)
     digests = _column_digests(photo_ids, Y)
     return TrainingLabels(
-        said, Y, named, listed, reviewed, tag_ids, tags, digest, n_decisions, digests, photo_ids, looks
+        said, Y, named, listed, reviewed, tag_ids, tags, digest, n_decisions, digests, photo_ids, judgements
     )
 
 
@@ -230,7 +231,7 @@ def labels_of(said: LabelMatrix, tags: Sequence[str]) -> TrainingLabels:
         n_decisions=0,
         column_digests=_column_digests(rows, Y),
         photo_ids=rows,
-        looks=Looks(),
+        judgements=Judgements(),
     )
 
 

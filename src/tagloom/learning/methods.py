@@ -20,23 +20,7 @@ from tagloom.settings import Settings
 if TYPE_CHECKING:
     from tagloom.core.annotator import Annotator
 
-__all__ = [
-    "DEFAULT_METHOD",
-    "ENTRY_POINT_GROUP",
-    "LEARNERS",
-    "SMOOTHED_RIDGE",
-    "SMOOTHING",
-    "Learner",
-    "all_learners",
-    "as_extracted",
-    "get_learner",
-    "make_annotator",
-    "prepare",
-    "visual_words",
-]
-
-
-# Visual words for topic models, from whatever feature groups of a folder are made of words.
+__all__ = ["SMOOTHING", "Learner", "all_learners", "get_learner", "make_annotator", "prepare", "visual_words"]
 
 
 def visual_words(X: NDArray[Any], groups: FeatureGroups) -> Any:
@@ -90,7 +74,7 @@ class Learner:
 
     ``make`` takes the number of neighbours of a graph and the feature groups, ``features`` the features as computed and
     their groups. ``smoothing`` is set for ridge alone, which a project can update tag by tag: how much its scores are
-    smoothed over the graph.
+    smoothed over the graph. ``is_auto`` is set for the method that searches for the best within a budget.
     """
 
     name: str
@@ -98,6 +82,7 @@ class Learner:
     make: "Callable[[int, FeatureGroups], Annotator]"
     features: Callable[[NDArray[np.float32], FeatureGroups], Any] = prepare
     smoothing: float | None = None
+    is_auto: bool = False
 
 
 LEARNERS = {
@@ -108,6 +93,7 @@ LEARNERS = {
             "chooses and combines kernels of the feature groups on your own labels",
             lambda n_neighbors, groups: tuning.AutoAnnotator(groups, n_neighbors=n_neighbors, random_state=0),
             as_extracted,
+            is_auto=True,
         ),
         Learner(
             SMOOTHED_RIDGE,
@@ -166,7 +152,7 @@ LEARNERS = {
 def make_annotator(learner: Learner, settings: Settings, groups: FeatureGroups) -> "Annotator":
     """Return a learner's annotator with what a person has set."""
     annotator = learner.make(settings.n_neighbors, groups)
-    if isinstance(annotator, tuning.AutoAnnotator):
+    if learner.is_auto:
         annotator.set_params(n_threads=settings.n_threads, budget_seconds=settings.budget_seconds)
     return annotator
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tagloom.catalog.extraction import load_rows
 from tagloom.catalog.photo_index import PhotoIndex, load_photos
 from tagloom.catalog.results import Result
+from tagloom.core.alignment import rows_of, take_rows
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.seeds import check_generator
 from tagloom.exceptions import InvalidInputError, StoreError, TagloomError
@@ -25,24 +26,19 @@ from tagloom.tuning.queries import QueryStrategy, rank_photos
 
 __all__ = [
     "NO_PROBABILITIES",
-    "N_COLUMNS",
     "Features",
     "KeptFeatures",
+    "LabelledProbabilities",
     "NextPhotos",
-    "Numbers",
     "choose_photos",
-    "default_strategy",
-    "few_columns",
     "load_choice_features",
     "next_photos",
 ]
 
 
-# Which photos to label next: the choice that the review page and ``tagloom next`` share.
-
 NO_PROBABILITIES = "there are no probabilities yet; label some dozen photos, then train: tagloom train"
 #: Probabilities of shape (photos, tags), NaN where there is none, and what is known of the same pairs.
-Numbers = tuple[NDArray[np.float32], LabelMatrix]
+LabelledProbabilities = tuple[NDArray[np.float32], LabelMatrix]
 #: Scaled features of shape (photos, columns), and which photos have any.
 Features = tuple[NDArray[np.float32], NDArray[np.bool_]]
 #: Needs nothing, and so stands in for a default that cannot be used yet.
@@ -50,7 +46,7 @@ _ANY: QueryStrategy = "random"
 #: Strategies that look at features, and at nothing else.
 _BY_FEATURES = {"representative"}
 #: Others that are not named here get probabilities and the graph.
-_WITHOUT_NUMBERS, _WITHOUT_GRAPH = {"random", "cover"}, {"random", "uncertainty", "change", "rare"}
+_WITHOUT_PREDICTIONS, _WITHOUT_GRAPH = {"random", "cover"}, {"random", "uncertainty", "change", "rare"}
 #: The same photos come in the same order until something is decided.
 _SEED = 0
 
@@ -90,7 +86,7 @@ def choose_photos(
     n: int,
     *,
     strategy: str | None = None,
-    numbers: Callable[[], Numbers],
+    predictions: Callable[[], LabelledProbabilities],
     graph: Callable[[], Any],
     features: Callable[[], Features],
 ) -> PhotoChoice:
@@ -104,7 +100,7 @@ def choose_photos(
         How many at most.
     strategy : str, optional
         A strategy of `tagloom.tuning.rank_photos`; default: its own, and a random choice where that cannot be used.
-    numbers : callable
+    predictions : callable
         Returns probabilities and labels; called only for a strategy that looks at them. Photos without probabilities
         are not chosen then. It raises a TagloomError where there are none.
     graph : callable
@@ -128,12 +124,12 @@ def choose_photos(
     name: Any = default_strategy() if strategy is None else strategy
     why = ""
     try:
-        seen = _seen(name, said, numbers, graph, features)
+        seen = _seen(name, said, predictions, graph, features)
     except TagloomError as error:
         if strategy is not None:
             raise
         name, why = _ANY, str(error)
-        seen = _seen(name, said, numbers, graph, features)
+        seen = _seen(name, said, predictions, graph, features)
     found = rank_photos(seen.P, seen.Y, seen.photos, n, strategy=name, candidates=seen.candidates, random_state=_SEED)
     return PhotoChoice(seen.rows[found], name, why)
 
@@ -152,7 +148,7 @@ class _Seen:
 def _seen(
     name: str,
     said: NDArray[np.int8],
-    numbers: Callable[[], Numbers],
+    predictions: Callable[[], LabelledProbabilities],
     graph: Callable[[], Any],
     features: Callable[[], Features],
 ) -> _Seen:
@@ -160,17 +156,17 @@ def _seen(
     if name in _BY_FEATURES:
         return _seen_by_features(said, *features())
     neighbors = None if name in _WITHOUT_GRAPH else graph()
-    if name in _WITHOUT_NUMBERS:  # one column tells of which photos something is known
+    if name in _WITHOUT_PREDICTIONS:  # one column tells of which photos something is known
         return _Seen(everyone, np.zeros((len(said), 1)), said[:, None], is_free, neighbors)
-    P, Y = numbers()
+    P, Y = predictions()
     used = ~np.isnan(P).all(axis=0)
     P, Y = P[:, used], Y[:, used]
-    has_numbers = np.asarray(~np.isnan(P).any(axis=1))
-    if is_free.any() and not (is_free & has_numbers).any():
+    has_predictions = np.asarray(~np.isnan(P).any(axis=1))
+    if is_free.any() and not (is_free & has_predictions).any():
         raise StoreError(
             "no photo of which nothing is said has probabilities yet; bring them up to date: tagloom train"
         )
-    return _Seen(everyone, np.nan_to_num(P, nan=0.0), Y, is_free & has_numbers, neighbors)
+    return _Seen(everyone, np.nan_to_num(P, nan=0.0), Y, is_free & has_predictions, neighbors)
 
 
 def _seen_by_features(said: NDArray[np.int8], X: NDArray[np.float32], has: NDArray[np.bool_]) -> _Seen:
@@ -182,8 +178,6 @@ def _seen_by_features(said: NDArray[np.int8], X: NDArray[np.float32], has: NDArr
     kept = X if len(rows) == len(X) else X[rows]
     return _Seen(rows, np.zeros((len(rows), 1)), said[rows, None], is_free[rows], kept)
 
-
-# Features for choosing photos to label next: scaled as for learning, in few columns, for given photos.
 
 #: Columns at most: 100,000 photos then take 100 MB.
 N_COLUMNS = 256
@@ -219,12 +213,8 @@ def load_choice_features(store: ProjectStore, settings: Settings, photo_ids: NDA
     with store.cache() as cache:
         rows = load_rows(store, cache, settings, compute=False)
     found = few_columns(prepare(rows.X, rows.groups))
-    _, wanted, there = np.intersect1d(photo_ids, rows.ids, assume_unique=True, return_indices=True)
-    X = np.zeros((len(photo_ids), found.shape[1]), dtype=np.float32)
-    X[wanted] = found[there]
-    has = np.zeros(len(photo_ids), dtype=bool)
-    has[wanted] = True
-    return X, has
+    at = rows_of(rows.ids, photo_ids)
+    return take_rows(found, at, 0.0), at >= 0
 
 
 def few_columns(X: NDArray[Any], n_columns: int = N_COLUMNS) -> NDArray[np.float32]:
@@ -351,7 +341,7 @@ def next_photos(store: ProjectStore, settings: Settings, n: int = 20, *, strateg
         np.where(is_said, 1, -1).astype(np.int8),
         n,
         strategy=strategy,
-        numbers=lambda: _numbers(store, photos.ids),
+        predictions=lambda: _predictions(store, photos.ids),
         graph=lambda: graph_of_model(store, photos.ids) or _graph_of_features(store, settings, photos.ids),
         features=lambda: load_choice_features(store, settings, photos.ids),
     )
@@ -368,7 +358,7 @@ def next_photos(store: ProjectStore, settings: Settings, n: int = 20, *, strateg
     )
 
 
-def _numbers(store: ProjectStore, photo_ids: NDArray[np.int64]) -> Numbers:
+def _predictions(store: ProjectStore, photo_ids: NDArray[np.int64]) -> LabelledProbabilities:
     found = open_suggestions(store)
     if found is None or found.kind != PROBABILITY or not len(found.photo_ids):
         raise StoreError(NO_PROBABILITIES)

@@ -1,7 +1,7 @@
-"""Fitting an annotator so that its numbers are probabilities, where there are labels enough to tell."""
+"""Fitting an annotator, with probabilities where labels are enough for them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,24 +11,17 @@ from scipy import sparse
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.learning.few_labels import MIN_PHOTOS, MIN_YES
-from tagloom.learning.judgements import lower_to_looks, use_looks
+from tagloom.learning.judgements import Solver, follow_judgements, lower_to_judgements
 from tagloom.learning.labels import TrainingLabels
-from tagloom.learning.probability_map import ProbabilityMap, ScoreScale, load_scale, scale_arrays
+from tagloom.learning.predictions import Predictions
+from tagloom.learning.probability_map import ProbabilityMap, load_scale, scale_arrays
 from tagloom.learning.suggest import PROBABILITY, SCORE
 from tagloom.tuning import CalibratedAnnotator, estimate_completeness
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.calibration.calibrated import cautious_precision, common_threshold
+from tagloom.tuning.calibration.calibrated import ScoreScale, cautious_precision, common_threshold
 from tagloom.tuning.calibration.positive_unlabeled import HEAD
 
-__all__ = [
-    "Calibration",
-    "Numbers",
-    "correct_named",
-    "learn",
-    "probability_threshold",
-    "tells_probabilities",
-    "too_few",
-]
+__all__ = ["Learned", "learn", "probability_threshold", "too_few"]
 
 #: Named tags that it takes to estimate which share of the true ones is named: the head of the ranking, on which that is
 #: measured, has to be short beside them, or it reaches down to where every model is in doubt. And the share that is
@@ -62,15 +55,15 @@ class Calibration:
         return self.trained.arrays("map") | self.new.arrays("new_map") | scale_arrays(self.scale)
 
     @classmethod
-    def load(cls, arrays: dict[str, NDArray[Any]], completeness: float) -> "Calibration":
-        """Return what `arrays` gave."""
-        maps = ProbabilityMap.load(arrays, "map"), ProbabilityMap.load(arrays, "new_map")
-        return cls(*maps, load_scale(arrays), completeness)
+    def load(cls, arrays: dict[str, NDArray[Any]], completeness: float, n_tags: int) -> "Calibration":
+        """Return what `arrays` gave; raise KeyError or ValueError where the arrays are others."""
+        trained, new = (ProbabilityMap.load(arrays, name, n_tags) for name in ("map", "new_map"))
+        return cls(trained, new, load_scale(arrays, n_tags), completeness)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
-    """What came out of learning: numbers for every photo and tag, of a kind.
+class Learned:
+    """A fitted annotator and its predictions for every photo and tag.
 
     Parameters
     ----------
@@ -95,8 +88,12 @@ class Numbers:
     kind: str
     thresholds: NDArray[np.float64]
     why_scores: str = ""
-    calibration: Calibration | None = field(default=None)
+    calibration: Calibration | None = None
     completeness: float | None = None
+
+    def predictions(self, labels: TrainingLabels) -> Predictions:
+        """Return what it predicts for the photos and tags of these labels."""
+        return Predictions(labels.photo_ids, labels.tag_ids, self.values, self.thresholds, self.kind)
 
 
 def tells_probabilities(annotator: Annotator) -> bool:
@@ -137,7 +134,7 @@ def learn(
     *,
     precision: float,
     settle: Callable[[NDArray[np.float32], Annotator], None] | None = None,
-) -> Numbers:
+) -> Learned:
     """Fit an annotator, and five times more with a fifth of the labelled photos hidden where that is worth it.
 
     Parameters
@@ -152,26 +149,21 @@ def learn(
         Share of right ones that is wanted among the suggestions above the threshold.
     settle : callable, optional
         Gets the probabilities, to be changed in place by what was said photo by photo, and the annotator. Default:
-        they are lowered by what came of the looks.
+        they are lowered by what came of the suggestions judged.
 
     Notes
     -----
-    An annotator that tells probabilities itself is fitted once, and those are taken. `AutoAnnotator` is told which
-    labels are a sample, and its probabilities follow named tags and looks as those of the others do.
+    An annotator that has probabilities of its own is fitted once, and those are taken.
     """
     why = too_few(labels)
     if why:
-        annotator.fit(X, labels.Y)
-        scores = np.asarray(annotator.transduction_, dtype=np.float32)
-        return Numbers(annotator, scores, SCORE, np.asarray(annotator.thresholds_, dtype=np.float64), why)
-    if isinstance(annotator, AutoAnnotator):
-        return _learn_auto(annotator, X, labels, precision)
+        return _learn_scores(annotator, X, labels, why)
     if tells_probabilities(annotator):
         own: Any = annotator.fit(X, labels.Y)
         values = own.probabilities_.astype(np.float32)
-        lower_to_looks(values, labels, np.arange(values.shape[1]))
-        limit = probability_threshold(values, labels, precision)
-        return Numbers(own, values, PROBABILITY, np.full(values.shape[1], limit))
+        lower_to_judgements(values, labels, np.arange(values.shape[1]))
+        threshold = probability_threshold(values, labels, precision)
+        return Learned(own, values, PROBABILITY, np.full(values.shape[1], threshold))
     method = calibration_method(labels)
     wrapper = _SparseCalibrated if sparse.issparse(X) else CalibratedAnnotator
     fitted = wrapper(annotator, method=method, random_state=0).fit(X, labels.Y, representative(labels))
@@ -179,29 +171,69 @@ def learn(
     completeness = _completeness(labels, fitted.probabilities_)
     correct_named(values, labels.said, labels.forgettable, labels.listed, completeness)
     if settle is None:
-        lower_to_looks(values, labels, np.arange(values.shape[1]))
+        lower_to_judgements(values, labels, np.arange(values.shape[1]))
     else:
         settle(values, fitted.annotator_)
-    limit = probability_threshold(values, labels, precision)
+    threshold = probability_threshold(values, labels, precision)
     maps = ProbabilityMap.of(fitted.map_), ProbabilityMap.of(fitted.new_map_)
     calibration = Calibration(*maps, fitted.scale_, completeness)
-    limits = np.full(values.shape[1], limit)
-    return Numbers(fitted.annotator_, values, PROBABILITY, limits, calibration=calibration, completeness=completeness)
-
-
-def _learn_auto(annotator: AutoAnnotator, X: Any, labels: TrainingLabels, precision: float) -> Numbers:
-    """Fit an annotator that leaves out and calibrates by itself; what it is told of the labels is as for others."""
-    annotator.set_params(calibration=calibration_method(labels)).fit(X, labels.Y, representative(labels))
-    values = annotator.probabilities_.astype(np.float32)
-    completeness = _completeness(labels, annotator.probabilities_)
-    correct_named(values, labels.said, labels.forgettable, labels.listed, completeness)
-    # Log-odds of decided photos are what is said without their labels: nothing is to be fitted again for that.
-    scores, columns = annotator.transduction_.astype(np.float32), np.arange(values.shape[1])
-    use_looks(
-        values, scores, labels, columns, lambda tags, _: scores[:, tags], is_held_out=True, trusted=~annotator.seen_
+    thresholds = np.full(values.shape[1], threshold)
+    return Learned(
+        fitted.annotator_, values, PROBABILITY, thresholds, calibration=calibration, completeness=completeness
     )
-    limit = probability_threshold(values, labels, precision)
-    return Numbers(annotator, values, PROBABILITY, np.full(values.shape[1], limit), completeness=completeness)
+
+
+def learn_auto(annotator: AutoAnnotator, X: Any, labels: TrainingLabels, *, precision: float) -> Learned:
+    """Fit an annotator that leaves out and calibrates by itself.
+
+    It is told which labels are a sample, and its probabilities follow named tags and judgements as those of others do.
+
+    Parameters
+    ----------
+    annotator : AutoAnnotator
+        It is fitted.
+    X, labels, precision
+        See `learn`.
+    """
+    why = too_few(labels)
+    if why:
+        return _learn_scores(annotator, X, labels, why)
+    annotator.set_params(calibration=calibration_method(labels)).fit(X, labels.Y, representative(labels))
+    completeness = _completeness(labels, annotator.probabilities_)
+    values = auto_probabilities(annotator, labels, np.arange(len(labels.tags)), completeness)
+    threshold = probability_threshold(values, labels, precision)
+    return Learned(annotator, values, PROBABILITY, np.full(values.shape[1], threshold), completeness=completeness)
+
+
+def auto_probabilities(
+    annotator: AutoAnnotator, labels: TrainingLabels, columns: NDArray[np.intp], completeness: float
+) -> NDArray[np.float32]:
+    """Return probabilities of some tags, corrected by what was named and by what was judged.
+
+    Parameters
+    ----------
+    annotator : AutoAnnotator
+        It has learnt from the labels.
+    labels : TrainingLabels
+        Those labels.
+    columns : array of int, shape (k,)
+        The tags.
+    completeness : float
+        Share of the true tags that are named.
+    """
+    values = annotator.probabilities_[:, columns].astype(np.float32)
+    correct_named(values, labels.said[:, columns], labels.forgettable[columns], labels.listed, completeness)
+    # Log-odds of decided photos are leave-one-out scores: nothing has to be fitted again.
+    scores, trusted = annotator.transduction_.astype(np.float32), ~annotator.seen_
+    solve: Solver = lambda tags, _: scores[:, tags]  # noqa: E731
+    follow_judgements(values, scores[:, columns], labels, columns, solve, is_held_out=True, trusted=trusted)
+    return values
+
+
+def _learn_scores(annotator: Annotator, X: Any, labels: TrainingLabels, why: str) -> Learned:
+    annotator.fit(X, labels.Y)
+    scores = np.asarray(annotator.transduction_, dtype=np.float32)
+    return Learned(annotator, scores, SCORE, np.asarray(annotator.thresholds_, dtype=np.float64), why)
 
 
 def calibration_method(labels: TrainingLabels) -> Literal["platt", "auto"]:

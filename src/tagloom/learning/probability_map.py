@@ -1,6 +1,6 @@
 """From scores to probabilities, as a model keeps it: arrays, and what they do to scores of tags old and new."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,83 +10,10 @@ from scipy.special import expit, logit
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.learning.labels import TrainingLabels
+from tagloom.learning.predictions import Predictions, log_odds
 from tagloom.learning.suggest import PROBABILITY
 from tagloom.tuning.calibration.calibrated import ScoreScale, known_log_odds, scale_of
 from tagloom.tuning.calibration.maps import LARGEST_LOGIT, PRIOR_MEANS, CalibrationMap, TagSteps
-
-__all__ = [
-    "Mixture",
-    "OwnNumbers",
-    "ProbabilityMap",
-    "ScoreScale",
-    "UpdatedNumbers",
-    "load_scale",
-    "log_odds",
-    "refresh_scale",
-    "scale_arrays",
-]
-
-
-# Numbers of photos and tags of one moment, replaced as a whole.
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UpdatedNumbers:
-    """Numbers of photos and tags; nothing in it ever changes.
-
-    Parameters
-    ----------
-    photo_ids, tag_ids : ndarray of int64
-        Rows and columns.
-    values : ndarray of float32, shape (n, c)
-        The numbers.
-    thresholds : ndarray of float64, shape (c,)
-        A tag is suggested above its threshold.
-    kind : {"probability", "score"}
-        What the numbers are.
-    """
-
-    photo_ids: NDArray[np.int64]
-    tag_ids: NDArray[np.int64]
-    values: NDArray[np.float32]
-    thresholds: NDArray[np.float64]
-    kind: str
-
-    def replaced(
-        self,
-        tag_ids: NDArray[np.int64],
-        changed: NDArray[np.intp],
-        values: NDArray[np.float32],
-        thresholds: NDArray[np.float64],
-    ) -> "UpdatedNumbers":
-        """Return the numbers of other tags: new ones where they have changed, those of before elsewhere.
-
-        Parameters
-        ----------
-        tag_ids : ndarray of int64
-            The tags; those that have not changed are among the tags of before.
-        changed : ndarray of int
-            Which of them have.
-        values, thresholds : ndarray
-            Their numbers.
-        """
-        kept = np.setdiff1d(np.arange(len(tag_ids)), changed)
-        before = self.columns_of(tag_ids[kept])
-        everything = np.empty((len(self.photo_ids), len(tag_ids)), dtype=np.float32)
-        limits = np.empty(len(tag_ids))
-        everything[:, kept], limits[kept] = self.values[:, before], self.thresholds[before]
-        everything[:, changed], limits[changed] = values, thresholds
-        return UpdatedNumbers(self.photo_ids, tag_ids, everything, limits, self.kind)
-
-    def with_thresholds(self, thresholds: NDArray[np.float64]) -> "UpdatedNumbers":
-        """Return the same numbers with other thresholds."""
-        return replace(self, thresholds=thresholds)
-
-    def columns_of(self, tag_ids: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Return the columns of tags, -1 for one that has none."""
-        places = {tag: column for column, tag in enumerate(self.tag_ids.tolist())}
-        return np.asarray([places.get(tag, -1) for tag in tag_ids.tolist()], dtype=np.intp)
-
 
 _SCALE = ("centre", "spread", "prior", "evidence", "n_reference")
 
@@ -167,18 +94,21 @@ class ProbabilityMap:
         return {f"{prefix}/{name}": values for name, values in found.items()}
 
     @classmethod
-    def load(cls, arrays: dict[str, NDArray[Any]], prefix: str) -> "ProbabilityMap":
-        """Return what `arrays` gave."""
-        found = {name.removeprefix(f"{prefix}/"): values for name, values in arrays.items()}
-        ends = np.cumsum(found["step_counts"])[:-1]
-        parts = zip(
-            found["step_tags"].tolist(),
-            np.split(found["step_logits"], ends),
-            np.split(found["step_shares"], ends),
-            strict=False,  # splitting nothing gives one empty part
+    def load(cls, arrays: dict[str, NDArray[Any]], prefix: str, n_tags: int) -> "ProbabilityMap":
+        """Return what `arrays` gave; raise KeyError or ValueError where the arrays are others."""
+        coefficients = checked_array(arrays, f"{prefix}/coefficients", (len(PRIOR_MEANS),))
+        offsets, slopes, centres = (
+            checked_array(arrays, f"{prefix}/{name}", (n_tags,)) for name in ("offsets", "slopes", "centres")
         )
+        tags, counts = (
+            checked_array(arrays, f"{prefix}/{name}", (None,), "i") for name in ("step_tags", "step_counts")
+        )
+        if len(tags) != len(counts) or (counts < 1).any() or not np.isin(tags, np.arange(n_tags)).all():
+            raise ValueError(f"{prefix}/step_tags does not agree with {prefix}/step_counts")
+        knots = (checked_array(arrays, f"{prefix}/step_{name}", (counts.sum(),)) for name in ("logits", "shares"))
+        parts = zip(tags.tolist(), *(np.split(values, np.cumsum(counts)[:-1]) for values in knots), strict=False)
         steps = TagSteps({tag: (at, shares) for tag, at, shares in parts})
-        return cls(found["coefficients"], found["offsets"], found["slopes"], found["centres"], steps)
+        return cls(coefficients, offsets, slopes, centres, steps)
 
 
 def refresh_scale(
@@ -217,15 +147,36 @@ def scale_arrays(scale: ScoreScale) -> dict[str, NDArray[Any]]:
     return {f"scale/{name}": getattr(scale, name) for name in _SCALE}
 
 
-def load_scale(arrays: dict[str, NDArray[Any]]) -> ScoreScale:
-    """Return what `scale_arrays` gave."""
-    return ScoreScale(*(arrays[f"scale/{name}"] for name in _SCALE))
+def load_scale(arrays: dict[str, NDArray[Any]], n_tags: int) -> ScoreScale:
+    """Return what `scale_arrays` gave; raise KeyError or ValueError where the arrays are others."""
+    kinds = ("i" if name == "n_reference" else "f" for name in _SCALE)
+    parts = [checked_array(arrays, f"scale/{name}", (n_tags,), kind) for name, kind in zip(_SCALE, kinds, strict=True)]
+    return ScoreScale(*parts)
 
 
-# Numbers of a model that cannot be solved tag by tag, mixed with those of a ridge that knows the latest labels.
+def checked_array(
+    arrays: dict[str, NDArray[Any]], name: str, shape: tuple[int | None, ...], kind: str = "f"
+) -> NDArray[Any]:
+    """Return an array of a model file; raise KeyError or ValueError where it is not there or another one.
 
-#: Probabilities are kept this far from 0 and 1 before their log-odds are taken.
-LEAST_PROBABILITY = 1e-6
+    Parameters
+    ----------
+    arrays : dict of str to ndarray
+        What the file holds: it may be anything.
+    name : str
+        Its name.
+    shape : tuple of int or None
+        Its shape; None for any length.
+    kind : {"f", "i"}
+        Finite floats, or integers.
+    """
+    found = arrays[name]
+    fits = found.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, found.shape, strict=True))
+    if not fits or found.dtype.kind != kind or not np.isfinite(found).all():
+        raise ValueError(f"the array {name} has the shape {found.shape} and the type {found.dtype}, or is not finite")
+    return found
+
+
 #: Share of a model that knew all photos with a tag that are known now, as measured on Corel5K training photos.
 MOST_OF_MODEL = 0.7
 
@@ -255,31 +206,31 @@ class Mixture:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OwnNumbers:
-    """What a model said when it was trained.
+class OwnPredictions:
+    """What a model predicted when it was trained.
 
     Parameters
     ----------
-    numbers : UpdatedNumbers
-        Of all photos and the model's tags. Decided photos have what is said without their labels.
+    predictions : Predictions
+        For all photos and the model's tags. Those for decided photos are leave-one-out.
     has : ndarray of bool, shape (n,)
-        Photos that were there then; the others have no numbers.
-    n_yes : dict of int to int
+        Photos that were there then; the others have no predictions.
+    n_positive : dict of int to int
         For each tag how many photos had it then.
     """
 
-    numbers: UpdatedNumbers
+    predictions: Predictions
     has: NDArray[np.bool_]
-    n_yes: dict[int, int]
+    n_positive: dict[int, int]
 
     def is_new(self, tag_ids: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell which tags the model did not know."""
-        return np.asarray(self.numbers.columns_of(tag_ids) < 0)
+        return np.asarray(self.predictions.columns_of(tag_ids) < 0)
 
     def blended(
         self, scores: NDArray[np.float32], labels: TrainingLabels, changed: NDArray[np.intp]
     ) -> NDArray[np.float32]:
-        """Return numbers of changed tags: the model's, and a ridge's brought to their mean and spread.
+        """Return predictions for changed tags: the model's, and a ridge's brought to their mean and spread.
 
         Parameters
         ----------
@@ -292,11 +243,11 @@ class OwnNumbers:
 
         Notes
         -----
-        With s the share of the photos with a tag that the model knew, its numbers (log-odds of probabilities) weigh
+        With s the share of the photos with a tag that the model knew, its predictions (log-odds of probabilities) weigh
         ``0.7 s²`` and the ridge's the rest. Tags and photos that it did not know have the ridge's alone. Probabilities
         of such tags are what scores usually say; `tagloom.learning.judgements.calibrate_new` asks their labels.
         """
-        is_probability = self.numbers.kind == PROBABILITY
+        is_probability = self.predictions.kind == PROBABILITY
         values = scores.copy()
         if is_probability:
             zeros = np.zeros(len(changed))
@@ -309,7 +260,7 @@ class OwnNumbers:
         return values
 
     def mixture(self, scores: NDArray[np.float32], labels: TrainingLabels, columns: NDArray[np.intp]) -> Mixture:
-        """Return how the numbers of tags that the model knew are made of its own and a ridge's.
+        """Return how the predictions for tags that the model knew are made of its own and a ridge's.
 
         Parameters
         ----------
@@ -320,8 +271,8 @@ class OwnNumbers:
         columns : ndarray of int, shape (k,)
             Columns of the tags in the labels.
         """
-        before = self.numbers.values[:, self.numbers.columns_of(labels.tag_ids[columns])].astype(np.float64)
-        before = log_odds(before) if self.numbers.kind == PROBABILITY else before
+        before = self.predictions.values[:, self.predictions.columns_of(labels.tag_ids[columns])].astype(np.float64)
+        before = log_odds(before) if self.predictions.kind == PROBABILITY else before
         Y = labels.Y[:, columns]
         scale, of_model = scale_of(scores, Y), scale_of(before[self.has], Y[self.has])
         slope = of_model.spread / scale.spread
@@ -329,15 +280,11 @@ class OwnNumbers:
         return Mixture(before, weight, of_model.centre - slope * scale.centre, slope)
 
     def _shares(self, labels: TrainingLabels, columns: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return how much the model's numbers weigh, for each tag."""
+        """Return how much the model's predictions weigh, for each tag."""
         now = (labels.Y[:, columns] == 1).sum(axis=0)
-        # A model file that does not say is taken to have known two thirds.
-        then = np.array([self.n_yes.get(tag, 2 * n / 3) for tag, n in zip(labels.tag_ids[columns], now, strict=True)])
+        # A tag that an update has added: two thirds.
+        tag_ids = labels.tag_ids[columns].tolist()
+        then = np.array([self.n_positive.get(tag, 2 * n / 3) for tag, n in zip(tag_ids, now, strict=True)])
         known = np.minimum(then, now) / np.maximum(np.maximum(then, now), 1)
         known[(then == 0) & (now == 0)] = 1.0
         return np.asarray(MOST_OF_MODEL * np.square(known))
-
-
-def log_odds(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the log-odds of probabilities, finite."""
-    return np.asarray(logit(np.clip(values, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)))

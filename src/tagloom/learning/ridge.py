@@ -6,17 +6,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.catalog.extraction import FeatureRows
 from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix, known_patterns, labeled_rows
+from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph
-from tagloom.learning.judgements import Solver, use_looks
+from tagloom.learning.judgements import Solver, follow_judgements
+from tagloom.learning.kept_graph import KeptGraph
 from tagloom.learning.labels import TrainingLabels
-from tagloom.learning.probabilities import Numbers, learn
+from tagloom.learning.probabilities import Learned, learn
 from tagloom.learning.suggest import SCORE
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.methods.shared.ridge_update import FixedRidge, GraphSmoother
-
-__all__ = ["RidgeLearner", "SharedRidge", "choose_strength", "learn_ridge"]
+from tagloom.settings import Settings
+from tagloom.store.project import ProjectStore
 
 #: Groups of tags known on the same photos that choose the penalty; each costs an eigendecomposition.
 MAX_PATTERNS = 8
@@ -131,7 +134,7 @@ class SharedRidge(Annotator):
         return np.asarray(X @ self.coef_.astype(X.dtype) + self.intercept_)
 
 
-def learn_ridge(learner: RidgeLearner, labels: TrainingLabels, *, precision: float) -> Numbers:
+def learn_ridge(learner: RidgeLearner, labels: TrainingLabels, *, precision: float) -> Learned:
     """Fit a ridge to all labels (see `tagloom.learning.probabilities.learn`).
 
     Parameters
@@ -146,7 +149,7 @@ def learn_ridge(learner: RidgeLearner, labels: TrainingLabels, *, precision: flo
 
     def settle(values: NDArray[np.float32], annotator: Annotator) -> None:
         scores, columns = np.asarray(annotator.transduction_), np.arange(len(labels.tags))
-        use_looks(values, scores, labels, columns, learner.without(labels.Y), is_held_out=True)
+        follow_judgements(values, scores, labels, columns, learner.without(labels.Y), is_held_out=True)
 
     found = learn(SharedRidge(learner), learner.X, labels, precision=precision, settle=settle)
     return replace(found, thresholds=learner.thresholds(labels.Y)) if found.kind == SCORE else found
@@ -178,3 +181,65 @@ def choose_strength(X: NDArray[Any], Y: LabelMatrix, *, share: float = 1.0) -> f
     tags = np.flatnonzero(np.isin(pattern_of, largest))
     fitted = RegularizedLeastSquares().fit(X[rows], Y[np.ix_(rows, tags)])
     return float(np.asarray(fitted.regularization_))
+
+
+class RidgePhotos:
+    """All photos as a ridge sees them: scaled features, and the graph that scores are smoothed over.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        Where a graph may be.
+    rows : FeatureRows
+        Features of all photos.
+    settings : Settings
+        Neighbours, threads.
+    scaler : GroupScaler, optional
+        Fitted. Default: one that is fitted to these photos.
+    graph : NeighborGraph, optional
+        Neighbours of the photos, where the caller has them.
+
+    Attributes
+    ----------
+    X : ndarray of float32, shape (n, d)
+        Scaled features.
+    scaler : GroupScaler
+        What scaled them.
+    graph : KeptGraph or None
+        The graph, once a ridge was smoothed over it.
+    """
+
+    def __init__(
+        self,
+        store: ProjectStore,
+        rows: FeatureRows,
+        settings: Settings,
+        *,
+        scaler: GroupScaler | None = None,
+        graph: NeighborGraph | None = None,
+    ) -> None:
+        self._store, self._settings, self._given = store, settings, graph
+        self._learner: RidgeLearner | None = None
+        self.groups = rows.groups
+        self.scaler = GroupScaler(rows.groups).fit(rows.X) if scaler is None else scaler
+        self.X: NDArray[np.float32] = self.scaler.transform(rows.X)
+        self.graph: KeptGraph | None = None
+
+    @property
+    def neighbors(self) -> NeighborGraph | None:
+        """The graph; made, or found with an earlier model, when first asked for. None for a single photo."""
+        if self.graph is None and len(self.X) > 1:
+            settings = self._settings
+            self.graph = KeptGraph(
+                self._store, self.X, settings.n_neighbors, given=self._given, n_threads=settings.n_threads
+            )
+        return None if self.graph is None else self.graph.graph
+
+    def ridge(self, strength: float, smoothing: float) -> RidgeLearner:
+        """Return the ridge of a penalty; features and graph are shared by all."""
+        if self._learner is None:
+            graph = self.neighbors if smoothing > 0.0 else None
+            self._learner = RidgeLearner(self.X, strength, graph, smoothing, self._settings.n_threads)
+        elif self._learner.strength != strength:
+            self._learner.set_strength(strength)
+        return self._learner

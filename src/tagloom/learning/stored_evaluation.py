@@ -1,14 +1,12 @@
 """The last evaluation of a project, kept among its runs; and whether anything was decided since."""
 
-import dataclasses
 import logging
 import time
-import types
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING
 
 from tagloom._version import __version__
-from tagloom.catalog.results import Result
+from tagloom.catalog.results import Result, restored
 from tagloom.exceptions import DamagedStoreError, TagloomError
 from tagloom.learning.labels import TrainingLabels
 from tagloom.store.project import ProjectStore
@@ -16,7 +14,7 @@ from tagloom.store.project import ProjectStore
 if TYPE_CHECKING:
     from tagloom.learning.evaluation import ModelEvaluation
 
-__all__ = ["EVALUATE", "LastEvaluation", "keep_evaluation", "last_evaluation"]
+__all__ = ["LastEvaluation", "last_evaluation"]
 
 logger = logging.getLogger(__name__)
 
@@ -112,36 +110,11 @@ def last_evaluation(store: ProjectStore) -> LastEvaluation | None:
             raise ValueError(f"expected the format {FORMAT}")
         from tagloom.learning.evaluation import ModelEvaluation  # here, as it brings scikit-learn along
 
-        evaluation: ModelEvaluation = _restored(ModelEvaluation, kept["evaluation"])
-        n_further = store.decisions.count() - _restored(int, run.settings["n_decisions"])
-        at = _restored(float, run.ended)
+        evaluation: ModelEvaluation = restored(ModelEvaluation, kept["evaluation"])
+        n_further = store.decisions.count() - restored(int, run.settings["n_decisions"])
+        at = restored(float, run.ended)
     except (DamagedStoreError, ValueError, TypeError, KeyError, AttributeError) as error:
         logger.warning("the last evaluation cannot be read: %s", error)
         return LastEvaluation(evaluation=None)
     is_current = digest == store.decisions.labels_digest()
     return LastEvaluation(evaluation=evaluation, at=at, is_current=is_current, n_further=n_further)
-
-
-def _restored(kind: Any, value: Any) -> Any:
-    """Return a value of a type from what JSON holds of it, and raise ValueError where it does not fit.
-
-    This undoes `Result.as_dict` for classes of numbers, texts, tuples and such classes.
-    """
-    if isinstance(kind, types.UnionType):
-        (own,) = (one for one in get_args(kind) if one is not types.NoneType)
-        return None if value is None else _restored(own, value)
-    if dataclasses.is_dataclass(kind):
-        hints = get_type_hints(kind)
-        # Fields with a default are younger than the format.
-        needed = {item.name for item in dataclasses.fields(kind) if item.default is dataclasses.MISSING}
-        if not isinstance(value, dict) or not needed <= value.keys() <= hints.keys():
-            raise ValueError(f"expected the fields {', '.join(hints)}")
-        return kind(**{name: _restored(hints[name], item) for name, item in value.items()})  # type: ignore[operator]
-    if get_origin(kind) is tuple:
-        if not isinstance(value, list):
-            raise ValueError(f"expected a list, got {value!r}")
-        return tuple(_restored(get_args(kind)[0], item) for item in value)
-    fits = isinstance(value, int | float) if kind is float else isinstance(value, kind)
-    if not fits or (isinstance(value, bool) and kind is not bool):
-        raise ValueError(f"expected {kind.__name__}, got {value!r}")
-    return kind(value)

@@ -2,23 +2,24 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tagloom.catalog.lookup import PhotoName, find_photo_ids
-from tagloom.catalog.results import Result
+from tagloom.catalog.results import Result, restored
+from tagloom.core.alignment import rows_of, take_rows
 from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.exceptions import InvalidInputError, StoreError
+from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreError
 from tagloom.store.database import as_stored
+from tagloom.store.models import StoredSuggestions
 from tagloom.store.project import ProjectStore
 
 __all__ = [
     "PROBABILITY",
     "SCORE",
-    "THRESHOLD",
     "OpenSuggestions",
     "Suggestion",
     "check_threshold",
@@ -29,13 +30,10 @@ __all__ = [
 ]
 
 
-# The ranking of suggestions.
-
-
 def top_suggestions(
     Y: LabelMatrix, scores: NDArray[Any], n_keywords: int, least: float = -np.inf
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rank the tags nobody has spoken about.
+    """Rank undecided tags.
 
     Parameters
     ----------
@@ -63,6 +61,43 @@ def top_suggestions(
 
 SCORE, PROBABILITY = "score", "probability"
 THRESHOLD = "threshold"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuggestionInfo(Result):
+    """What is noted of stored suggestions.
+
+    Parameters
+    ----------
+    kind : {"probability", "score"}
+        What they are.
+    model : int
+        Where they come from.
+    method : str
+        How it was trained.
+    column_digests : dict of str to str
+        For each tag what an update learnt it from.
+    strength, n_labeled : float or None, int
+        The penalty of the ridge that an update mixed in, and the labelled photos that chose it.
+    """
+
+    kind: str
+    model: int
+    method: str = ""
+    column_digests: dict[str, str] = field(default_factory=dict)
+    strength: float | None = None
+    n_labeled: int = 0
+
+
+def suggestion_info(stored: StoredSuggestions) -> SuggestionInfo:
+    """Return what is noted of suggestions; raise DamagedStoreError where that is not what tagloom writes."""
+    try:
+        info: SuggestionInfo = restored(SuggestionInfo, stored.info)
+        if info.kind not in (SCORE, PROBABILITY):
+            raise ValueError(f"expected the kind {SCORE} or {PROBABILITY}, got {info.kind!r}")
+    except ValueError as error:
+        raise DamagedStoreError(f"the suggestions are damaged ({error}); make them again: tagloom train") from error
+    return info
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +134,7 @@ class Suggestion(Result):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenSuggestions:
-    """The model's numbers for photos and tags, and where nothing has been decided yet.
+    """The model's predictions for photos and tags, and which pairs are undecided.
 
     Parameters
     ----------
@@ -108,15 +143,15 @@ class OpenSuggestions:
     tags : list of str
         The columns' texts.
     values : ndarray of float, shape (n, c)
-        The numbers.
+        The predictions.
     open : ndarray of bool, shape (n, c)
         Whether nobody has said anything, and nothing follows from what was said.
-    limits : ndarray of float, shape (c,)
-        A tag is suggested above its limit: scores that are not calibrated above a threshold alone that was set.
-    trained_limits : ndarray of float, shape (c,)
-        Those that training chose; of probabilities the others are the same where no threshold was set.
+    thresholds : ndarray of float, shape (c,)
+        A tag is suggested above its threshold; scores that are not calibrated only above a threshold that was set.
+    trained_thresholds : ndarray of float, shape (c,)
+        Those that training chose; for probabilities the others are the same where no threshold was set.
     kind : {"score", "probability"}
-        What the numbers are.
+        What they are.
     model : int
         Where they come from.
     """
@@ -126,27 +161,24 @@ class OpenSuggestions:
     tags: list[str]
     values: NDArray[Any]
     open: NDArray[np.bool_]
-    limits: NDArray[np.float64]
-    trained_limits: NDArray[np.float64]
+    thresholds: NDArray[np.float64]
+    trained_thresholds: NDArray[np.float64]
     kind: str
     model: int
 
     @property
     def calibrated(self) -> bool:
-        """Whether the numbers are probabilities."""
+        """Whether the predictions are probabilities."""
         return self.kind == PROBABILITY
 
     @property
     def above(self) -> NDArray[np.bool_]:
-        """Which open entries are above the limits."""
-        return self.open & (self.values > self.limits)
+        """Which open entries are above the thresholds."""
+        return self.open & (self.values > self.thresholds)
 
     def values_of(self, photo_ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the numbers of some photos, each named once; NaN where there are none."""
-        found = np.full((len(photo_ids), len(self.tag_ids)), np.nan, dtype=np.float32)
-        _, wanted, there = np.intersect1d(photo_ids, self.photo_ids, assume_unique=True, return_indices=True)
-        found[wanted] = self.values[there]
-        return found
+        return take_rows(self.values, rows_of(self.photo_ids, photo_ids), np.nan)
 
 
 def suggest_each(
@@ -199,7 +231,7 @@ def check_threshold(value: float, kind: str | None) -> float:
     value : float
         The threshold.
     kind : {"score", "probability"} or None
-        What the model's numbers are; None where there is no model.
+        What the model predicts; None where there is no model.
     """
     number = float(value)
     if not math.isfinite(number):
@@ -212,7 +244,7 @@ def check_threshold(value: float, kind: str | None) -> float:
 
 
 def suggestions_kind(store: ProjectStore) -> str | None:
-    """Return what the latest numbers are: "probability", or "score" if they are not calibrated; None: there are none.
+    """Return whether the latest predictions are of the kind "probability" or "score"; None where there are none.
 
     Parameters
     ----------
@@ -220,7 +252,7 @@ def suggestions_kind(store: ProjectStore) -> str | None:
         The project.
     """
     stored = store.suggestions.load()
-    return None if stored is None else str(stored.info["kind"])
+    return None if stored is None else suggestion_info(stored).kind
 
 
 def open_suggestions(
@@ -230,7 +262,7 @@ def open_suggestions(
     threshold: float | None = None,
     uncalibrated: bool = False,
 ) -> OpenSuggestions | None:
-    """Return the latest numbers for photos that are present or out of reach, or None if there are none.
+    """Return the latest predictions for photos that are present or out of reach, or None if there are none.
 
     Parameters
     ----------
@@ -249,41 +281,41 @@ def open_suggestions(
         If the threshold is not finite, or beyond what probabilities can be.
     """
     stored = store.suggestions.load()
+    info = None if stored is None else suggestion_info(stored)
     if threshold is not None:
-        check_threshold(threshold, None if stored is None else stored.info["kind"])
-    if stored is None:
+        check_threshold(threshold, None if info is None else info.kind)
+    if stored is None or info is None:
         return None
     table = store.photos.table(photo_ids)
     there = table.ids[[state != "missing" for state in table.states]]  # out of reach is not gone
     rows = np.flatnonzero(np.isin(stored.photo_ids, there))
     ids, values = stored.photo_ids[rows], stored.scores[rows]
-    limits = np.full(len(stored.tag_ids), np.inf) if stored.thresholds is None else stored.thresholds
-    tag_ids, values, trained = _merge_columns(store, stored.tag_ids, values, limits)
+    thresholds = np.full(len(stored.tag_ids), np.inf) if stored.thresholds is None else stored.thresholds
+    tag_ids, values, trained = _merge_columns(store, stored.tag_ids, values, thresholds)
     chosen = store.settings.get(THRESHOLD) if threshold is None else threshold
-    info = stored.info
     if chosen is not None:
         with as_stored("the threshold"):
-            limits = np.full(len(tag_ids), float(chosen))
+            thresholds = np.full(len(tag_ids), float(chosen))
     else:
-        limits = trained if uncalibrated or info["kind"] == PROBABILITY else np.full(len(tag_ids), np.inf)
+        thresholds = trained if uncalibrated or info.kind == PROBABILITY else np.full(len(tag_ids), np.inf)
     Y = store.decisions.labels(ids, tag_ids)[2]
     return OpenSuggestions(
-        ids, tag_ids, store.tags.texts(tag_ids), values, Y == UNKNOWN, limits, trained, info["kind"], info["model"]
+        ids, tag_ids, store.tags.texts(tag_ids), values, Y == UNKNOWN, thresholds, trained, info.kind, info.model
     )
 
 
 def _merge_columns(
-    store: ProjectStore, tag_ids: NDArray[np.int64], values: NDArray[Any], limits: NDArray[np.float64]
+    store: ProjectStore, tag_ids: NDArray[np.int64], values: NDArray[Any], thresholds: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float64]]:
-    """Join the columns of tags that have become one since: the larger number counts, and the lower limit."""
+    """Join the columns of tags that have become one since: the larger number counts, and the lower threshold."""
     live = store.tags.find(store.tags.texts(tag_ids))
     distinct, first, where = np.unique(live, return_index=True, return_inverse=True)
     if len(distinct) == len(live):
-        return live, values, limits
-    joined, lowest = values[:, first].copy(), limits[first].copy()
+        return live, values, thresholds
+    joined, lowest = values[:, first].copy(), thresholds[first].copy()
     for column, target in enumerate(where):
         np.maximum(joined[:, target], values[:, column], out=joined[:, target])
-        lowest[target] = min(lowest[target], limits[column])
+        lowest[target] = min(lowest[target], thresholds[column])
     return distinct, joined, lowest
 
 

@@ -23,53 +23,54 @@ from tagloom.features.scaling import GroupScaler
 from tagloom.learning.kept_graph import KeptGraph, features_key
 from tagloom.learning.labels import TrainingLabels, check_decided, read_labels
 from tagloom.learning.methods import Learner, get_learner, make_annotator, prepare
-from tagloom.learning.probabilities import Numbers, learn, tells_probabilities, too_few
-from tagloom.learning.ridge import RidgeLearner, choose_strength, learn_ridge
+from tagloom.learning.probabilities import Learned, learn, learn_auto, tells_probabilities, too_few
+from tagloom.learning.registration import FeaturesUsed, registration_of
+from tagloom.learning.ridge import RidgePhotos, choose_strength
 from tagloom.learning.stored_model import (
-    FeaturesUsed,
-    NewModel,
+    AutoModel,
+    LinearModel,
+    LinearPart,
+    ModelHeader,
+    OtherModel,
+    RidgeModel,
+    StoredModel,
     save_model,
-    scaler_parts,
-    whole_parts,
 )
-from tagloom.learning.suggest import PROBABILITY
+from tagloom.learning.suggest import PROBABILITY, SCORE
 from tagloom.methods import SFSS, HarmonicPropagation, LocalGlobalConsistency
 from tagloom.metrics import average_precision
 from tagloom.settings import Settings
 from tagloom.store.project import ProjectStore
-from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.search import INTERRUPTED, OVER
 
-__all__ = ["TRAIN", "TrainResult", "train"]
+__all__ = ["TrainResult", "train"]
 
-
-# Training one learner on a project's features: the graph and the choices that are still right are taken over.
 
 AUTOMATIC = "auto"
-FEATURES_KEY, CHOICE = "features_key", "choice"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Trained:
-    """What came out of training, and what is stored of it.
+    """What came out of training.
 
     Parameters
     ----------
-    numbers : Numbers
-        What the learner says of all photos.
-    graph : KeptGraph or None
-        The neighbour graph it was given.
-    arrays, info, settings : dict
-        See `tagloom.learning.stored_model.NewModel`.
+    learned : Learned
+        The annotator, and what it predicts for all photos.
+    model : StoredModel
+        What is stored of it.
+    features_key : str
+        Checksum of the scaled features; empty where they were not scaled.
+    choice : dict
+        Parameters that it chose.
     reused : tuple of str
         What an earlier model had already.
     """
 
-    numbers: Numbers
-    graph: KeptGraph | None = None
-    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
-    info: dict[str, Any] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
+    learned: Learned
+    model: StoredModel
+    features_key: str = ""
+    choice: dict[str, Any] = field(default_factory=dict)
     reused: tuple[str, ...] = ()
 
 
@@ -102,99 +103,96 @@ def train_learner(
     Notes
     -----
     The graph of an earlier model is taken over where the scaled features and the number of neighbours are the same to
-    the last bit, and a chosen penalty where besides the same was decided: a start from scratch gives the same.
+    the last bit, and a chosen penalty where the labels are the same, too: a start from scratch gives the same.
     """
+    if learner.is_auto:
+        return _train_auto(store, settings, learner, rows, labels, progress)
     if learner.features is not prepare:
-        X = learner.features(rows.X, rows.groups)
-        annotator = make_annotator(learner, settings, rows.groups)
-        graph: KeptGraph | None = None
-        if isinstance(annotator, AutoAnnotator) and len(X) > 1:
-            # Not for itself: updates smooth a ridge over it, and must not be kept waiting for it.
-            graph = KeptGraph(store, prepare(rows.X, rows.groups), settings.n_neighbors, n_threads=settings.n_threads)
-            annotator.set_params(progress=progress)
-        return _train_annotator(annotator, X, labels, settings, graph, {}, {})
-    scaler = GroupScaler(rows.groups).fit(rows.X)
-    X = scaler.transform(rows.X)
-    key = features_key(X, settings.n_neighbors)
-    choice = _earlier_choice(store, learner.name, key, labels)
+        X, annotator = learner.features(rows.X, rows.groups), make_annotator(learner, settings, rows.groups)
+        learned, choice = _learn(annotator, X, labels, settings, {})
+        return Trained(learned=learned, model=_model_of(learned, learner, rows, labels), choice=choice)
+    photos = RidgePhotos(store, rows, settings)
+    key = features_key(photos.X, settings.n_neighbors)
+    earlier = _earlier_choice(store, learner.name, key, labels)
     if learner.smoothing is not None:
-        return _train_ridge(store, settings, learner.smoothing, X, labels, scaler, key, choice)
+        return _train_ridge(settings, learner, learner.smoothing, photos, labels, key, earlier)
     annotator = learner.make(settings.n_neighbors, rows.groups)
-    graph = None
-    if isinstance(annotator, HarmonicPropagation | LocalGlobalConsistency | SFSS) and len(X) > 1:
-        graph = KeptGraph(store, X, settings.n_neighbors, n_threads=settings.n_threads)
-        annotator.set_params(graph=graph.graph)
-    return _train_annotator(annotator, X, labels, settings, graph, {FEATURES_KEY: key}, choice, scaler)
+    if isinstance(annotator, HarmonicPropagation | LocalGlobalConsistency | SFSS) and len(photos.X) > 1:
+        annotator.set_params(graph=photos.neighbors)
+    learned, choice = _learn(annotator, photos.X, labels, settings, earlier)
+    model = _model_of(learned, learner, rows, labels, photos.scaler)
+    model.graph = None if photos.graph is None else photos.graph.part
+    reused = _reused(photos.graph, any(name in earlier for name in choice))
+    return Trained(learned=learned, model=model, features_key=key, choice=choice, reused=reused)
+
+
+def _train_auto(
+    store: ProjectStore,
+    settings: Settings,
+    learner: Learner,
+    rows: FeatureRows,
+    labels: TrainingLabels,
+    progress: Progress,
+) -> Trained:
+    graph: KeptGraph | None = None
+    annotator: Any = make_annotator(learner, settings, rows.groups).set_params(progress=progress)
+    if len(rows.ids) > 1:
+        # Not for itself: updates smooth a ridge over it, and must not be kept waiting for it.
+        graph = KeptGraph(store, prepare(rows.X, rows.groups), settings.n_neighbors, n_threads=settings.n_threads)
+    learned = learn_auto(annotator, rows.X, labels, precision=settings.precision)
+    header = ModelHeader.of(learner.name, learned.kind, labels, rows.groups, learned.completeness)
+    model = AutoModel.of(annotator, header, rows.ids, learned.values)
+    model.graph = None if graph is None else graph.part
+    return Trained(learned=learned, model=model, reused=_reused(graph, False))
 
 
 def _train_ridge(
-    store: ProjectStore,
     settings: Settings,
+    learner: Learner,
     smoothing: float,
-    X: NDArray[np.float32],
+    photos: RidgePhotos,
     labels: TrainingLabels,
-    scaler: GroupScaler,
     key: str,
-    choice: dict[str, Any],
+    earlier: dict[str, NDArray[Any]],
 ) -> Trained:
-    graph: KeptGraph | None = None
-    if smoothing > 0.0 and len(X) > 1:
-        graph = KeptGraph(store, X, settings.n_neighbors, n_threads=settings.n_threads)
-    strength = choice["strength"] if choice else choose_strength(X, labels.Y)
-    learner = RidgeLearner(X, strength, None if graph is None else graph.graph, smoothing, settings.n_threads)
-    numbers = learn_ridge(learner, labels, precision=settings.precision)
-    arrays, info = _linear_parts(numbers.annotator, scaler)
-    info |= {
-        "class": "RegularizedLeastSquares",
-        "strength": strength,
-        "smoothing": smoothing,
-        "n_labeled_at_fit": labels.n_labeled,
-    }
-    return Trained(
-        numbers=numbers,
-        graph=graph,
-        arrays=arrays,
-        info=info,
-        settings={FEATURES_KEY: key, CHOICE: {"strength": strength}},
-        reused=_reused(graph, choice),
-    )
+    strength = float(earlier["strength"]) if "strength" in earlier else choose_strength(photos.X, labels.Y)
+    options: dict[str, Any] = {"precision": settings.precision, "method": learner.name, "smoothing": smoothing}
+    model, learned = RidgeModel.fit(labels, photos, strength=strength, **options)
+    reused = _reused(photos.graph, bool(earlier))
+    return Trained(learned=learned, model=model, features_key=key, choice={"strength": strength}, reused=reused)
 
 
-def _train_annotator(
-    annotator: Annotator,
-    X: Any,
-    labels: TrainingLabels,
-    settings: Settings,
-    graph: KeptGraph | None,
-    registered: dict[str, Any],
-    choice: dict[str, Any],
-    scaler: GroupScaler | None = None,
-) -> Trained:
-    automatic = [name for name, value in annotator.get_params(deep=False).items() if _is_automatic(value)]
-    found = {name: np.asarray(choice[name]) for name in automatic if name in choice}
+def _learn(
+    annotator: Annotator, X: Any, labels: TrainingLabels, settings: Settings, earlier: dict[str, NDArray[Any]]
+) -> tuple[Learned, dict[str, Any]]:
+    """Fit any annotator; return what it has learnt, and the parameters that it chose once, and not in every fold."""
+    automatic = _automatic(annotator)
+    found = {name: earlier[name] for name in automatic if name in earlier}
     if automatic and not found and not too_few(labels) and not tells_probabilities(annotator):
-        # Chosen once, and not again in every fold.
         found = _chosen(clone(annotator).fit(X, labels.Y), automatic)
-    annotator.set_params(**{name: float(value) if value.ndim == 0 else value for name, value in found.items()})
-    numbers = learn(annotator, X, labels, precision=settings.precision)
-    arrays, info = _linear_parts(numbers.annotator, scaler)
-    if isinstance(annotator, AutoAnnotator):
-        state, described = whole_parts(annotator)
-        arrays |= state
-        info |= {"choice": annotator.choice_, "left_out": annotator.left_out_, "completeness": numbers.completeness}
-        info |= described
-    return Trained(
-        numbers=numbers,
-        graph=graph,
-        arrays=arrays,
-        info={"class": type(annotator).__name__} | info,
-        settings=registered | {CHOICE: {name: value.tolist() for name, value in found.items()}},
-        reused=_reused(graph, {name: choice[name] for name in automatic if name in choice}),
-    )
+    fixed = {name: float(value) if value.ndim == 0 else value for name, value in found.items()}
+    learned = learn(annotator.set_params(**fixed), X, labels, precision=settings.precision)
+    return learned, {name: value.tolist() for name, value in found.items()}
 
 
-def _is_automatic(value: Any) -> bool:
-    return isinstance(value, str) and value == AUTOMATIC
+def _model_of(
+    learned: Learned, learner: Learner, rows: FeatureRows, labels: TrainingLabels, scaler: GroupScaler | None = None
+) -> StoredModel:
+    """Return what is stored of a method: its coefficients, or its predictions where it has none."""
+    header = ModelHeader.of(learner.name, learned.kind, labels, rows.groups, learned.completeness)
+    fitted: Any = learned.annotator
+    is_linear = hasattr(fitted, "coef_") and hasattr(fitted, "intercept_")
+    can_score = learned.calibration is not None or learned.kind == SCORE
+    if scaler is None or not is_linear or not can_score:
+        return OtherModel(header, rows.ids, learned.values)
+    coef, intercept = np.asarray(fitted.coef_), np.asarray(fitted.intercept_)
+    return LinearModel(header, LinearPart(scaler, coef, intercept, learned.calibration))
+
+
+def _automatic(annotator: Annotator) -> list[str]:
+    """Return the parameters that an annotator chooses itself."""
+    parameters = annotator.get_params(deep=False).items()
+    return [name for name, value in parameters if isinstance(value, str) and value == AUTOMATIC]
 
 
 def _chosen(fitted: Annotator, names: list[str]) -> dict[str, NDArray[Any]]:
@@ -207,26 +205,22 @@ def _chosen(fitted: Annotator, names: list[str]) -> dict[str, NDArray[Any]]:
     return {name: value for name, value in found.items() if np.isfinite(value).all()}
 
 
-def _linear_parts(annotator: Annotator, scaler: GroupScaler | None) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return what is stored of a linear annotator; of others nothing."""
-    if scaler is None or not (hasattr(annotator, "coef_") and hasattr(annotator, "intercept_")):
-        return {}, {"is_linear": False}
-    arrays, choices = scaler_parts(scaler)
-    arrays |= {"coef": np.asarray(annotator.coef_), "intercept": np.asarray(annotator.intercept_)}
-    return arrays, {"is_linear": True, "scaler": choices}
-
-
-def _earlier_choice(store: ProjectStore, method: str, key: str, labels: TrainingLabels) -> dict[str, Any]:
+def _earlier_choice(store: ProjectStore, method: str, key: str, labels: TrainingLabels) -> dict[str, NDArray[Any]]:
     """Return what the same learner chose on the same features and labels, empty if it never was."""
     for model in store.models.all():
-        known = model.settings
-        if (known.get("method"), known.get(FEATURES_KEY), model.labels_digest) == (method, key, labels.digest):
-            return dict(known.get(CHOICE, {}))
+        known = registration_of(model)
+        if known is not None and (known.method, known.features_key, model.labels_digest) == (
+            method,
+            key,
+            labels.digest,
+        ):
+            with contextlib.suppress(TypeError, ValueError):  # what is registered may be anything
+                return {name: np.asarray(value, dtype=np.float64) for name, value in known.choice.items()}
     return {}
 
 
-def _reused(graph: KeptGraph | None, choice: dict[str, Any]) -> tuple[str, ...]:
-    parts = (("graph", graph is not None and graph.is_reused), ("choice", bool(choice)))
+def _reused(graph: KeptGraph | None, has_choice: bool) -> tuple[str, ...]:
+    parts = (("graph", graph is not None and graph.is_reused), ("choice", has_choice))
     return tuple(name for name, is_reused in parts if is_reused)
 
 
@@ -244,7 +238,7 @@ class TrainResult(Result):
     method : str
         The learner's name.
     kind : {"score", "probability"}
-        What the suggestions' numbers are.
+        What the suggestions are.
     why_scores : str
         Why they are scores; empty where they are probabilities.
     n_photos, n_labeled, n_tags : int
@@ -256,7 +250,7 @@ class TrainResult(Result):
     without_examples : tuple of str
         Tags that no photo has: nothing can be suggested for them.
     silence_is_no : tuple of str
-        Tags that were named rather than judged: photos of which anything was said count as not having them.
+        Positive-only tags: labelled photos without them count as not having them.
     completeness : float or None
         Estimated share of the true tags that are named, of those tags.
     fit_map : float or None
@@ -339,43 +333,30 @@ def train(
             trained = train_learner(store, settings, learner, rows, labels, progress=progress)
         progress.finish()
         model = save_model(
-            store, _new_model(trained, learner.name, settings, FeaturesUsed.of(rows), labels), verb=TRAIN
+            store,
+            trained.model,
+            trained.learned.predictions(labels),
+            labels,
+            FeaturesUsed.of(rows),
+            settings,
+            features_key=trained.features_key,
+            choice=trained.choice,
+            verb=TRAIN,
         )
-    sizes = dict(zip(rows.groups.names, rows.groups.sizes, strict=True))
-    found = _counts(labels) | _quality(trained, labels)
-    left_out = trained.info.get("left_out", {})
+    skipped: dict[str, str] = getattr(trained.learned.annotator, "left_out_", {})
     return TrainResult(
         model=model,
         method=learner.name,
         n_photos=len(rows.ids),
         n_without_features=rows.n_without,
-        is_linear=trained.info["is_linear"],
+        is_linear=trained.model.linear is not None,
         reused=trained.reused,
-        groups=sizes,
+        groups=dict(zip(rows.groups.names, rows.groups.sizes, strict=True)),
         seconds=time.perf_counter() - begin,
-        interrupted=INTERRUPTED in left_out.values(),
-        untried=tuple(name for name, why in left_out.items() if why == OVER),
-        **found,
-    )
-
-
-def _new_model(
-    trained: Trained, method: str, settings: Settings, features: FeaturesUsed, labels: TrainingLabels
-) -> NewModel:
-    options = {"n_neighbors": settings.n_neighbors, "descriptors": list(settings.descriptors)}
-    numbers = trained.numbers
-    return NewModel(
-        method=method,
-        values=numbers.values,
-        kind=numbers.kind,
-        thresholds=numbers.thresholds,
-        labels=labels,
-        features=features,
-        calibration=numbers.calibration,
-        graph=trained.graph,
-        arrays=trained.arrays,
-        info=trained.info,
-        settings=options | trained.settings,
+        interrupted=INTERRUPTED in skipped.values(),
+        untried=tuple(name for name, why in skipped.items() if why == OVER),
+        **_counts(labels),
+        **_quality(trained.learned, labels, is_auto=learner.is_auto),
     )
 
 
@@ -392,20 +373,18 @@ def _counts(labels: TrainingLabels) -> dict[str, Any]:
     }
 
 
-def _quality(trained: Trained, labels: TrainingLabels) -> dict[str, Any]:
-    """Return the fields of a result that say what the numbers are and how good."""
-    numbers = trained.numbers
-    is_probability, is_auto = numbers.kind == PROBABILITY, isinstance(numbers.annotator, AutoAnnotator)
+def _quality(learned: Learned, labels: TrainingLabels, *, is_auto: bool) -> dict[str, Any]:
+    """Return the fields of a result that say what the predictions are and how good."""
+    is_probability = learned.kind == PROBABILITY
+    above = (learned.values > learned.thresholds) & (labels.said == UNKNOWN)
     return {
-        "kind": numbers.kind,
-        "why_scores": numbers.why_scores,
-        "completeness": numbers.completeness if labels.named.any() else None,
-        # Scores of `auto` are what is said without the photo's labels.
-        "fit_map": None if is_auto else _map(labels.Y, numbers.annotator.transduction_),
-        "held_out_map": _map(labels.Y, numbers.values) if is_probability else None,
-        "n_above": int(((numbers.values > numbers.thresholds) & (labels.said == UNKNOWN)).sum())
-        if is_probability
-        else 0,
+        "kind": learned.kind,
+        "why_scores": learned.why_scores,
+        "completeness": learned.completeness if labels.named.any() else None,
+        # Scores of `auto` are leave-one-out.
+        "fit_map": None if is_auto else _map(labels.Y, learned.annotator.transduction_),
+        "held_out_map": _map(labels.Y, learned.values) if is_probability else None,
+        "n_above": int(above.sum()) if is_probability else 0,
     }
 
 

@@ -76,7 +76,7 @@ def load_numbers(store: ProjectStore, state: ReviewState) -> bool:
     if found is None:
         return False
     state.clear_values()
-    state.set_values(found.photo_ids, found.tag_ids, found.values, found.trained_limits, kind=found.kind)
+    state.set_values(found.photo_ids, found.tag_ids, found.values, found.trained_thresholds, kind=found.kind)
     return True
 
 

@@ -11,7 +11,7 @@ from tagloom.catalog.places import online_root
 from tagloom.catalog.results import plain
 from tagloom.exceptions import StoreError
 from tagloom.learning.few_labels import n_missing
-from tagloom.learning.next_photos import NO_PROBABILITIES, Features, Numbers, choose_photos
+from tagloom.learning.next_photos import NO_PROBABILITIES, Features, LabelledProbabilities, choose_photos
 from tagloom.learning.suggest import PROBABILITY
 from tagloom.project.unwritten import suggestions_written, unwritten_photos
 from tagloom.project.write import FileWrite, write
@@ -259,11 +259,11 @@ def teach_ids(
         else:
             said = state.labels[state.place(tag)].copy()
             about = "Photos on which this tag is undecided"
-    chosen = choose_photos(said, n, numbers=lambda: _numbers(state, tag), graph=graph, features=features)
+    chosen = choose_photos(said, n, predictions=lambda: _predictions(state, tag), graph=graph, features=features)
     return state.photos.ids[chosen.rows].tolist(), f"{about}, {chosen.how}."
 
 
-def _numbers(state: ReviewState, tag: int | None) -> Numbers:
+def _predictions(state: ReviewState, tag: int | None) -> LabelledProbabilities:
     """Return probabilities and labels of all photos, of one tag or all; copies, so that nobody waits for a choice."""
     with state.lock:
         rows = np.flatnonzero(state.live) if tag is None else [state.place(tag)]

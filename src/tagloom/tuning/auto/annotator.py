@@ -535,14 +535,16 @@ class AutoAnnotator(Accepting):
             raise InvalidInputError(
                 f"expected a model kept in the format {FORMAT}, got {info.get('format')!r}; train it again"
             )
-        if list(np.shape(X)) != info["shape"]:
+        if list(np.shape(X)) != info.get("shape"):
             raise InvalidInputError(
-                f"expected the features that the model was trained on, of shape {tuple(info['shape'])} (photos, "
+                f"expected the features that the model was trained on, of shape {info.get('shape')} (photos, "
                 f"columns), got {np.shape(X)}; give those, or train again"
             )
         try:
             return cls._restored(X, {name: unpack(value, arrays) for name, value in info.items()}, n_threads)
-        except (KeyError, TypeError, IndexError) as error:
+        except InvalidInputError:
+            raise
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError, OverflowError) as error:
             raise InvalidInputError(
                 f"expected a model as this version keeps it, got one that lacks something ({error}); train it again"
             ) from error

@@ -76,6 +76,7 @@ def restored_views(X: NDArray[Any], parts: dict[str, Any], n_threads: int | None
     indices, starts = parts["indices"], parts["starts"]
     data = np.ones(len(indices)) if parts["weights"] is None else parts["weights"]
     weights = sparse.csr_array((data, indices, starts.astype(indices.dtype)), shape=(len(X), len(X)))
+    weights.check_format(full_check=True)  # a file may hold anything
     views = PhotoViews(
         X,
         parts["groups"],
@@ -112,9 +113,11 @@ def parts_of_model(model: StackModel, dtype: DTypeLike) -> dict[str, Any]:
 
 def restored_model(views: PhotoViews, parts: dict[str, Any]) -> StackModel:
     """Return the combination, from `parts_of_model`."""
-    model = StackModel(views, parts["weightings"], parts["members"])
+    model, rows = StackModel(views, parts["weightings"], parts["members"]), parts["rows"].astype(np.intp)
+    if not np.isin(rows, np.arange(views.n_photos)).all():
+        raise ValueError("it has learnt from photos that it does not have")
     model.restore(
-        parts["rows"].astype(np.intp),
+        rows,
         parts["coefficients"],
         {strength: scores.astype(np.float64) for strength, scores in parts["smoothed"].items()},
     )
