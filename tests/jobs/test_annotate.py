@@ -19,7 +19,8 @@ from tagloom.exceptions import InvalidInputError, LabelsFileError, PhotosError, 
 from tagloom.images import pool
 from tagloom.jobs.annotate import annotate
 from tagloom.learning.methods import get_learner
-from tagloom.learning.suggest import top_suggestions
+from tagloom.learning.suggest import open_suggestions, top_suggestions
+from tagloom.project.project import Project
 from tagloom.settings import Settings
 from tagloom.store import FolderCache
 from tagloom.tuning import CalibratedAnnotator
@@ -112,8 +113,10 @@ def test_numbers_are_probabilities_where_labels_suffice(photos, tmp_path, method
     result = annotate(photos, photos / "labels.csv", tmp_path / "out", settings)
     assert (result.kind, result.why_scores) == ("probability", "")
     X = get_learner(method).features(result.X, result.groups)
-    plain = get_learner(method).make(settings.n_neighbors, result.groups)
-    expected = plain if method == "auto" else CalibratedAnnotator(plain, random_state=0)
+    expected = get_learner(method).make(settings.n_neighbors, result.groups)
+    if method != "auto":  # the penalty is chosen once, not in each fold again
+        expected.set_params(regularization=expected.fit(X, result.Y).regularization_)
+        expected = CalibratedAnnotator(expected, random_state=0)
     np.testing.assert_allclose(result.scores, expected.fit(X, result.Y).probabilities_, atol=1e-5)
     has = np.array([[tag in truth[name.decode()] for tag in result.tags.names] for name in result.photos])
     unknown = result.Y == -1
@@ -135,11 +138,14 @@ def test_of_too_few_labels_numbers_are_scores_and_it_is_said_why(photos, tmp_pat
 
 def test_the_report_tells_how_good_it_is_where_labels_suffice(photos, tmp_path):
     _say(photos, 24)
+    with open(photos / "labels.csv", newline="", encoding="utf-8") as handle:
+        told = dict.fromkeys(tag for row in csv.DictReader(handle) for tag in row["tags"].split(";"))
     settings = Settings(descriptors=("color", "edges"), n_workers=1, method="ridge")
     result = annotate(photos, photos / "labels.csv", tmp_path / "out", settings, evaluate=True)
     found, learner = result.evaluation, get_learner("ridge")
     X = learner.features(result.X, result.groups)
-    expected = cross_validate(learner.make(settings.n_neighbors, result.groups), X, result.Y)
+    Y = result.Y[:, [result.tags.column(tag) for tag in told]]  # intervals depend on the order of tags
+    expected = cross_validate(learner.make(settings.n_neighbors, result.groups), X, Y)
     assert (found.map, found.map_low, found.map_high) == (expected.map, expected.map_low, expected.map_high)
     assert (found.n_photos, found.n_labeled, found.method) == (60, 24, "ridge")
     assert found.wanted_precision == settings.precision
@@ -154,6 +160,64 @@ def test_the_report_tells_how_good_it_is_where_labels_suffice(photos, tmp_path):
     without = annotate(photos, photos / "labels.csv", tmp_path / "out", yes_only, evaluate=True)
     assert without.evaluation is None
     assert "0 times a no" in without.why_not_evaluated
+
+
+@pytest.mark.parametrize(
+    ("method", "n_told", "absent_means"),
+    [
+        ("auto", 30, "no"),
+        ("ridge", 30, "unknown"),
+        ("smoothed-ridge", 30, "no"),
+        ("ridge", 10, "no"),
+        *(pytest.param(name, 30, "no", marks=pytest.mark.medium) for name in ("harmonic", "neighbors", "sfss")),
+        pytest.param("auto", 30, "unknown", marks=pytest.mark.medium),
+    ],
+)
+def test_annotate_and_a_project_give_the_same_numbers(photos, tmp_path, method, n_told, absent_means):
+    _say(photos, n_told)
+    settings = replace(LIGHT, method=method, absent_means=absent_means)
+    result = annotate(photos, photos / "labels.csv", tmp_path / "out", settings)
+    flags = {"descriptors": LIGHT.descriptors, "n_workers": 1, "method": method}
+    with Project.init(photos, project=tmp_path / "project", flags=flags) as project:
+        project.scan()
+        project.import_keywords(photos / "labels.csv", absent_means=absent_means)
+        trained = project.train()
+        found = open_suggestions(project.store)
+        suggested = list(project.suggest(n=settings.n_keywords))
+        page = project.report(tmp_path / "project.html")
+        exported = project.export(tmp_path / "exported.csv")
+        labels = project.store.decisions.labels(found.photo_ids, found.tag_ids)[2]
+    order = np.argsort(found.tags)
+    assert result.tags.names == tuple(np.asarray(found.tags)[order])
+    np.testing.assert_array_equal(result.Y, labels[:, order])
+    np.testing.assert_array_equal(result.scores, found.values[:, order])
+    assert (result.kind, result.why_scores, result.threshold) == (found.kind, trained.why_scores, found.limits.max())
+    rows = [
+        (os.fsdecode(item.photo), item.tag, f"{item.value:.6g}", str(item.rank), "yes" if item.is_above else "no")
+        for item in suggested
+        if item.value >= result.least
+    ]
+    assert [tuple(row.values()) for row in _keywords(tmp_path / "out")] == rows
+    everything = (result.Y == -1) & (result.scores > result.threshold)
+    assert exported.n_suggested == trained.n_above == int(everything.sum())
+    assert (page.n_photos, page.n_labeled) == (len(result.photos), result.n_labeled)
+    mine, theirs = (
+        re.search(r'<script type="application/json" id="report-data">(.*?)</script>', path.read_text(encoding="utf-8"))
+        for path in (tmp_path / "out" / "report.html", tmp_path / "project.html")
+    )
+    assert mine[1] == theirs[1]
+
+
+def test_an_evaluation_is_that_of_a_project(photos, tmp_path):
+    _say(photos, 24)
+    settings = replace(LIGHT, method="ridge")
+    result = annotate(photos, photos / "labels.csv", tmp_path / "out", settings, evaluate=True)
+    flags = {"descriptors": LIGHT.descriptors, "n_workers": 1, "method": "ridge"}
+    with Project.init(photos, project=tmp_path / "project", flags=flags) as project:
+        project.scan()
+        project.import_keywords(photos / "labels.csv")
+        expected = project.evaluate(curve=False, groups=False)
+    assert replace(result.evaluation, seconds=0.0) == replace(expected, seconds=0.0)
 
 
 def test_a_topic_model_shows_its_topics_in_the_report(photos, tmp_path):

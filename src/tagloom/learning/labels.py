@@ -1,7 +1,6 @@
 """What a model learns from: the decisions of one moment, and which silence counts as a no."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ from tagloom.store.decisions import Decisions
 from tagloom.store.log import ORIGINS
 from tagloom.store.project import ProjectStore
 
-__all__ = ["TrainingLabels", "labels_of", "read_labels"]
+__all__ = ["TrainingLabels", "read_labels"]
 
 
 #: Pairs decided in one action up to which each of them was looked at: "accept all above here" says nothing of a photo.
@@ -204,34 +203,6 @@ def read_labels(
     digests = _column_digests(photo_ids, Y)
     return TrainingLabels(
         said, Y, named, listed, reviewed, tag_ids, tags, digest, n_decisions, digests, photo_ids, judgements
-    )
-
-
-def labels_of(said: LabelMatrix, tags: Sequence[str]) -> TrainingLabels:
-    """Return labels that were all listed, such as those of a file: nobody has judged a suggestion.
-
-    Parameters
-    ----------
-    said : label matrix of shape (n, c)
-        What is said of photos.
-    tags : sequence of str
-        The columns.
-    """
-    listed, rows = labeled_rows(said), np.arange(len(said))
-    Y, named = fill_silence(said, listed)
-    return TrainingLabels(
-        said=said,
-        Y=Y,
-        named=named,
-        listed=listed,
-        reviewed=np.zeros(len(tags), dtype=bool),
-        tag_ids=np.arange(len(tags)),
-        tags=list(tags),
-        digest="",
-        n_decisions=0,
-        column_digests=_column_digests(rows, Y),
-        photo_ids=rows,
-        judgements=Judgements(),
     )
 
 

@@ -64,6 +64,8 @@ class Registration(Result):
         Checksum of the scaled features; empty where none were scaled.
     choice : dict
         Parameters that it chose: a number, or one for each tag.
+    topics : tuple of dict
+        What a topic model knows of its topics.
     graph_key : str
         Checksum of the graph that goes with it; empty: none.
     holds_graph : bool
@@ -79,6 +81,7 @@ class Registration(Result):
     descriptors: tuple[str, ...]
     features_key: str = ""
     choice: dict[str, Any] = field(default_factory=dict)
+    topics: tuple[dict[str, Any], ...] = ()
     graph_key: str = ""
     holds_graph: bool = False
     tagloom: str = __version__

@@ -939,6 +939,7 @@ def save_model(
     *,
     features_key: str = "",
     choice: dict[str, Any] | None = None,
+    topics: tuple[dict[str, Any], ...] = (),
     verb: str,
 ) -> int:
     """Store a model; then, in one transaction, its suggestions, and let it take the place of the one before.
@@ -961,6 +962,8 @@ def save_model(
         Checksum of the scaled features, where it was trained on these.
     choice : dict, optional
         Parameters that it chose.
+    topics : tuple of dict
+        What a topic model knows of its topics.
     verb : str
         What made it, for the list of runs.
 
@@ -978,6 +981,7 @@ def save_model(
         descriptors=tuple(settings.descriptors),
         features_key=features_key,
         choice=choice or {},
+        topics=topics,
         graph_key="" if graph is None else graph.key,
         holds_graph=graph is not None and bool(graph.arrays),
     ).as_dict()

@@ -20,6 +20,7 @@ from tagloom.store.project import ProjectStore
 __all__ = [
     "PROBABILITY",
     "SCORE",
+    "TOPICS",
     "OpenSuggestions",
     "Suggestion",
     "check_threshold",
@@ -61,6 +62,7 @@ def top_suggestions(
 
 SCORE, PROBABILITY = "score", "probability"
 THRESHOLD = "threshold"
+TOPICS = "topics"  # the setting of a model that holds what it knows of topics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

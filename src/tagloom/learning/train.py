@@ -6,7 +6,7 @@ are stored and it takes the place of the one before. A run that is cut off leave
 
 import contextlib
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from tagloom.learning.stored_model import (
     save_model,
 )
 from tagloom.learning.suggest import PROBABILITY, SCORE
-from tagloom.methods import SFSS, HarmonicPropagation, LocalGlobalConsistency
+from tagloom.methods import SFSS, HarmonicPropagation, LaplacianTopicModel, LocalGlobalConsistency
 from tagloom.metrics import average_precision
 from tagloom.settings import Settings
 from tagloom.store.project import ProjectStore
@@ -47,6 +47,8 @@ __all__ = ["TrainResult", "train"]
 
 
 AUTOMATIC = "auto"
+#: Tags, and typical photos, that are kept of each topic.
+SHOWN_IN_A_TOPIC = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -195,6 +197,18 @@ def _automatic(annotator: Annotator) -> list[str]:
     return [name for name, value in parameters if isinstance(value, str) and value == AUTOMATIC]
 
 
+def _topics(annotator: Annotator, labels: TrainingLabels) -> tuple[dict[str, Any], ...]:
+    """Return what is stored of the topics that a topic model has learnt, nothing of other learners."""
+    if not isinstance(annotator, LaplacianTopicModel):
+        return ()
+    topics = annotator.describe_topics(labels.tags, n_tags=SHOWN_IN_A_TOPIC, n_photos=SHOWN_IN_A_TOPIC)
+    with_ids = (
+        replace(topic, photos=tuple(replace(one, row=int(labels.photo_ids[one.row])) for one in topic.photos))
+        for topic in topics
+    )
+    return tuple(asdict(topic) for topic in with_ids)
+
+
 def _chosen(fitted: Annotator, names: list[str]) -> dict[str, NDArray[Any]]:
     """Return the numbers that a fitted annotator has chosen for parameters that were "auto"."""
     found = {}
@@ -341,6 +355,7 @@ def train(
             settings,
             features_key=trained.features_key,
             choice=trained.choice,
+            topics=_topics(trained.learned.annotator, labels),
             verb=TRAIN,
         )
     skipped: dict[str, str] = getattr(trained.learned.annotator, "left_out_", {})

@@ -3,12 +3,13 @@
 import contextlib
 import datetime
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tagloom._version import __version__
 from tagloom.catalog.output_guard import check_report_target
@@ -17,7 +18,7 @@ from tagloom.catalog.reader import ProjectReader
 from tagloom.catalog.results import Result
 from tagloom.learning.few_labels import labels_needed, not_calibrated
 from tagloom.learning.stored_evaluation import LastEvaluation, last_evaluation
-from tagloom.learning.suggest import SCORE, OpenSuggestions, open_suggestions
+from tagloom.learning.suggest import SCORE, TOPICS, OpenSuggestions, open_suggestions
 from tagloom.project.status import n_learnt
 from tagloom.report.data import add_thumbnails, make_photos, suggestions_first
 from tagloom.report.page import ReportData, ReportPhoto, UnreadablePhoto, write_report
@@ -26,7 +27,10 @@ from tagloom.store.database import as_stored
 from tagloom.store.models import Model
 from tagloom.store.project import ProjectStore
 
-__all__ = ["ReportResult", "report"]
+if TYPE_CHECKING:
+    from tagloom.methods.topics import TopicDescription
+
+__all__ = ["ReportResult", "read_topics", "report", "report_data"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +62,7 @@ class ReportResult(Result):
 
 
 def report(store: ProjectStore, settings: Settings, path: str | os.PathLike[str]) -> ReportResult:
-    """Write a page with all photos, what was said and suggested, and the last evaluation. No photo is opened.
+    """Write a page with all photos, their labels and suggestions, and the last evaluation. No photo is opened.
 
     Parameters
     ----------
@@ -77,46 +81,101 @@ def report(store: ProjectStore, settings: Settings, path: str | os.PathLike[str]
         If the system refuses.
     """
     check_report_target(path)
+    with contextlib.closing(ProjectReader(store.folder)) as reader:
+        data = report_data(store, settings, lambda hashes: _thumbnails(reader, hashes))
+    return ReportResult(
+        file=write_report(path, data),
+        n_photos=len(data.photos),
+        n_shown=min(len(data.photos), data.max_photos),
+        n_labeled=sum(photo.is_labeled for photo in data.photos),
+        n_with_suggestions=sum(bool(photo.suggestions) for photo in data.photos),
+        n_unreadable=len(data.unreadable),
+        has_evaluation=data.measured is not None,
+        note=data.measured_note,
+    )
+
+
+def report_data(
+    store: ProjectStore, settings: Settings, thumbnails: Callable[[Sequence[str]], dict[str, bytes]]
+) -> ReportData:
+    """Return what a report of a project shows.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    settings : Settings
+        See `report`.
+    thumbnails : callable
+        Returns thumbnails by content hash, as far as there are any.
+    """
     index, model, last = load_photos(store), store.models.active(), last_evaluation(store)
-    rows = index.by_path
     found = open_suggestions(store)
     photos = _photos(store, index, found, settings.n_keywords)
     order = suggestions_first(photos)
-    hashes = [index.hashes[row] for row in rows]
-    with contextlib.closing(ProjectReader(store.folder)) as reader:
-        add_thumbnails(photos, order[: settings.report_photos], hashes, lambda names: _thumbnails(reader, names))
-    unreadable = [UnreadablePhoto(*found) for found in store.photos.problems()]
+    topics = read_topics(store, index.ids[index.by_path][order])
+    hashes = [index.hashes[row] for row in index.by_path[order]]
+    shown = [photos[row] for row in order]
+    typical = {photo.row for topic in topics for photo in topic.photos}
+    add_thumbnails(shown, typical.union(range(min(len(shown), settings.report_photos))), hashes, thumbnails)
     note = _note(last, model)
-    has_evaluation = last is not None and last.evaluation is not None
+    measured = None if last is None else last.evaluation
     is_score = found is not None and not found.calibrated
     with as_stored("the model"):
         features = "" if model is None else ", ".join(name for name, _ in model.features["groups"])
     scores = (f"Scores are {not_calibrated(labels_needed(store))}.",) if is_score else ()
-    data = ReportData(
-        photos=[photos[row] for row in order],
-        unreadable=unreadable,
+    return ReportData(
+        photos=shown,
+        unreadable=[UnreadablePhoto(*problem) for problem in store.photos.problems()],
         method="" if model is None else str(model.settings.get("method", "")),
         features=features,
         n_learned=None if model is None else _n_learned(store, model),
         created=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
         version=__version__,
         settings=settings.rows(),
-        notes=(*scores, *(() if has_evaluation else (note,))),
-        measured=None if last is None else last.evaluation,
+        notes=(*scores, *(() if measured is not None else (note,))),
+        measured=measured,
         measured_note=note,
         kind=SCORE if found is None else found.kind,
+        topics=topics,
         max_photos=settings.report_photos,
     )
-    return ReportResult(
-        file=write_report(path, data),
-        n_photos=len(photos),
-        n_shown=min(len(photos), settings.report_photos),
-        n_labeled=sum(photo.is_labeled for photo in photos),
-        n_with_suggestions=sum(bool(photo.suggestions) for photo in photos),
-        n_unreadable=len(unreadable),
-        has_evaluation=has_evaluation,
-        note=note,
-    )
+
+
+def read_topics(store: ProjectStore, photo_ids: NDArray[np.int64]) -> "list[TopicDescription]":
+    """Return what the active model knows of topics, none if it is not a topic model.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    photo_ids : ndarray of int64
+        The photos; those of topics are rows of these.
+    """
+    model = store.models.active()
+    stored = None if model is None else model.settings.get(TOPICS)
+    if not stored:
+        return []
+    from tagloom.methods.topics import TopicDescription, TopicPhoto, TopicTag  # loads scikit-learn
+
+    rows = {photo: row for row, photo in enumerate(photo_ids.tolist())}
+    with as_stored("the topics of the model"):
+        return [
+            TopicDescription(
+                int(topic["topic"]),
+                float(topic["share"]),
+                tuple(
+                    TopicTag(str(tag["tag"]), int(tag["column"]), float(tag["probability"]), float(tag["lift"]))
+                    for tag in topic["tags"]
+                ),
+                tuple(
+                    TopicPhoto(rows[photo["row"]], float(photo["probability"]))
+                    for photo in topic["photos"]
+                    if photo["row"] in rows
+                ),
+            )
+            for topic in stored
+        ]
 
 
 def _photos(

@@ -72,6 +72,7 @@ class FolderCache:
     ) -> None:
         self.folder = Path(folder)
         self.files = ProjectFolder(self.folder)
+        self._place = root
         self._path = self.folder / "tagloom.sqlite"
         self._lock: FolderLock | None = None
         if read_only:
@@ -100,6 +101,10 @@ class FolderCache:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def again(self) -> "FolderCache":
+        """Open the same cache once more, under the lock that this one holds."""
+        return FolderCache(self.folder, self._place, lock=self._lock)
 
     def close(self) -> None:
         """Close the databases and give the lock back."""

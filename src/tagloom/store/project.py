@@ -51,6 +51,8 @@ class ProjectStore:
         SQLite's journal; default: ``$TAGLOOM_JOURNAL``, else what is safe with the SQLite there is.
     patience : float, default=60
         Seconds to wait for other processes that write.
+    features : FolderCache, optional
+        An open cache elsewhere that has the features of these photos. Default: they are kept in this folder.
 
     Attributes
     ----------
@@ -79,8 +81,10 @@ class ProjectStore:
         make: bool = True,
         journal: str | None = None,
         patience: float = PATIENCE,
+        features: "FolderCache | None" = None,
     ) -> None:
         self.folder = Path(folder)
+        self._features = features
         self.files = ProjectFolder(self.folder)
         path = self.folder / DATABASE
         self.files.check()
@@ -204,7 +208,9 @@ class ProjectStore:
             yield
 
     def cache(self) -> "FolderCache":
-        """Open the cache of features and thumbnails of this project, under this store's lock."""
+        """Open the cache of features and thumbnails of this project, under its lock."""
+        if self._features is not None:
+            return self._features.again()
         from tagloom.store.cache import FolderCache
 
         roots = {root.id: root.path for root in self.roots.all()}
