@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from tagloom.report.page import ReportData, ReportPhoto, evaluation_fragment, write_report
+from tagloom.report.data import ReportData, ReportPhoto
+from tagloom.report.page import evaluation_fragment, write_report
 from tests.made_evaluation import EVIL, make_evaluation
 
 

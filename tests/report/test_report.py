@@ -11,15 +11,8 @@ from PIL import Image
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.topics import TopicDescription, TopicPhoto, TopicTag
 from tagloom.report import page as report_page
-from tagloom.report.page import (
-    ReportData,
-    ReportPhoto,
-    TagSummary,
-    UnreadablePhoto,
-    display_text,
-    summarize_tags,
-    write_report,
-)
+from tagloom.report.data import ReportData, ReportPhoto, TagSummary, UnreadablePhoto, summarize_tags
+from tagloom.report.page import display_text, write_report
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{data}}<!--"
 

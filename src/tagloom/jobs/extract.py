@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -36,10 +37,13 @@ from tagloom.store import FolderCache
 __all__ = ["ExtractResult", "extract_folder", "load_features"]
 
 
-# Features of a folder of photos as files that any program reads: one array, its columns' names, its rows' names.
+logger = logging.getLogger(__name__)
 
 ARRAY_FILE, PHOTOS_FILE, GROUPS_FILE = "features.npy", "photos.csv", "groups.json"
 FORMAT = 1
+BLOCK_ROWS = 4096
+HASH_BYTES = 32
+N_EXAMPLES = 20
 HEADER = ("row", "file", "verdict", "detail", "width", "height", "content_hash")
 
 
@@ -215,13 +219,6 @@ def _torn(name: str) -> InvalidInputError:
     )
 
 
-logger = logging.getLogger(__name__)
-
-BLOCK_ROWS = 4096
-HASH_BYTES = 32
-N_EXAMPLES = 20
-
-
 @dataclass(slots=True)
 class ExtractResult:
     """What `extract_folder` did.
@@ -321,7 +318,7 @@ def _write(
     examples: list[PhotoRecord] = []
     with atomic_write(out / PHOTOS_FILE) as handle:
         table = PhotoTableWriter(handle)
-        for record in _all_records(engine, names, problems):
+        for record in chain(engine.read_each(names), problems):
             table.add(record)
             if record.ok:
                 hashes += bytes.fromhex(record.content_hash)
@@ -333,11 +330,6 @@ def _write(
     blocks = _blocks(engine, hashes, columns, progress)
     write_features(out, blocks, (table.n_rows, groups.n_columns), _describe(engine, groups), table.digest)
     return {"groups": groups, "n_rows": table.n_rows, "verdicts": dict(failed), "examples": examples}
-
-
-def _all_records(engine: ExtractionEngine, names: list[bytes], problems: list[PhotoRecord]) -> Iterator[PhotoRecord]:
-    yield from engine.read_each(names)
-    yield from problems
 
 
 def _blocks(

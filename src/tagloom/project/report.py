@@ -20,8 +20,15 @@ from tagloom.learning.few_labels import labels_needed, not_calibrated
 from tagloom.learning.stored_evaluation import LastEvaluation, last_evaluation
 from tagloom.learning.suggest import SCORE, TOPICS, OpenSuggestions, open_suggestions
 from tagloom.project.status import n_learnt
-from tagloom.report.data import add_thumbnails, make_photos, suggestions_first
-from tagloom.report.page import ReportData, ReportPhoto, UnreadablePhoto, write_report
+from tagloom.report.data import (
+    ReportData,
+    ReportPhoto,
+    UnreadablePhoto,
+    add_thumbnails,
+    make_photos,
+    suggestions_first,
+)
+from tagloom.report.page import write_report
 from tagloom.settings import Settings
 from tagloom.store.database import as_stored
 from tagloom.store.models import Model

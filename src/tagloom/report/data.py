@@ -27,6 +27,8 @@ __all__ = [
     "summarize_tags",
 ]
 
+SHOWN_KEYWORDS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class ReportPhoto:
@@ -188,11 +190,6 @@ def summarize_tags(photos: Iterable[ReportPhoto]) -> list[TagSummary]:
         for n in [n_suggested.get(tag, 0)]
     ]
     return sorted(summaries, key=lambda item: (-item.n_suggested, -item.n_given, item.tag))
-
-
-# The photos of a report: what was given and suggested to each, their order, and thumbnails of those that are shown.
-
-SHOWN_KEYWORDS = 10
 
 
 def make_photos(

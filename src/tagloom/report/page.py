@@ -17,27 +17,18 @@ from markupsafe import Markup
 
 from tagloom.core.files import write_bytes
 from tagloom.learning.suggest import PROBABILITY
-from tagloom.report.data import ReportData, ReportPhoto, TagSummary, UnreadablePhoto, summarize_tags
+from tagloom.report.data import ReportData, ReportPhoto, TagSummary, summarize_tags
 
 if TYPE_CHECKING:
     from tagloom.learning.evaluation import ModelEvaluation
     from tagloom.methods.topics import TopicDescription
 
 __all__ = [
-    "ReportData",
-    "ReportPhoto",
-    "TagSummary",
-    "UnreadablePhoto",
     "display_text",
     "evaluation_fragment",
-    "render_page",
-    "summarize_tags",
     "topics_fragment",
     "write_report",
 ]
-
-
-# Names, texts and pictures of a report, so that a page can hold them.
 
 _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -259,16 +250,8 @@ N_LEVELS = 20
 MAX_UNREADABLE = 1000
 
 
-def render_page(data: ReportData, tags: Sequence[TagSummary]) -> str:
-    """Return the whole page.
-
-    Parameters
-    ----------
-    data : ReportData
-        What to show.
-    tags : sequence of TagSummary
-        The rows of the tag table.
-    """
+def _page(data: ReportData) -> str:
+    tags = summarize_tags(data.photos)
     shown = data.photos[: data.max_photos]
     scale = _Scale(0.0, 1.0) if data.kind == PROBABILITY else _Scale.of(data.photos)
     typical = {photo.row: data.photos[photo.row].thumbnail for topic in data.topics for photo in topic.photos}
@@ -368,9 +351,6 @@ def _embedded_data(photos: Sequence[ReportPhoto], tags: Sequence[TagSummary], sc
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
 
 
-# The report of a run: one HTML file with thumbnails, suggestions and what could not be read.
-
-
 def write_report(path: str | os.PathLike[str], data: ReportData) -> Path:
     """Write the report as one self-contained HTML file, atomically.
 
@@ -391,5 +371,5 @@ def write_report(path: str | os.PathLike[str], data: ReportData) -> Path:
     WriteError
         If the system refuses.
     """
-    write_bytes(path, render_page(data, summarize_tags(data.photos)).encode("utf-8"))
+    write_bytes(path, _page(data).encode("utf-8"))
     return Path(path)
