@@ -191,7 +191,11 @@ def test_annotate_and_a_project_give_the_same_numbers(photos, tmp_path, method, 
     assert result.tags.names == tuple(np.asarray(found.tags)[order])
     np.testing.assert_array_equal(result.Y, labels[:, order])
     np.testing.assert_array_equal(result.scores, found.values[:, order])
-    assert (result.kind, result.why_scores, result.threshold) == (found.kind, trained.why_scores, found.limits.max())
+    assert (result.kind, result.why_scores, result.threshold) == (
+        found.kind,
+        trained.why_scores,
+        found.thresholds.max(),
+    )
     rows = [
         (os.fsdecode(item.photo), item.tag, f"{item.value:.6g}", str(item.rank), "yes" if item.is_above else "no")
         for item in suggested

@@ -38,7 +38,6 @@ from tagloom.tuning import AutoAnnotator, CalibratedAnnotator, PositiveUnlabeled
 
 ANNOTATORS = [
     AutoAnnotator(),
-    AutoAnnotator(),
     BoostedAnnotator(),
     BoostedAnnotator(boost="structured", correlations="training", weights="asymptotic"),
     CalibratedAnnotator(folds=3),
@@ -89,7 +88,7 @@ ANNOTATORS = [
 ]
 
 #: These take nearly as long as all others together; cheaper settings of the same classes run in `make test`.
-LONGEST = ("AutoAnnotator()", "NOVA(n_splits=2)")
+LONGEST = ("NOVA(n_splits=2)",)
 
 #: Checks of our own that one annotator cannot hold: {class name: {check name: reason}}.
 EXEMPT_FROM_OUR_CHECKS: dict[str, dict[str, str]] = {

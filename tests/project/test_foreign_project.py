@@ -122,7 +122,7 @@ def test_a_written_path_that_is_none_is_left_alone(photos):
 def test_a_written_photo_that_has_no_fingerprint_is_left_alone(photos, after):
     with Project.open(photos) as project:
         _point(project, photos / "gone.jpg")
-        with project.store._database.write() as connection:
+        with project.store.database.write() as connection:
             connection.execute("UPDATE written SET after = ? WHERE id = 1", (after,))
         done = project.undo(confirm=_yes, leave_changed=True)
         assert (done.n_files, len(done.left_alone)) == (2, 1)
@@ -141,7 +141,7 @@ def test_a_written_photo_that_has_no_fingerprint_is_left_alone(photos, after):
 )
 def test_records_that_tagloom_does_not_make_are_called_damaged(photos, sql):
     with Project.open(photos) as project:
-        with project.store._database.write() as connection:
+        with project.store.database.write() as connection:
             connection.execute(sql)
         with pytest.raises(DamagedStoreError):
             project.import_from_photos()

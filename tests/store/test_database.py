@@ -7,9 +7,9 @@ from tagloom.exceptions import DamagedStoreError, NewerFormatError, StoreBusyErr
 from tagloom.store import FolderCache, database
 from tagloom.store.database import connect, copy_database, transaction, translate_errors
 from tagloom.store.project import ProjectStore
-from tagloom.store.schema import PROJECT_FORMAT, THUMBNAIL_FORMAT, Format
+from tagloom.store.schema import PROJECT_FORMAT, THUMBNAIL_FORMAT, DatabaseFormat
 
-FORMAT = Format(2, "CREATE TABLE t(x INTEGER NOT NULL CHECK (x < 10), y INTEGER DEFAULT 5)", 7)
+FORMAT = DatabaseFormat(2, "CREATE TABLE t(x INTEGER NOT NULL CHECK (x < 10), y INTEGER DEFAULT 5)", 7)
 
 
 @pytest.mark.parametrize("journal", ["wal", "delete"], indirect=True)
@@ -50,7 +50,7 @@ def test_a_rollback_journal_in_use_is_left_as_it_is(tmp_path):
 def test_a_script_that_fails_changes_nothing(tmp_path):
     path = tmp_path / "a.sqlite"
     with pytest.raises(DamagedStoreError):
-        connect(path, Format(2, "CREATE TABLE u(x); SELECT nonsense", 7))
+        connect(path, DatabaseFormat(2, "CREATE TABLE u(x); SELECT nonsense", 7))
     connection = connect(path, FORMAT)
     assert connection.pragma("user_version") == 2
     assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("t",)]
@@ -96,7 +96,7 @@ def test_a_newer_format_is_refused(tmp_path):
 
 @pytest.mark.parametrize("journal", ["wal", "delete"], indirect=True)
 def test_a_full_database_gives_a_clear_error_and_takes_small_things_after(tmp_path, journal):
-    connection = connect(tmp_path / "a.sqlite", Format(1, "CREATE TABLE t(x)", 7))
+    connection = connect(tmp_path / "a.sqlite", DatabaseFormat(1, "CREATE TABLE t(x)", 7))
     n_pages = connection.pragma("page_count")
     connection.pragma("max_page_count", n_pages + 1)
     full = pytest.raises(WriteError, match="disk is full")

@@ -135,7 +135,7 @@ def test_registers_that_do_not_fit_are_errors_of_one_line(store, sql):
 
 
 def test_a_verdict_without_end_is_cut(store):
-    store._database.connection.execute("UPDATE photos SET verdict = ?", ("x" * 1_000_000,))
+    store.database.connection.execute("UPDATE photos SET verdict = ?", ("x" * 1_000_000,))
     assert {len(each) for each in store.photos.table().verdicts} == {64}
     assert {len(verdict) for _, verdict in store.photos.unreadable()} == {64}
     assert {len(verdict) for _, verdict, _ in store.photos.problems()} == {64}

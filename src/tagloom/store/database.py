@@ -27,7 +27,7 @@ from tagloom.exceptions import (
     TagloomError,
     WriteError,
 )
-from tagloom.store.schema import Format
+from tagloom.store.schema import DatabaseFormat
 
 __all__ = [
     "PATIENCE",
@@ -69,14 +69,16 @@ _WRITE_FAILURES = frozenset(
 )
 
 
-def connect(path: Path, format: Format, *, journal: str | None = None, patience: float = PATIENCE) -> apsw.Connection:
+def connect(
+    path: Path, format: DatabaseFormat, *, journal: str | None = None, patience: float = PATIENCE
+) -> apsw.Connection:
     """Open or make a database; one that cannot be written is opened to be read.
 
     Parameters
     ----------
     path : Path
         The file.
-    format : Format
+    format : DatabaseFormat
         What it holds.
     journal : {"wal", "delete"}, optional
         Default: ``$TAGLOOM_JOURNAL``, else what is safe with the SQLite there is.
@@ -122,7 +124,7 @@ def is_writable(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
-def _connect_to_read(path: Path, format: Format, patience: float) -> apsw.Connection:
+def _connect_to_read(path: Path, format: DatabaseFormat, patience: float) -> apsw.Connection:
     connection = _open_to_read(path)
     try:
         connection.set_busy_handler(_Patience(patience))
@@ -230,7 +232,7 @@ def _harden(connection: apsw.Connection) -> None:
 
 
 @functools.cache
-def _schema_of(format: Format) -> frozenset[tuple[str, ...]]:
+def _schema_of(format: DatabaseFormat) -> frozenset[tuple[str, ...]]:
     """Return the schema of a format: kind, name, table and text of everything in it."""
     connection = apsw.Connection(":memory:")
     try:
@@ -240,7 +242,7 @@ def _schema_of(format: Format) -> frozenset[tuple[str, ...]]:
         connection.close()
 
 
-def schema_problem(connection: apsw.Connection, format: Format) -> str | None:
+def schema_problem(connection: apsw.Connection, format: DatabaseFormat) -> str | None:
     """Return how a database differs from its format, as by a trigger that swallows decisions; None: it does not."""
     found, wanted = frozenset(fetch(connection, _SCHEMA)), _schema_of(format)
     if found == wanted:
@@ -249,7 +251,7 @@ def schema_problem(connection: apsw.Connection, format: Format) -> str | None:
     return f"its {kind} {str(name)[:60]!r} is not as tagloom makes it"
 
 
-def _check_ours(connection: apsw.Connection, path: Path, format: Format) -> None:
+def _check_ours(connection: apsw.Connection, path: Path, format: DatabaseFormat) -> None:
     problem = None
     connection.execute("BEGIN")  # one view of all three, while another process may be making the database
     try:
@@ -281,7 +283,7 @@ def _check_ours(connection: apsw.Connection, path: Path, format: Format) -> None
         raise DamagedStoreError(f"{path.name} is damaged ({problem}), and nothing was changed; {_REMEDY}")
 
 
-def _make(connection: apsw.Connection, format: Format) -> None:
+def _make(connection: apsw.Connection, format: DatabaseFormat) -> None:
     if connection.pragma("user_version") == format.number:
         return
     with transaction(connection):

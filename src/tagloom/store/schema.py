@@ -6,11 +6,11 @@ of a comment inside, is therefore a new format with a new number.
 
 from dataclasses import dataclass
 
-__all__ = ["KNOWS_NOTHING", "PROJECT_FORMAT", "THUMBNAIL_FORMAT", "Format"]
+__all__ = ["KNOWS_NOTHING", "PROJECT_FORMAT", "THUMBNAIL_FORMAT", "DatabaseFormat"]
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class DatabaseFormat:
     """A kind of database: a number, the script that makes an empty one, and the mark that tells it from others."""
 
     number: int
@@ -18,7 +18,7 @@ class Format:
     application_id: int = 0x7461676C  # "tagl"
 
 
-PROJECT_FORMAT = Format(
+PROJECT_FORMAT = DatabaseFormat(
     4,
     """
     -- beside: from the project folder, where that lies inside; inode: tells the folder from an empty mount point;
@@ -211,7 +211,7 @@ PROJECT_FORMAT = Format(
     """,  # noqa: E501
 )
 
-THUMBNAIL_FORMAT = Format(
+THUMBNAIL_FORMAT = DatabaseFormat(
     1,
     """
     CREATE TABLE thumbnails(

@@ -537,7 +537,7 @@ class AutoAnnotator(Accepting):
             )
         if list(np.shape(X)) != info.get("shape"):
             raise InvalidInputError(
-                f"expected the features that the model was trained on, of shape {info.get('shape')} (photos, "
+                f"expected the features that the model was trained on, of shape {tuple(info.get('shape', ()))} (photos, "
                 f"columns), got {np.shape(X)}; give those, or train again"
             )
         try:
