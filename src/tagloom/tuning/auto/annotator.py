@@ -537,8 +537,8 @@ class AutoAnnotator(Accepting):
             )
         if list(np.shape(X)) != info.get("shape"):
             raise InvalidInputError(
-                f"expected the features that the model was trained on, of shape {tuple(info.get('shape', ()))} (photos, "
-                f"columns), got {np.shape(X)}; give those, or train again"
+                "expected the features that the model was trained on, of shape "
+                f"{tuple(info.get('shape', ()))} (photos, columns), got {np.shape(X)}; give those, or train again"
             )
         try:
             return cls._restored(X, {name: unpack(value, arrays) for name, value in info.items()}, n_threads)
