@@ -71,6 +71,8 @@ def test_calibrated_probabilities_leave_as_before(labelled, tmp_path):
     assert done.n_suggested > 0
     assert done.withheld == ""
     assert project.write(dry_run=True, threshold=0.0).n_suggested > 0
+    none = project.export(tmp_path / "none.csv", threshold=1.0)
+    assert (none.n_suggested, "Label more photos" in none.withheld) == (0, True)
 
 
 def test_what_is_needed_counts_photos_and_tags(made_up):

@@ -27,6 +27,8 @@ __all__ = ["ExportResult", "export", "photo_keywords", "why_withheld"]
 
 # Which keywords photos have in a project, and why: what exports and writes are made of.
 
+NONE_SURE = "No suggestion is sure enough to leave the project. Label more photos, or choose a lower --threshold"
+
 
 def why_withheld(store: ProjectStore) -> str:
     """Return why no suggestion leaves the project unless it is asked for; empty: they do leave.
@@ -198,7 +200,9 @@ def export(
     with made.watching():
         report = export_keywords((item for _, item in photos), target, format=format, options=options)
     made.note(report.files)
-    is_withheld = not (accepted_only or uncalibrated or report.n_suggested)
+    withheld = ""
+    if not (accepted_only or uncalibrated or report.n_suggested):
+        withheld = why_withheld(store) or (NONE_SURE if suggestions_kind(store) == PROBABILITY else "")
     return ExportResult(
         format=report.format,
         files=report.files,
@@ -207,5 +211,5 @@ def export(
         n_suggested=report.n_suggested,
         n_rejected=report.n_rejected,
         warnings=report.warnings,
-        withheld=why_withheld(store) if is_withheld else "",
+        withheld=withheld,
     )

@@ -32,7 +32,7 @@ __all__ = ["Backup", "Restored", "back_up", "find_backups", "is_due", "restore"]
 logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 86_400
-EVERY_DECISIONS, EVERY_SHARE = 100, 0.01
+EVERY_DECISIONS, EVERY_SHARE = 10, 0.01
 N_LATEST = 2
 LARGEST_CONTENTS = 64 << 20  # bytes of files before they were written; beyond it they stay in the project alone
 JOURNALS = ("-wal", "-shm", "-journal")
@@ -144,7 +144,7 @@ def _kept(known: list[Backup], n_kept: int) -> set[Backup]:
 
 
 def is_due(database: Database) -> bool:
-    """Tell whether it is time for a backup: after a day, or after 100 decisions and 1 % of them, if any."""
+    """Tell whether it is time for a backup: after a day, or after 10 decisions and 1 % of them, if any."""
     last = database.value("SELECT max(id) FROM batches")
     known = find_backups(database.folder)
     if last is None or not known or known[0].batch == last:
