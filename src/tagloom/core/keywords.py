@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from tagloom.core.vocabulary import LONGEST_TAG, normalize_tag
@@ -118,10 +119,15 @@ class Keyword:
     @classmethod
     def flat(cls, name: str) -> "Keyword":
         """Return the keyword of one level with this name, whatever characters the name holds."""
-        return cls((name,))
+        return _flat(name) if isinstance(name, str) else cls((name,))
 
     def __str__(self) -> str:
         return self.text
+
+
+@lru_cache(maxsize=4096)  # the same few keywords stand in thousands of files
+def _flat(name: str) -> Keyword:
+    return Keyword((name,))
 
 
 def _check_level(level: str) -> str:

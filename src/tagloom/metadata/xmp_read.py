@@ -12,6 +12,7 @@ record every keyword of every field counts, but for what the last writer left be
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 from xml.etree import ElementTree
 
@@ -242,11 +243,11 @@ def read_fields(now: Items, known: FieldRecord | None = None) -> FieldReading:
     known : FieldRecord, optional
         What they said when tagloom last read or wrote them.
     """
-    counted = frozenset[Keyword]() if known is None else known.keywords
+    if known is None:
+        return _read_at_first_sight(tuple((label, tuple(items)) for label, items in now.items()))
+    counted = known.keywords
     spellings = _spellings(now, counted)
     said = _by_field(now, spellings)
-    if known is None:
-        return FieldReading(_without_leftovers(said).stated, now, spellings)
     covered, rest = said.split(known.covers)
     before = _Before(_by_field(known.items, _spellings(known.items, counted)), counted)
     stated = before.changed_to(covered)
@@ -255,6 +256,13 @@ def read_fields(now: Items, known: FieldRecord | None = None) -> FieldReading:
     # Of fields of which it is not known what they said everything counts, and nothing is news.
     stated = Stated(stated.flat | rest.stated.flat, stated.paths | rest.stated.paths)
     return FieldReading(stated, now, spellings, added, (counted_then | known.removed).difference(stated.keywords))
+
+
+@lru_cache(maxsize=1024)  # photos of one event often have the same keywords
+def _read_at_first_sight(fields: tuple[tuple[str, tuple[str, ...]], ...]) -> FieldReading:
+    now = dict(fields)
+    spellings = _spellings(now, ())
+    return FieldReading(_without_leftovers(_by_field(now, spellings)).stated, now, spellings)
 
 
 class _Said(NamedTuple):
