@@ -1,0 +1,198 @@
+"""Weights of tag names over the classes of the bundled network: what a word says before any photo is labelled.
+
+The table beside this module was built by ``tools/build_words.py``; docs/word-table.md tells from what.
+"""
+
+import functools
+import importlib.resources
+import io
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tagloom.core.keywords import Keyword
+from tagloom.core.typing import Floats
+from tagloom.exceptions import InvalidInputError
+from tagloom.features.network.efficientnet import N_CLASSES
+
+__all__ = ["WordWeights", "class_names", "word_scores", "word_weights"]
+
+#: What the other words of a phrase weigh beside its last, which tells what the thing is.
+OTHER_WORDS = 0.3
+#: Words between those of a phrase that say nothing by themselves.
+_SMALL_WORDS = frozenset(
+    ["a", "an", "and", "at", "by", "for", "from", "in", "my", "of", "on", "or", "our", "the", "to", "with"]
+)
+_SEPARATED = re.compile(r"[^\w]+|_+")
+_POSSESSIVE = re.compile(r"['’]s\b")
+
+
+class WordWeights(NamedTuple):
+    """Weights of tags.
+
+    Attributes
+    ----------
+    weights : CSR array of float32, shape (n_tags, 1000)
+        Not negative, the largest of a tag 1; a tag that has none has an empty row.
+    known : ndarray of bool, shape (n_tags,)
+        Which tags have weights.
+    """
+
+    weights: sparse.csr_array
+    known: NDArray[np.bool_]
+
+
+def word_weights(tags: Sequence[str]) -> WordWeights:
+    """Return weights of tags over the classes of the bundled network.
+
+    Parameters
+    ----------
+    tags : sequence of str
+        Names of tags in English, in any case, singular or plural, of one word or several. Levels have ``|`` between
+        them: the last one counts, or the next one up where it is not known.
+
+    Notes
+    -----
+    A phrase that is not in the table has the weights of its last word and, in part, of the others, if all of its words
+    are known. Names of persons and places, years and words that are not in the table have no weights.
+
+    Examples
+    --------
+    >>> found = word_weights(["Zebras", "Anna", "2019"])
+    >>> found.known.tolist()
+    [True, False, False]
+    >>> class_names()[int(found.weights[[0]].toarray().argmax())]
+    'zebra'
+    """
+    if isinstance(tags, str):
+        raise InvalidInputError(f"tags must be a sequence of names, got the one text {tags!r}")
+    table = _table()
+    rows = [sparse.csr_array(_row_of_tag(str(tag), table)[None]) for tag in tags]
+    rows.append(sparse.csr_array((0, N_CLASSES), dtype=np.float32))
+    weights = sparse.csr_array(sparse.vstack(rows, format="csr"))
+    return WordWeights(weights, np.diff(weights.indptr) > 0)
+
+
+def word_scores(probabilities: NDArray[Any], tags: Sequence[str]) -> Floats:
+    """Return how well photos fit the names of tags: ``√p · w``, not calibrated.
+
+    Parameters
+    ----------
+    probabilities : array of shape (n, 1000)
+        Of the classes, the feature group ``semantic``.
+    tags : sequence of str
+        Names of tags, see `word_weights`.
+
+    Returns
+    -------
+    ndarray of shape (n, n_tags)
+        Scores that rank photos of a tag; 0 where a tag has no weights. Weights of a tag are scaled to add up to 1 when
+        squared.
+    """
+    if probabilities.ndim != 2 or probabilities.shape[1] != N_CLASSES:
+        raise InvalidInputError(f"expected probabilities of shape (n, {N_CLASSES}), got {probabilities.shape}")
+    weights = word_weights(tags).weights
+    lengths = np.sqrt(weights.power(2).sum(axis=1))
+    scaled = sparse.diags_array(1.0 / np.maximum(lengths, 1e-12)) @ weights
+    roots = np.sqrt(np.maximum(probabilities, 0.0))
+    return np.asarray((scaled @ roots.T).T, dtype=np.float64)
+
+
+def class_names() -> tuple[str, ...]:
+    """Return the names of the bundled network's 1,000 classes."""
+    return _table().classes
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    places: dict[str, int]
+    indptr: NDArray[np.uint32]
+    indices: NDArray[np.uint16]
+    weights: NDArray[np.uint8]
+    classes: tuple[str, ...]
+    plurals: dict[str, str]
+    adjectives: frozenset[str]
+
+    def row(self, place: int) -> NDArray[np.float32]:
+        found = np.zeros(N_CLASSES, dtype=np.float32)
+        part = slice(int(self.indptr[place]), int(self.indptr[place + 1]))
+        found[self.indices[part]] = self.weights[part] / np.float32(255.0)
+        return found
+
+
+@functools.cache
+def _table() -> _Table:
+    data = importlib.resources.files("tagloom.features.network").joinpath("words.npz").read_bytes()
+    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+        words, plurals, classes = (_lines(stored[name]) for name in ("words", "plurals", "classes"))
+        return _Table(
+            {word: place for place, word in enumerate(words)},
+            stored["indptr"],
+            stored["indices"],
+            stored["weights"],
+            tuple(classes),
+            dict(line.split("\t") for line in plurals),
+            frozenset(_lines(stored["adjectives"])),
+        )
+
+
+def _lines(text: NDArray[np.uint8]) -> list[str]:
+    return text.tobytes().decode("ascii").split("\n")
+
+
+def _row_of_tag(tag: str, table: _Table) -> NDArray[np.float32]:
+    try:
+        levels = Keyword.parse(tag).path
+    except InvalidInputError:
+        levels = (tag,)
+    for level in reversed(levels):
+        row = _row_of_level(level, table)
+        if row is not None:
+            return row
+    return np.zeros(N_CLASSES, dtype=np.float32)
+
+
+def _row_of_level(level: str, table: _Table) -> NDArray[np.float32] | None:
+    folded = _POSSESSIVE.sub("", unicodedata.normalize("NFKC", level).casefold())
+    words = [word for word in _SEPARATED.split(folded) if word]
+    if not words or any(not word.isalpha() for word in words):
+        return None
+    place = _place(words, table)
+    if place is not None:
+        return table.row(place)
+    words = [word for word in words if word not in _SMALL_WORDS]
+    places = [_place([word], table) for word in words]
+    if not words or places[-1] is None:
+        return None
+    if any(place is None and word not in table.adjectives for word, place in zip(words, places, strict=True)):
+        return None
+    row = table.row(places[-1])
+    for other in places[:-1]:
+        if other is not None:
+            row += OTHER_WORDS * table.row(other)
+    return np.asarray(row / row.max())
+
+
+def _place(words: list[str], table: _Table) -> int | None:
+    """Return where a word, or a phrase with any gaps, is in the table; as it is or in the singular."""
+    for last in _singulars(words[-1], table):
+        for gap in (" ", "-", ""):
+            found = table.places.get(gap.join([*words[:-1], last]))
+            if found is not None:
+                return found
+    return None
+
+
+def _singulars(word: str, table: _Table) -> Iterator[str]:
+    yield word
+    if word in table.plurals:
+        yield table.plurals[word]
+    for ending, singular in (("ies", "y"), ("men", "man"), ("s", ""), ("es", ""), ("ves", "f"), ("ves", "fe")):
+        if word.endswith(ending) and len(word) > len(ending) + 1 and not word.endswith("ss"):
+            yield word[: -len(ending)] + singular

@@ -1,0 +1,128 @@
+"""What tag names say before any photo is labelled: weights over classes, whatever the spelling; none for names."""
+
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tagloom.core.tag_names import fold_tag
+from tagloom.exceptions import InvalidInputError
+from tagloom.features.network.words import class_names, word_scores, word_weights
+
+
+def row(tag):
+    return word_weights([tag]).weights.toarray()[0]
+
+
+def best(tag):
+    return class_names()[int(row(tag).argmax())]
+
+
+@pytest.mark.parametrize(
+    ("tag", "class_name"),
+    [("zebra", "zebra"), ("golden retriever", "golden retriever"), ("volcano", "volcano"), ("shopping basket",) * 2],
+)
+def test_the_name_of_a_class_has_its_largest_weight_there(tag, class_name):
+    assert best(tag) == class_name
+
+
+def test_a_word_above_classes_has_weights_of_all_of_them():
+    # Of WordNet: n02084071, dog, is above classes 151 to 268, its domestic breeds.
+    dog = row("dog")
+    assert dog[151:269].min() > 0.4
+    assert dog[151:269].min() >= np.delete(dog, np.arange(151, 269)).max()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("zebra", "ZEBRA"),
+        ("zebra", "zebras"),
+        ("wolf", "Wolves"),
+        ("butterfly", "butterflies"),
+        ("mouse", "mice"),
+        ("beach", "beaches"),
+        ("traffic light", "traffic_lights"),
+        ("teddy bear", "teddy-bear"),
+        ("cat", "Animals|Cat"),
+        ("cat", "Animals|Pets|cats"),
+        ("animal", "Animals|Anna"),
+        ("beach", "the beach"),
+        ("car", "my car"),
+        ("house", "house's"),
+    ],
+)
+def test_spelling_makes_no_difference(one, other):
+    assert row(one).any()
+    np.testing.assert_array_equal(row(one), row(other))
+    assert fold_tag(one) != other or one == other
+
+
+@pytest.mark.parametrize(
+    "tag", ["Anna", "2019", "Paris", "China", "Anna 2019", "IMG_1234", "xqzv", "", "|", "John's", "你好"]
+)
+def test_names_years_and_unknown_words_have_no_weights(tag):
+    found = word_weights([tag, "dog"])
+    assert found.known.tolist() == [False, True]
+    assert not found.weights[[0]].toarray().any()
+
+
+def test_a_phrase_has_the_weights_of_its_words():
+    # Not in the table: 1 for the last word, 0.3 for the other.
+    expected = row("ball") + np.float32(0.3) * row("sport")
+    np.testing.assert_allclose(row("sports ball"), expected / expected.max(), rtol=1e-6)
+    assert not row("Quux ball").any()
+
+
+def test_weights_are_within_0_and_1_and_the_largest_is_1():
+    tags = ["dog", "sky", "Anna", "tree", "sports ball"]
+    found = word_weights(tags)
+    assert found.weights.shape == (5, 1000)
+    largest = found.weights.toarray().max(axis=1)
+    np.testing.assert_allclose(largest, [1, 1, 0, 1, 1], rtol=1e-6)
+    assert found.weights.data.min() > 0
+    assert word_weights([]).weights.shape == (0, 1000)
+
+
+def test_scores_are_those_of_the_formula():
+    generator = np.random.default_rng(0)
+    p = generator.dirichlet(np.full(1000, 0.05), size=7).astype(np.float32)
+    tags = ["zebra", "Anna", "dog"]
+    expected = np.zeros((7, 3))
+    for photo in range(7):
+        for tag, name in enumerate(tags):
+            w = row(name)
+            length = np.sqrt((w**2).sum()) or 1.0
+            expected[photo, tag] = (np.sqrt(p[photo]) * w / length).sum()
+    np.testing.assert_allclose(word_scores(p, tags), expected, rtol=1e-5)
+    assert (word_scores(p, tags)[:, 1] == 0).all()
+
+
+def test_a_photo_of_a_zebra_scores_highest_for_zebra():
+    p = np.full((1, 1000), 1e-5)
+    p[0, class_names().index("zebra")] = 0.99
+    scores = word_scores(p, ["dog", "zebra", "car", "beach"])[0]
+    assert scores.argmax() == 1
+    assert word_scores(p, ["animal"])[0, 0] > word_scores(p, ["vehicle"])[0, 0]
+
+
+def test_wrong_shapes_are_refused():
+    with pytest.raises(InvalidInputError, match="1000"):
+        word_scores(np.zeros((3, 999)), ["dog"])
+    with pytest.raises(InvalidInputError, match="sequence"):
+        word_weights("dog")
+
+
+def test_scores_cost_less_than_a_millisecond_a_photo():
+    p = np.random.default_rng(0).random((500, 1000))
+    tags = ["dog", "sky", "tree", "animal", "car", "beach"] * 20
+    word_scores(p, tags)
+    began = time.perf_counter()
+    word_scores(p, tags)
+    assert time.perf_counter() - began < 0.5
+
+
+def test_no_network_library_is_loaded_for_words():
+    assert sys.modules.get("torch") is None
+    assert sys.modules.get("tokenizers") is None
