@@ -33,6 +33,7 @@ from benchmarks.splits import conditions
 from benchmarks.studies import finished_studies
 from benchmarks.summary import DATA_MISSING, Summary, claimed, statuses
 from benchmarks.views import spell, table_of
+from benchmarks.words import page as words_page
 from tagloom.core.files import write_text
 
 DOCS = ROOT / "docs"
@@ -268,6 +269,7 @@ def pages() -> dict[Path, str]:
     found[path] = quality_page.page(QUALITY_RESULTS, figures_beside(path))
     found[DOCS / "benchmarks" / "said.md"] = said_page.page()
     found[DOCS / "benchmarks" / "few.md"] = few_page.page()
+    found[DOCS / "benchmarks" / "words.md"] = words_page.page()
     return found
 
 

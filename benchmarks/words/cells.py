@@ -1,0 +1,123 @@
+"""Cells: a set, a number of labelled photos, a draw and a method, with the mean average precision on the others."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.clock import measure
+from benchmarks.datasets import Dataset, data_folder, photo_features
+from benchmarks.projects import DESCRIPTORS
+from benchmarks.results import CellResult, CellStore, digest, seed_of
+from tagloom.features import get_descriptor
+from tagloom.features.network.words import word_scores
+from tagloom.metrics import average_precision
+
+HERE = Path(__file__).resolve().parent
+#: Raised when what a cell computes changes.
+VERSION = 1
+DRAWS = 3
+#: Labelled photos of each set; Corel5K's are of its training part, and its test photos are ranked.
+SETS = {"coco_free": (0, 15, 31, 62), "msrc_v2": (0, 15, 31, 62, 154), "corel5k": (0,)}
+NAMES, LOGISTIC, AUTO = "names alone", "logistic regression on deep", "auto"
+
+Key = tuple[str, int, int, str]
+
+
+def store_of(folder: Path = HERE) -> CellStore:
+    """Return where cells are kept."""
+    return CellStore(folder)
+
+
+def wanted(sets: tuple[str, ...] = ()) -> list[Key]:
+    """Return set, labelled photos, draw and method of the cells that are asked for; empty: all."""
+    return [
+        (name, n, draw, method)
+        for name in sets or tuple(SETS)
+        for n in SETS[name]
+        for draw in range(DRAWS if n else 1)
+        for method in ((NAMES, LOGISTIC, AUTO) if n else (NAMES,))
+    ]
+
+
+def key_of(cell: Key) -> str:
+    """Return the name of a cell in the cache."""
+    return digest([*cell, VERSION])
+
+
+def run_missing(cells: list[Key], where: dict[str, Any]) -> Iterator[CellResult]:
+    """Run what is not there yet, and keep each as soon as it is finished."""
+    known = store_of().load()
+    for cell in cells:
+        if key_of(cell) not in known:
+            result = run_cell(cell, load(cell[0]), where)
+            store_of().put(result)
+            yield result
+
+
+def run_cell(cell: Key, data: Dataset, where: dict[str, Any]) -> CellResult:
+    """Rank the photos that are not labelled."""
+    name, n, draw, method = cell
+    result = CellResult(key_of(cell), name, str(n), draw, method, {}, environment=where)
+    order = np.random.default_rng(seed_of("words", name, draw)).permutation(len(data.X))
+    labelled, others = order[:n], order[n:] if data.test_rows is None else np.flatnonzero(data.test_rows)
+    with measure() as elapsed:
+        scores = SCORERS[method](data, labelled)[others]
+    result.cpu_fit = round(elapsed.cpu, 3)
+    truth = data.Y[others]
+    found = average_precision(truth, scores)
+    counted = (truth == 1).any(axis=0)
+    examples = (data.Y[labelled] == 1).any(axis=0) & counted
+    result.test = {"map": float(found[counted].mean()), "tags": float(counted.sum())}
+    if examples.any():
+        result.test |= {"map_of_examples": float(found[examples].mean()), "tags_of_examples": float(examples.sum())}
+    return result
+
+
+def _by_names(data: Dataset, labelled: NDArray[np.intp]) -> NDArray[Any]:
+    del labelled
+    assert data.groups is not None
+    return word_scores(data.groups.split(data.X)["semantic"], data.tags)
+
+
+def _by_logistic_regression(data: Dataset, labelled: NDArray[np.intp]) -> NDArray[Any]:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    assert data.groups is not None
+    deep = data.groups.split(data.X)["deep"]
+    scores = np.zeros(data.Y.shape)
+    for tag, yes in enumerate((data.Y[labelled] == 1).T):
+        if yes.any() and not yes.all():
+            model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=500)).fit(deep[labelled], yes)
+            scores[:, tag] = model.decision_function(deep)
+    return scores
+
+
+def _by_auto(data: Dataset, labelled: NDArray[np.intp]) -> NDArray[Any]:
+    from tagloom.tuning import AutoAnnotator
+
+    labels = np.full_like(data.Y, -1)
+    labels[labelled] = data.Y[labelled]
+    return np.asarray(AutoAnnotator(data.groups, random_state=0).fit(data.X, labels).transduction_)
+
+
+SCORERS = {NAMES: _by_names, LOGISTIC: _by_logistic_regression, AUTO: _by_auto}
+
+
+@lru_cache(maxsize=1)
+def load(name: str) -> Dataset:
+    """Return the photos of a set, with the default features."""
+    from tagloom import datasets
+
+    loaded = getattr(datasets, f"load_{name}")(data_folder(name))
+    groups = tuple(group for one in DESCRIPTORS for group in get_descriptor(one).outputs)
+    X, found = photo_features(f"words-{name}", [Path(path) for path in loaded.paths], groups)
+    test = None
+    if name == "corel5k":
+        test = np.isin(np.arange(len(X)), loaded.splits["test"])
+    return Dataset(X, loaded.Y, found, test, tags=loaded.tags.names)

@@ -1,0 +1,44 @@
+"""What names of tags say: the figures of a cell are those of its formula, and the page is made of the cells."""
+
+import numpy as np
+import pytest
+
+from benchmarks.datasets import Dataset
+from benchmarks.words import cells, page
+from benchmarks.words.cells import LOGISTIC, NAMES, run_cell
+from tagloom.core.groups import FeatureGroups
+from tagloom.features.network.words import class_names
+
+
+@pytest.fixture
+def photos():
+    """Photos of zebras and volcanoes, as the network would see them."""
+    truth = np.zeros((40, 2), dtype=np.int8)
+    truth[:20, 0] = truth[15:35, 1] = 1
+    semantic = np.full((40, 1000), 1e-5, dtype=np.float32)
+    for column, name in enumerate(("zebra", "volcano")):
+        semantic[truth[:, column] == 1, class_names().index(name)] = 0.4
+    X = np.hstack([truth.astype(np.float32), semantic])
+    return Dataset(X, truth, FeatureGroups(["deep", "semantic"], [2, 1000]), tags=("zebra", "volcanoes"))
+
+
+def test_names_alone_find_what_the_network_sees(photos):
+    found = run_cell(("msrc_v2", 0, 0, NAMES), photos, {}).test
+    assert found == {"map": 1.0, "tags": 2.0}
+
+
+def test_logistic_regression_counts_tags_with_examples_apart(photos):
+    found = run_cell(("msrc_v2", 12, 0, LOGISTIC), photos, {}).test
+    assert found["tags_of_examples"] <= found["tags"] == 2.0
+    assert found["map"] > 0.8
+
+
+def test_the_page_is_made_of_the_cells(tmp_path, photos):
+    cells.store_of(tmp_path).commit([run_cell(("msrc_v2", 0, 0, NAMES), photos, {"commit": "abc"})], [])
+    text = page.page(tmp_path)
+    assert "| 0 | 1.000 | – | – |" in text
+    assert "- commit abc" in text
+
+
+def test_without_results_the_page_says_so(tmp_path):
+    assert page.page(tmp_path).count("Not run yet.") == 1 + len(cells.SETS)
