@@ -535,10 +535,12 @@ class AutoAnnotator(Accepting):
             raise InvalidInputError(
                 f"expected a model kept in the format {FORMAT}, got {info.get('format')!r}; train it again"
             )
-        if list(np.shape(X)) != info.get("shape"):
+        shape = info.get("shape")
+        if list(np.shape(X)) != shape:
             raise InvalidInputError(
                 "expected the features that the model was trained on, of shape "
-                f"{tuple(info.get('shape', ()))} (photos, columns), got {np.shape(X)}; give those, or train again"
+                f"{tuple(shape) if isinstance(shape, list) else shape} (photos, columns), got {np.shape(X)}; "
+                "give those, or train again"
             )
         try:
             return cls._restored(X, {name: unpack(value, arrays) for name, value in info.items()}, n_threads)
