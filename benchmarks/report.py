@@ -27,7 +27,7 @@ from benchmarks.quality import features as quality_features
 from benchmarks.quality import page as quality_page
 from benchmarks.results import digest, read_cells
 from benchmarks.runner import finished
-from benchmarks.said import page as said_page
+from benchmarks.scenarios import page as scenarios_page
 from benchmarks.speed.report import speed_page
 from benchmarks.splits import conditions
 from benchmarks.studies import finished_studies
@@ -267,7 +267,7 @@ def pages() -> dict[Path, str]:
         found[DOCS / "benchmarks" / "features.md"] = quality_features.page(QUALITY_RESULTS)
     path = DOCS / "benchmarks" / "quality.md"
     found[path] = quality_page.page(QUALITY_RESULTS, figures_beside(path))
-    found[DOCS / "benchmarks" / "said.md"] = said_page.page()
+    found[DOCS / "benchmarks" / "scenarios.md"] = scenarios_page.page()
     found[DOCS / "benchmarks" / "few.md"] = few_page.page()
     found[DOCS / "benchmarks" / "words.md"] = words_page.page()
     return found

@@ -14,7 +14,7 @@ from benchmarks.clock import measure
 from benchmarks.datasets import data_folder, photo_features
 from benchmarks.projects import DESCRIPTORS, Collection, made_up
 from benchmarks.results import CellResult, CellStore, digest, seed_of
-from benchmarks.said.situations import Sizes, Work, tag_name
+from benchmarks.scenarios.situations import Sizes, Work, tag_name
 from tagloom.features import get_descriptor
 from tagloom.learning.suggest import OpenSuggestions
 from tagloom.tuning.calibration.calibrated import common_threshold

@@ -1,17 +1,17 @@
-"""``python -m benchmarks.said run | report``."""
+"""``python -m benchmarks.scenarios run | report``."""
 
 import argparse
 import sys
 
 from benchmarks import report
 from benchmarks.results import environment
-from benchmarks.said.cells import SETS, key_of, run_missing, store_of, wanted
-from benchmarks.said.situations import SITUATIONS
+from benchmarks.scenarios.cells import SETS, key_of, run_missing, store_of, wanted
+from benchmarks.scenarios.situations import SITUATIONS
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command."""
-    parser = argparse.ArgumentParser(prog="benchmarks.said", description="What a project says, beside the truth.")
+    parser = argparse.ArgumentParser(prog="benchmarks.scenarios", description="What a project says, beside the truth.")
     parser.add_argument("command", choices=["run", "report"])
     parser.add_argument("--set", action="append", default=[], choices=sorted(SETS), help="only this; repeatable")
     parser.add_argument("--situation", action="append", default=[], choices=sorted(SITUATIONS), help="only this")

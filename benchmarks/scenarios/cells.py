@@ -14,7 +14,7 @@ from benchmarks.clock import measure
 from benchmarks.errors import BenchmarkError
 from benchmarks.projects import Collection, made_up, public_set
 from benchmarks.results import CellResult, CellStore, digest, seed_of
-from benchmarks.said.situations import SITUATIONS, Sizes, Work
+from benchmarks.scenarios.situations import SITUATIONS, Sizes, Work
 from tagloom.exceptions import NothingToScoreError
 from tagloom.metrics import calibration_error, mean_average_precision
 

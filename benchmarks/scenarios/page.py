@@ -7,8 +7,8 @@ from pathlib import Path
 from benchmarks.quality.analysis import Interval, Table, bootstrap, bootstrap_ratio, figure_of
 from benchmarks.quality.text import lines_of, number, title_of
 from benchmarks.results import environment_lines, read_cells
-from benchmarks.said.cells import CONDITION, DRAWS, EVALUATED, HERE, SETS
-from benchmarks.said.situations import LEARNT, TOLD, Situation
+from benchmarks.scenarios.cells import CONDITION, DRAWS, EVALUATED, HERE, SETS
+from benchmarks.scenarios.situations import LEARNT, TOLD, Situation
 
 HEADER = ["tags came by", "suggested", "said to be right", "right", "calibration error", "tags expected of true", "MAP"]
 
@@ -20,8 +20,8 @@ def page(folder: Path = HERE) -> str:
     lines = [
         "# What a project says",
         "",
-        "Numbers that a person is shown, beside the truth. Made by `python -m benchmarks.said report` from",
-        "`benchmarks/said/results.json`; edit nothing here.",
+        "Numbers that a person is shown, beside the truth. Made by `python -m benchmarks.scenarios report` from",
+        "`benchmarks/scenarios/results.json`; edit nothing here.",
         "",
         "A project of real photos comes by its tags in different ways, with the verbs that a person has (`import`,",
         "`label`, `train`, `update`, judging suggestions), at the default settings: suggestions above the threshold",

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.few import cells, page
 from benchmarks.few.cells import TOY, figures, photos_of, run_cell
-from benchmarks.said.situations import Sizes, Work
+from benchmarks.scenarios.situations import Sizes, Work
 
 N = 40
 

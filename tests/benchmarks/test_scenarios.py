@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.said import cells, page, situations
-from benchmarks.said.cells import TOY, figures, run_cell
-from benchmarks.said.situations import SITUATIONS, Work
+from benchmarks.scenarios import cells, page, situations
+from benchmarks.scenarios.cells import TOY, figures, run_cell
+from benchmarks.scenarios.situations import SITUATIONS, Work
 from tagloom.core.labels import UNKNOWN
 from tagloom.learning.labels import read_labels
 
