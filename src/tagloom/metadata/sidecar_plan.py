@@ -176,7 +176,8 @@ def plan_sidecar(
     >>> plan_sidecar(plan.after, add=[Keyword(("Animals", "Cat"))]).changes
     False
     """
-    adding, removing = frozenset(add), frozenset(remove)
+    add = adding = frozenset(add)
+    removing = frozenset(remove)
     both = adding & removing
     if both:
         raise InvalidInputError(f"expected to add or to remove a keyword, got both for {min(both).text!r}; choose one")
@@ -212,7 +213,17 @@ def plan_sidecar(
             record=_record(reading.items, reading, stated, known, removing),
         )
     after, fields = _edit(tree, reading, wanted, fill=bool(set(new) - set(old)))
-    record = _record(_checked(after, new), reading, wanted, known, removing)
+    items = _parsed(after)
+    if read_fields(items).keywords != new:
+        unclear = max(filter(_separators, sorted(add)), key=_separators, default=None)
+        if unclear is None:
+            raise MetadataError(
+                "the sidecar has its keywords in a form that cannot be changed safely; it is left as it was. Save the "
+                "photo's metadata again in the program that wrote it"
+            )
+        plan = plan_sidecar(existing, add - {unclear}, removing, own, known, again - {unclear})
+        return replace(plan, notes=(_unclear(unclear), *plan.notes))
+    record = _record(items, reading, wanted, known, removing)
     added = tuple(sorted(adding & (set(new) - set(old))))
     kept = tuple(keyword for keyword in new if keyword not in added)
     removed = tuple(keyword for keyword in old if keyword not in new)
@@ -336,25 +347,31 @@ def _after_roots(
     return [item for item, each in kept if len(each.path) > 1 and not roots.isdisjoint(map(of.level, each.path))]
 
 
-def _checked(after: bytes, expected: tuple[Keyword, ...]) -> dict[str, list[str]]:
-    """Return the fields of what would be written: it says what it should, and another parser takes it too."""
+def _parsed(after: bytes) -> dict[str, list[str]]:
+    """Return the fields of a new packet, which another parser takes too."""
     from lxml import etree  # here, as most commands never write a sidecar
 
     # The parser that made the edits refuses document types, so that there is nothing to resolve or to fetch here.
     strict = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=False)
     try:
         etree.fromstring(after, strict)
-        fields = fields_of(parse_xmp(after), WRITTEN)
+        return fields_of(parse_xmp(after), WRITTEN)
     except (etree.XMLSyntaxError, MetadataError, ValueError) as error:
         raise MetadataError(
             f"the sidecar cannot be changed safely ({error}); it is left as it was. Repair it, or remove it"
         ) from error
-    if read_fields(fields).keywords != expected:
-        raise MetadataError(
-            "the sidecar has its keywords in a form that cannot be changed safely; it is left as it was. Save the "
-            "photo's metadata again in the program that wrote it"
-        )
-    return fields
+
+
+def _separators(keyword: Keyword) -> int:
+    """Return how many characters of a keyword separate levels in a field, or stand in for one that does."""
+    return sum(level.count(character) for level in keyword.path for character in "|/\\")
+
+
+def _unclear(keyword: Keyword) -> str:
+    return (
+        f"{keyword.text!r} is not written: beside the other keywords its slashes and bars would be read as levels; "
+        "rename the tag"
+    )
 
 
 def _withheld(keyword: Keyword, *, was_added: bool) -> str:

@@ -387,13 +387,33 @@ def _agreed(paths: Mapping[str, frozenset[Keyword]]) -> dict[str, frozenset[Keyw
         others = {other: paths[other] for other in paths if other != label and paths[other]}
         doubtful = {each for each in keywords if of.stand_in in "".join(each.path)} if others else set()
         for keyword in doubtful:
-            alike = {each for each in _all(others.values()) if each != keyword and of.text(each) == of.text(keyword)}
+            pairs = ((_BY_LABEL[other], each) for other, there in others.items() for each in there)
+            meant = {_meant(of, keyword, field, each) for field, each in pairs if field.separator != of.separator}
+            alike = meant - {None, keyword}
             told = (
                 _BY_LABEL[other].text(keyword) in map(_BY_LABEL[other].text, each) for other, each in others.items()
             )
             if alike and not any(told):
-                found[label] = found[label] - {keyword} | {min(alike)}
+                found[label] = found[label] - {keyword} | {min(filter(None, alike))}
     return found
+
+
+def _meant(of: XmpField, keyword: Keyword, other: XmpField, each: Keyword) -> Keyword | None:
+    """Return the keyword that two fields both spell, each with its stand-in for its own separator, or None."""
+    if list(map(len, keyword.path)) != list(map(len, each.path)):
+        return None
+    levels = []
+    for here, there in zip(keyword.path, each.path, strict=True):
+        # A character stands for itself or for the separator that the field cannot hold.
+        common = [_characters(of, one) & _characters(other, two) for one, two in zip(here, there, strict=True)]
+        if not all(common):
+            return None
+        levels.append("".join(map(min, common)))
+    return Keyword(tuple(levels))
+
+
+def _characters(of: XmpField, written: str) -> set[str]:
+    return {written, of.separator} if written == of.stand_in else {written}
 
 
 def _names(items: Iterable[str], spellings: Mapping[str, str]) -> frozenset[str]:
