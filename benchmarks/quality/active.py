@@ -10,7 +10,7 @@ from benchmarks.quality.problem import Floats, Problem
 from benchmarks.quality.sets import QualitySet, Rows
 from benchmarks.results import seed_of
 from tagloom.core.labels import UNKNOWN
-from tagloom.learning.methods import SMOOTHING
+from tagloom.learning.constants import SMOOTHING
 from tagloom.metrics import mean_average_precision
 
 N_SEEDS = 20

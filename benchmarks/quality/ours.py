@@ -11,7 +11,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.quality.problem import Floats, Problem
 from tagloom.core.labels import UNKNOWN
 from tagloom.exceptions import NothingToScoreError
-from tagloom.learning.methods import SMOOTHING
+from tagloom.learning.constants import SMOOTHING
 from tagloom.metrics import brier_skill, calibration_error
 
 #: The budget of the product, in seconds.

@@ -57,7 +57,7 @@ def figures(problem: Problem, method: str, draw: int) -> dict[str, float]:
 
 
 def _ridge(problem: Problem, Y: NDArray[np.int8], meaning: str) -> Outcome:
-    from tagloom.learning.methods import SMOOTHING
+    from tagloom.learning.constants import SMOOTHING
     from tagloom.methods import RegularizedLeastSquares
     from tagloom.tuning import PositiveUnlabeledAnnotator, weak_negatives
 

@@ -14,7 +14,7 @@ from benchmarks.speed.harness import Local, case, compare, missing_case, out_par
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN
 from tagloom.features import GroupScaler
-from tagloom.learning.methods import SMOOTHING
+from tagloom.learning.constants import SMOOTHING
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import mean_average_precision
 from tagloom.tuning import CalibratedAnnotator, cross_validate

@@ -26,8 +26,9 @@ from tagloom.catalog.extraction import load_rows
 from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
 from tagloom.features import get_descriptor
 from tagloom.graph import NeighborGraph
+from tagloom.learning.constants import SMOOTHING
 from tagloom.learning.labels import read_labels
-from tagloom.learning.methods import SMOOTHING, get_learner, make_annotator
+from tagloom.learning.methods import get_learner, make_annotator
 from tagloom.learning.ridge import RidgeLearner
 from tagloom.learning.stored_model import RidgeModel
 from tagloom.learning.update import Updater

@@ -10,7 +10,8 @@ from tagloom.catalog.extraction import load_rows
 from tagloom.exceptions import PhotosError, StoreError
 from tagloom.features.scaling import GroupScaler
 from tagloom.learning import next_photos as choice_features
-from tagloom.learning.next_photos import N_COLUMNS, KeptFeatures, few_columns, load_choice_features
+from tagloom.learning.constants import N_COLUMNS
+from tagloom.learning.next_photos import KeptFeatures, few_columns, load_choice_features
 
 
 def directions(X):
@@ -37,7 +38,7 @@ def test_a_projection_keeps_directions_from_the_mean_and_the_nearest(monkeypatch
     np.testing.assert_array_equal(after.argmax(axis=1) // 5, np.arange(200) // 5)
     nearest = np.sort(np.argsort(-before, axis=1)[:, :4], axis=1)
     np.testing.assert_array_equal(np.sort(np.argsort(-after, axis=1)[:, :4], axis=1), nearest)
-    monkeypatch.setattr(choice_features, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(choice_features, "CHOICE_ROWS", 7)
     np.testing.assert_allclose(few_columns(X), found, rtol=1e-4, atol=1e-3)
 
 

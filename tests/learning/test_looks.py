@@ -1,6 +1,7 @@
 """What was said photo by photo."""
 
-from tagloom.learning.labels import MOST_AT_ONCE, Judgements
+from tagloom.learning.constants import MOST_AT_ONCE
+from tagloom.learning.labels import Judgements
 
 
 def test_the_latest_look_comes_last(made_up):

@@ -10,8 +10,8 @@ from tagloom.exceptions import InvalidInputError, PhotosError, StoreError
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph, knn_graph
 from tagloom.learning import next_photos as photo_choice
+from tagloom.learning.constants import N_COLUMNS
 from tagloom.learning.kept_graph import graph_of_model, graph_of_photos
-from tagloom.learning.next_photos import N_COLUMNS
 from tagloom.review import session as review
 from tagloom.review.session import ReviewSession
 from tagloom.store.cache import FolderCache

@@ -6,7 +6,8 @@ from sklearn.base import clone
 
 from tagloom.graph import knn_graph
 from tagloom.learning import ridge as ridge_learning
-from tagloom.learning.ridge import MAX_PATTERNS, RidgeLearner, SharedRidge, choose_strength
+from tagloom.learning.constants import MAX_PATTERNS
+from tagloom.learning.ridge import RidgeLearner, SharedRidge, choose_strength
 from tagloom.methods import RegularizedLeastSquares
 
 

@@ -12,15 +12,8 @@ from tagloom.methods import RegularizedLeastSquares
 from tagloom.tuning import CalibratedAnnotator
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.calibration.calibrated import common_threshold
-from tagloom.tuning.calibration.maps import (
-    BEND_FROM,
-    BEND_MEAN,
-    BEND_SPREAD,
-    LEAST_SLOPE,
-    _fit_bend,
-    fit_map,
-    fit_pooled,
-)
+from tagloom.tuning.calibration.maps import _fit_bend, fit_map, fit_pooled
+from tagloom.tuning.constants import BEND_FROM, BEND_MEAN, BEND_SPREAD, LEAST_SLOPE
 
 
 def drawn(slope, n=4000, seed=0):

@@ -10,9 +10,10 @@ from tagloom.metrics import mean_average_precision
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.model import StackModel
 from tagloom.tuning.auto.refine import counted_completeness, forgotten_per_named, soften
-from tagloom.tuning.auto.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING
+from tagloom.tuning.auto.search import GRAPH
 from tagloom.tuning.auto.views import prior_shifts, smoothed_priors
 from tagloom.tuning.calibration.positive_unlabeled import estimate_completeness, weak_negatives
+from tagloom.tuning.constants import GRAPH_SCALE, GRAPH_SMOOTHING
 
 
 def half_named(n=240, c=5, n_labelled=50, seed=0, noise=1.2):

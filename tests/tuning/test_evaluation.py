@@ -10,8 +10,8 @@ from tagloom.methods import HarmonicPropagation, NeighborTransfer, RegularizedLe
 from tagloom.metrics import average_precision
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.calibration.calibrated import common_threshold
+from tagloom.tuning.constants import CURVE_SHARES
 from tagloom.tuning.evaluation.evaluation import SharedFit, SharedFits, cross_validate, deal_folds, score_held_out
-from tagloom.tuning.evaluation.label_curve import SHARES
 
 
 def make_problem(n=150, n_labelled=60, c=3, seed=0, *, open_entries=True, noise=0.5):
@@ -169,7 +169,7 @@ def test_smaller_parts_lie_within_larger_ones():
             return SharedFit(np.zeros(labels.shape), np.zeros(labels.shape[1]), np.zeros(labels.shape), None)
 
     folds = deal_folds(X, Y, 3, 1)
-    sizes = [score_held_out(None, X, Y, folds, seed=1, share=share, fits=Recorder()).n_learnt for share in SHARES]
+    sizes = [score_held_out(None, X, Y, folds, seed=1, share=share, fits=Recorder()).n_learnt for share in CURVE_SHARES]
     assert sizes == sorted(sizes)
     n_labelled = (Y != -1).any(axis=1).sum()
     assert sizes[-1] == pytest.approx(n_labelled * 2 / 3)

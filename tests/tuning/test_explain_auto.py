@@ -14,8 +14,9 @@ from tagloom.tuning.auto import annotator as _annotator
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.model import Member, StackModel
 from tagloom.tuning.auto.refine import TagMixing, label_correlations
-from tagloom.tuning.auto.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING, Candidate
+from tagloom.tuning.auto.search import GRAPH, Candidate
 from tagloom.tuning.auto.views import default_views, smoothed_priors
+from tagloom.tuning.constants import GRAPH_SCALE, GRAPH_SMOOTHING
 from tagloom.tuning.explain import label_weights as _exact_stack
 from tagloom.tuning.explain.explain import ScoreExplainer, explain_score
 from tagloom.tuning.explain.label_weights import AutoWeights

@@ -6,16 +6,9 @@ from scipy.stats import betabinom
 
 from tagloom.tuning import AutoAnnotator
 from tagloom.tuning.calibration.calibrated import scale_of
-from tagloom.tuning.calibration.level_scale import (
-    WITHOUT_EXAMPLES,
-    LevelScale,
-    fit_rates,
-    has_unseen_tags,
-    heaps,
-    sharpened,
-    telling,
-)
+from tagloom.tuning.calibration.level_scale import LevelScale, fit_rates, has_unseen_tags, heaps, sharpened, telling
 from tagloom.tuning.calibration.maps import fit_pooled
+from tagloom.tuning.constants import WITHOUT_EXAMPLES
 
 
 def _problem(seed=0, n=40, c=7, m=15):

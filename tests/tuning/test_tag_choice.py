@@ -9,10 +9,11 @@ from sklearn.metrics import average_precision_score
 from tagloom.core.groups import FeatureGroups
 from tagloom.metrics import mean_average_precision
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.combine import OWN_CHOICE_SHARE, Combination, choose_per_tag
+from tagloom.tuning.auto.combine import Combination, choose_per_tag
 from tagloom.tuning.auto.model import Member, StackModel
 from tagloom.tuning.auto.search import Candidate, Trial
 from tagloom.tuning.auto.stacking import score_spread
+from tagloom.tuning.constants import OWN_CHOICE_SHARE
 
 
 def told_apart(n=600, seed=0):

@@ -29,9 +29,9 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.vocabulary import TagVocabulary
 from tagloom.exceptions import LabelsFileError, NothingToScoreError, PhotosError
 from tagloom.features import ExtractionCounts
+from tagloom.learning.constants import MIN_PHOTOS
 from tagloom.learning.evaluate import Comparison, compare_with_truth, evaluate, read_truth
 from tagloom.learning.evaluation import ModelEvaluation
-from tagloom.learning.few_labels import MIN_PHOTOS
 from tagloom.learning.methods import get_learner, prepare
 from tagloom.learning.suggest import open_suggestions, suggest_each
 from tagloom.learning.train import train

@@ -18,7 +18,8 @@ from tagloom.core.tag_names import fold_tag
 from tagloom.core.threads import limit_libraries
 from tagloom.core.vocabulary import TagVocabulary
 from tagloom.exceptions import LabelsFileError, NothingToScoreError
-from tagloom.learning.evaluation import LEVEL, ModelEvaluation, make_evaluation
+from tagloom.learning.constants import LEAST_FOR_CURVE, LEVEL, ONE_CANDIDATE
+from tagloom.learning.evaluation import ModelEvaluation, make_evaluation
 from tagloom.learning.labels import TrainingLabels, check_decided, read_labels
 from tagloom.learning.methods import Learner, as_extracted, get_learner, make_annotator, prepare
 from tagloom.learning.probabilities import too_few
@@ -144,12 +145,6 @@ def compare_with_truth(
     return Comparison(rows, int(labeled_rows(hidden).sum()), int((hidden == 1).any(axis=0).sum()))
 
 
-#: Labelled photos from which a part of them says anything.
-_LEAST_FOR_CURVE = 20
-#: A budget in which ``auto`` tries its usual candidate alone.
-ONE_CANDIDATE = 1e-3
-
-
 def evaluate(
     store: ProjectStore,
     settings: Settings,
@@ -203,7 +198,7 @@ def evaluate(
         sure = None if wanted is None else cautious_precision(wanted, labels.n_labeled)
         found = cross_validate(annotator, X, labels.Y, precision=sure, **options)
         learnt = None
-        if curve and int(labeled_rows(labels.Y).sum()) >= _LEAST_FOR_CURVE:
+        if curve and int(labeled_rows(labels.Y).sum()) >= LEAST_FOR_CURVE:
             learnt = learning_curve(annotator, X, labels.Y, **options)
         brought = _groups(learner, settings, rows, X, labels, folds, progress) if groups else []
     result = make_evaluation(

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.catalog.results import Result
+from tagloom.learning.constants import LEVEL
 from tagloom.tuning.evaluation.evaluation import CrossValidation
 from tagloom.tuning.evaluation.group_figures import GroupFigure
 from tagloom.tuning.evaluation.label_curve import Forecast, LearningCurve
 
-__all__ = ["LEVEL", "CurvePoint", "ModelEvaluation", "make_evaluation"]
-
-LEVEL = 0.95
+__all__ = ["CurvePoint", "ModelEvaluation", "make_evaluation"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from scipy.special import logit
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
+from tagloom.learning.constants import SCORE_ROUNDING
 from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.predictions import Predictions
 from tagloom.learning.probability_map import Mixture, OwnPredictions
@@ -17,9 +18,6 @@ from tagloom.learning.ridge import RidgeLearner
 from tagloom.learning.suggest import SCORE
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.tuning.explain.explain import Decomposition, Explanation, ScoreExplainer
-
-#: What single precision leaves of an exact sum.
-ROUNDING = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +141,7 @@ def _scaled(part: Decomposition, share: float, level: float, score: float) -> De
     """Return a ridge's sum as a share of another score."""
     amounts, base = share * part.amounts, level + share * part.base
     rest = score - base - float(amounts.sum())
-    is_exact = part.is_exact and abs(rest) <= ROUNDING * max(1.0, abs(score))
+    is_exact = part.is_exact and abs(rest) <= SCORE_ROUNDING * max(1.0, abs(score))
     return replace(part, amounts=amounts, base=base, rest=rest, is_exact=is_exact)
 
 

@@ -1,11 +1,9 @@
 """How many labels calibrated scores need, and the words for scores that are not calibrated yet."""
 
+from tagloom.learning.constants import MIN_PHOTOS, MIN_YES
 from tagloom.store.project import ProjectStore
 
 __all__ = ["labels_needed", "n_missing", "not_calibrated"]
-
-#: Labelled photos, and accepted pairs of photo and tag, from which on scores can be calibrated.
-MIN_PHOTOS, MIN_YES = 20, 20
 
 
 def labels_needed(store: ProjectStore) -> int:

@@ -19,28 +19,30 @@ from scipy.special import betaincinv, expit, logit
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
+from tagloom.learning.constants import (
+    FEWEST,
+    FEWEST_LISTED,
+    HALVINGS,
+    LEAST_LEFT,
+    LEAST_SHARE,
+    LEAST_SLOPE,
+    LEVEL_SPREAD,
+    MODEL_SPREAD,
+    N_FOLDS,
+    OWN_SPREAD,
+    PLAUSIBLE,
+    SLOPE,
+    SLOPE_SPREAD,
+)
 from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.predictions import log_odds
 from tagloom.learning.probability_map import ProbabilityMap
 from tagloom.tuning.calibration.calibrated import ScoreScale, known_log_odds, scale_of
-from tagloom.tuning.calibration.maps import FOLDS_PRIOR, PRIOR_LEAST, TagSteps, fit_pooled
+from tagloom.tuning.calibration.maps import FOLDS_PRIOR, TagSteps, fit_pooled
+from tagloom.tuning.constants import PRIOR_LEAST
 
 #: Scores of some columns, learnt without some of their entries (n, k).
 Solver = Callable[[NDArray[np.intp], NDArray[np.bool_]], NDArray[np.float32]]
-
-#: Photos of each kind, with the tag and without it, from which on a tag has a sigmoid of its own.
-FEWEST = 2
-N_FOLDS = 4
-#: Spread of the sigmoid's level, and mean and spread of its slope per standard deviation of the scores.
-LEVEL_SPREAD, SLOPE, SLOPE_SPREAD = 3.0, 1.5, 1.5
-LEAST_SLOPE = 0.1
-LEAST_SHARE = 1e-3
-#: Listed photos from which on they tell how frequent a tag may be, and with which certainty.
-FEWEST_LISTED, PLAUSIBLE = 10, 0.9
-#: Share of the open photos that may have a tag in any case, and steps of a search.
-LEAST_LEFT, HALVINGS = 0.05, 25
-#: Spread of how far off log-odds of suggestions are: a model's, and those of a tag's own sigmoid.
-MODEL_SPREAD, OWN_SPREAD = 1.5, 0.5
 
 
 def follow_judgements(

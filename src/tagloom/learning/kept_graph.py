@@ -12,6 +12,7 @@ from scipy import sparse
 from tagloom.core.alignment import rows_of
 from tagloom.exceptions import StoreError
 from tagloom.graph import NeighborGraph, knn_graph
+from tagloom.learning.constants import GRAPH_ROWS
 from tagloom.learning.registration import Registration, registration_of
 from tagloom.store.project import ProjectStore
 
@@ -20,7 +21,6 @@ __all__ = ["graph_of_model"]
 logger = logging.getLogger(__name__)
 
 INDICES, STARTS = "graph/indices", "graph/starts"
-_ROWS_AT_ONCE = 65536
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,8 +101,8 @@ class KeptGraph:
 def features_key(X: NDArray[Any], n_neighbors: int) -> str:
     """Return a checksum of features and a number of neighbours: what is equal has the same graph."""
     digest = hashlib.blake2b(f"{X.shape} {X.dtype.str} {n_neighbors}".encode(), digest_size=16)
-    for start in range(0, len(X), _ROWS_AT_ONCE):
-        digest.update(np.ascontiguousarray(X[start : start + _ROWS_AT_ONCE]).data)
+    for start in range(0, len(X), GRAPH_ROWS):
+        digest.update(np.ascontiguousarray(X[start : start + GRAPH_ROWS]).data)
     return digest.hexdigest()
 
 

@@ -9,6 +9,16 @@ from numpy.typing import NDArray
 from tagloom.core.alignment import rows_of
 from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.exceptions import InvalidInputError
+from tagloom.learning.constants import (
+    ALIKE_SHARE,
+    ENOUGH_NOES,
+    JUDGED_SHARE,
+    LISTED_NOES,
+    LISTED_TAGS,
+    MOST_AT_ONCE,
+    REFUSED_SHARE,
+    WHOLE_SHARE,
+)
 from tagloom.store.decisions import Decisions
 from tagloom.store.log import ORIGINS
 from tagloom.store.project import ProjectStore
@@ -16,8 +26,6 @@ from tagloom.store.project import ProjectStore
 __all__ = ["TrainingLabels", "read_labels"]
 
 
-#: Pairs decided in one action up to which each of them was looked at: "accept all above here" says nothing of a photo.
-MOST_AT_ONCE = 10
 SUGGESTED = ORIGINS.index("suggested")
 
 
@@ -59,16 +67,6 @@ class Judgements:
         return np.fromiter(self._of_tag.get(tag, {}), dtype=np.int64)
 
 
-#: Share of the yeses from which on the noes tell that somebody judges a tag, as in a review, and forgets nothing.
-REFUSED_SHARE = 0.1
-#: A tag of which something was said on a smaller share of the listed photos is named, not judged, unless it has so many
-#: noes at least, and as many as yeses: then silence on photos that were listed since need not tell.
-JUDGED_SHARE, ENOUGH_NOES = 0.5, 20
-#: Tags that somebody who lists those of a photo names at least.
-LISTED_TAGS = 2
-#: Noes of a photo, and share of the tags that is known of it, by which it was listed as a whole: nobody refuses so many
-#: one by one. And share of these tags that is known where another one is: then both come from lists of the same kind.
-LISTED_NOES, WHOLE_SHARE, ALIKE_SHARE = 10, 1 / 3, 0.5
 NOTHING_DECIDED = (
     "Nothing to learn from: no readable photo is labelled yet. Run: tagloom review (or bring labels in with "
     "tagloom import FILE)"

@@ -15,12 +15,13 @@ from tagloom import features, methods, tuning
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import SettingsError
 from tagloom.features.words.word_counts import WORD_FAMILIES, word_counts
+from tagloom.learning.constants import SMOOTHING
 from tagloom.settings import Settings
 
 if TYPE_CHECKING:
     from tagloom.core.annotator import Annotator
 
-__all__ = ["SMOOTHING", "Learner", "all_learners", "get_learner", "make_annotator", "prepare", "visual_words"]
+__all__ = ["Learner", "all_learners", "get_learner", "make_annotator", "prepare", "visual_words"]
 
 
 def visual_words(X: NDArray[Any], groups: FeatureGroups) -> Any:
@@ -55,7 +56,6 @@ def visual_words(X: NDArray[Any], groups: FeatureGroups) -> Any:
 ENTRY_POINT_GROUP = "tagloom.annotators"
 SMOOTHED_RIDGE = "smoothed-ridge"
 DEFAULT_METHOD = "auto"
-SMOOTHING = 0.5  # the figures behind it are in docs/methods.md
 
 
 def prepare(X: NDArray[np.float32], groups: FeatureGroups) -> NDArray[Any]:

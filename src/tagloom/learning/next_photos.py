@@ -17,6 +17,7 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.seeds import check_generator
 from tagloom.exceptions import InvalidInputError, StoreError, TagloomError
 from tagloom.graph import NeighborGraph
+from tagloom.learning.constants import CHOICE_ROWS, N_COLUMNS
 from tagloom.learning.kept_graph import KeptGraph, graph_of_model, graph_of_photos
 from tagloom.learning.methods import prepare
 from tagloom.learning.suggest import PROBABILITY, open_suggestions
@@ -179,11 +180,6 @@ def _seen_by_features(said: NDArray[np.int8], X: NDArray[np.float32], has: NDArr
     return _Seen(rows, np.zeros((len(rows), 1)), said[rows, None], is_free[rows], kept)
 
 
-#: Columns at most: 100,000 photos then take 100 MB.
-N_COLUMNS = 256
-_ROWS_AT_ONCE = 4096
-
-
 def load_choice_features(store: ProjectStore, settings: Settings, photo_ids: NDArray[np.int64]) -> Features:
     """Return the stored features of photos; none is computed.
 
@@ -239,8 +235,8 @@ def few_columns(X: NDArray[Any], n_columns: int = N_COLUMNS) -> NDArray[np.float
     axes = check_generator(_SEED).standard_normal((d, n_columns), dtype=np.float32)
     axes /= np.float32(np.sqrt(n_columns))
     found = np.empty((n, n_columns), dtype=np.float32)
-    for start in range(0, n, _ROWS_AT_ONCE):
-        found[start : start + _ROWS_AT_ONCE] = X[start : start + _ROWS_AT_ONCE] @ axes
+    for start in range(0, n, CHOICE_ROWS):
+        found[start : start + CHOICE_ROWS] = X[start : start + CHOICE_ROWS] @ axes
     return found
 
 

@@ -8,11 +8,9 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from tagloom.core.alignment import rows_of
+from tagloom.learning.constants import LEAST_PROBABILITY
 from tagloom.learning.suggest import SCORE, suggestion_info
 from tagloom.store.models import StoredSuggestions
-
-#: Probabilities are kept this far from 0 and 1 before their log-odds are taken.
-LEAST_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.learning.few_labels import MIN_PHOTOS, MIN_YES
+from tagloom.learning.constants import DOUBTED, LEAST_DOUBT, MIN_NAMED, MIN_PHOTOS, MIN_YES
 from tagloom.learning.judgements import Solver, follow_judgements, lower_to_judgements
 from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.predictions import Predictions
@@ -19,16 +19,8 @@ from tagloom.learning.suggest import PROBABILITY, SCORE
 from tagloom.tuning import CalibratedAnnotator, estimate_completeness
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.calibration.calibrated import ScoreScale, cautious_precision, common_threshold
-from tagloom.tuning.calibration.positive_unlabeled import HEAD
 
 __all__ = ["Learned", "learn", "probability_threshold", "too_few"]
-
-#: Named tags that it takes to estimate which share of the true ones is named: the head of the ranking, on which that is
-#: measured, has to be short beside them, or it reaches down to where every model is in doubt. And the share that is
-#: found where all are named and models are in doubt (0.6 to 0.99 with 150 to 400 photos of Corel5K).
-MIN_NAMED, DOUBTED = 3 * HEAD, 0.6
-#: Share of the doubt of being named that is left in any case of having the tag.
-LEAST_DOUBT = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,11 +9,13 @@ from scipy.special import expit, logit
 
 from tagloom.core.labels import LabelMatrix
 from tagloom.core.typing import Floats
+from tagloom.learning.constants import ADDED_TAG_SHARE, FEW_UNKNOWN_SHARE, MOST_OF_MODEL
 from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.predictions import Predictions, log_odds
 from tagloom.learning.suggest import PROBABILITY
 from tagloom.tuning.calibration.calibrated import ScoreScale, known_log_odds, scale_of
-from tagloom.tuning.calibration.maps import LARGEST_LOGIT, PRIOR_MEANS, CalibrationMap, TagSteps
+from tagloom.tuning.calibration.maps import CalibrationMap, TagSteps
+from tagloom.tuning.constants import LARGEST_LOGIT, PRIOR_MEANS
 
 _SCALE = ("centre", "spread", "prior", "evidence", "n_reference")
 
@@ -136,7 +138,7 @@ def refresh_scale(
     """
     now = scale_of(scores, Y)
     prior = now.prior if sample is None else known_log_odds(sample)
-    few = (now.n_reference < n_labeled / 5) & (columns >= 0)
+    few = (now.n_reference < FEW_UNKNOWN_SHARE * n_labeled) & (columns >= 0)
     centre = np.where(few, np.append(before.centre, 0.0)[columns], now.centre)
     spread = np.where(few, np.append(before.spread, 1.0)[columns], now.spread)
     return ScoreScale(centre, spread, prior, now.evidence, now.n_reference)
@@ -175,10 +177,6 @@ def checked_array(
     if not fits or found.dtype.kind != kind or not np.isfinite(found).all():
         raise ValueError(f"the array {name} has the shape {found.shape} and the type {found.dtype}, or is not finite")
     return found
-
-
-#: Share of a model that knew all photos with a tag that are known now, as measured on Corel5K training photos.
-MOST_OF_MODEL = 0.7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -284,7 +282,7 @@ class OwnPredictions:
         now = (labels.Y[:, columns] == 1).sum(axis=0)
         # A tag that an update has added: two thirds.
         tag_ids = labels.tag_ids[columns].tolist()
-        then = np.array([self.n_positive.get(tag, 2 * n / 3) for tag, n in zip(tag_ids, now, strict=True)])
+        then = np.array([self.n_positive.get(tag, ADDED_TAG_SHARE * n) for tag, n in zip(tag_ids, now, strict=True)])
         known = np.minimum(then, now) / np.maximum(np.maximum(then, now), 1)
         known[(then == 0) & (now == 0)] = 1.0
         return np.asarray(MOST_OF_MODEL * np.square(known))

@@ -11,6 +11,7 @@ from tagloom.core.annotator import Annotator, fit_thresholds
 from tagloom.core.labels import LabelMatrix, known_patterns, labeled_rows
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph
+from tagloom.learning.constants import MAX_PATTERNS
 from tagloom.learning.judgements import Solver, follow_judgements
 from tagloom.learning.kept_graph import KeptGraph
 from tagloom.learning.labels import TrainingLabels
@@ -20,9 +21,6 @@ from tagloom.methods import RegularizedLeastSquares
 from tagloom.methods.shared.ridge_update import FixedRidge, GraphSmoother
 from tagloom.settings import Settings
 from tagloom.store.project import ProjectStore
-
-#: Groups of tags known on the same photos that choose the penalty; each costs an eigendecomposition.
-MAX_PATTERNS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,11 +25,12 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, known_patterns, labeled_rows
 from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.features.scaling import GroupScaler
+from tagloom.learning.constants import ENOUGH_ENTRIES, MOST_BYTES, MOST_PATTERNS, MOST_WORK, SETTLED_PHOTOS, SMOOTHING
 from tagloom.learning.explained_scores import ExplainedScores, ExplainedUpdate, LabelledPredictions
 from tagloom.learning.judgements import calibrate_new, follow_judgements
 from tagloom.learning.kept_graph import GraphPart
 from tagloom.learning.labels import TrainingLabels
-from tagloom.learning.methods import SMOOTHING, get_learner
+from tagloom.learning.methods import get_learner
 from tagloom.learning.predictions import Predictions, log_odds
 from tagloom.learning.probabilities import (
     Calibration,
@@ -71,15 +72,6 @@ MakePhotos = Callable[[GroupScaler | None], RidgePhotos]
 Changed = tuple[NDArray[np.intp], NDArray[np.float32]]
 
 PHOTO_IDS, VALUES = "photo_ids", "values"
-#: Up to this many labelled photos the penalty and the probabilities are chosen again whenever there are twice as many.
-SETTLED_PHOTOS = 500
-#: Share of the known entries that chooses the penalty of a ridge.
-ENOUGH_ENTRIES = 0.5
-#: Memory that kernels may take, and multiplications of an update, above which a ridge stands in: a person waits.
-MOST_BYTES, MOST_WORK = 800_000_000, 4e10
-#: Where tags listen to each other, an explanation solves once for every set of photos that some tag is known on. With
-#: more of these than this it would take too long to wait for.
-MOST_PATTERNS = 30
 #: Fitted again for an explanation: quick, and the same for the same labels.
 _FITTED_AGAIN = (HarmonicPropagation, LocalGlobalConsistency, LapRLS, NeighborTransfer)
 

@@ -20,6 +20,7 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.threads import limit_libraries
 from tagloom.features.scaling import GroupScaler
+from tagloom.learning.constants import SHOWN_IN_A_TOPIC
 from tagloom.learning.kept_graph import KeptGraph, features_key
 from tagloom.learning.labels import TrainingLabels, check_decided, read_labels
 from tagloom.learning.methods import Learner, get_learner, make_annotator, prepare
@@ -47,8 +48,6 @@ __all__ = ["TrainResult", "train"]
 
 
 AUTOMATIC = "auto"
-#: Tags, and typical photos, that are kept of each topic.
-SHOWN_IN_A_TOPIC = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

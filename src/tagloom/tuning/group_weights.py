@@ -15,13 +15,9 @@ from tagloom.core.seeds import check_generator
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.scaling import GroupScaler
 from tagloom.metrics import average_precision
+from tagloom.tuning.constants import FIRST_WEIGHT_SHARE, SMALLEST_GAIN, WEIGHT_FACTORS, WEIGHT_PENALTIES
 
 __all__ = ["GroupWeights", "choose_group_weights"]
-
-FACTORS = (0.0, 0.5, 2.0)
-STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
-SMALLEST_GAIN = 1e-4
-FIRST_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -151,7 +147,7 @@ class _Search:
             raise InvalidInputError("choosing group weights needs a tag that at least two labelled photos have")
 
     def run(self, weights: dict[str, float], n_rounds: int, progress: Progress) -> GroupWeights:
-        scores = {strength: self.score(weights, strength) for strength in STRENGTHS}
+        scores = {strength: self.score(weights, strength) for strength in WEIGHT_PENALTIES}
         strength = max(scores, key=lambda one: scores[one])
         best = begin = scores[strength]
         history = [("start", begin)]
@@ -169,7 +165,7 @@ class _Search:
         self, weights: dict[str, float], name: str, strength: float, best: float, history: list[tuple[str, float]]
     ) -> tuple[dict[str, float], float]:
         current = weights[name]
-        tried = [current * factor for factor in FACTORS] if current > 0 else [FIRST_SHARE]
+        tried = [current * factor for factor in WEIGHT_FACTORS] if current > 0 else [FIRST_WEIGHT_SHARE]
         found = weights
         for value in tried:
             candidate = weights | {name: value}
@@ -187,8 +183,8 @@ class _Search:
     def _move_strength(
         self, weights: dict[str, float], strength: float, best: float, history: list[tuple[str, float]]
     ) -> tuple[float, float]:
-        place = STRENGTHS.index(strength)
-        for other in STRENGTHS[max(0, place - 1) : place] + STRENGTHS[place + 1 : place + 2]:
+        place = WEIGHT_PENALTIES.index(strength)
+        for other in WEIGHT_PENALTIES[max(0, place - 1) : place] + WEIGHT_PENALTIES[place + 1 : place + 2]:
             score = self.score(weights, other)
             if score > best + SMALLEST_GAIN:
                 strength, best = other, score

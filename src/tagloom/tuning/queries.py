@@ -13,22 +13,23 @@ from tagloom.core.typing import Floats, Indices, Singles
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph, knn_graph
 from tagloom.graph.rows import check_features
+from tagloom.tuning.constants import (
+    BLOCK_ENTRIES,
+    BLOCK_ROWS,
+    CANDIDATES_PER_PHOTO,
+    FARTHEST,
+    N_CANDIDATES,
+    N_TARGETS,
+    SHARED_WITH_NEIGHBOR,
+    SHORT_LIST,
+    SHORT_LIST_PER_PHOTO,
+    TOGETHER,
+)
 
 __all__ = ["QueryStrategy", "rank_photos"]
 
 
 # Photos that stand for all photos: greedy medoids around what is labelled already.
-
-#: Photos to be represented at most; of more, a sample.
-N_TARGETS = 4096
-#: Candidates looked at, at least, and per photo asked for; of more, those that come first.
-N_CANDIDATES, CANDIDATES_PER_PHOTO = 4096, 20
-#: Rows compared with the targets at once.
-BLOCK_ROWS = 1024
-#: Gains brought up to date at once: one product costs little more for a few rows than for one.
-TOGETHER = 16
-#: Distance of opposite directions: how far a photo is from a labelled one where none is labelled.
-FARTHEST = 2.0
 
 
 def representatives(
@@ -144,13 +145,6 @@ class _Distances:
 
 
 QueryStrategy = Literal["representative", "random", "uncertainty", "change", "cover", "rare", "mixed"]
-
-#: How much of a photo the label of its nearest neighbour tells.
-SHARED_WITH_NEIGHBOR = 0.5
-#: Photos looked at by strategies that weigh each step anew, at least, and per photo asked for.
-SHORT_LIST, SHORT_LIST_PER_PHOTO = 1000, 20
-#: Entries turned into figures at once: bounds the memory whatever the number of photos and tags is.
-BLOCK_ENTRIES = 1 << 20
 
 
 def rank_photos(

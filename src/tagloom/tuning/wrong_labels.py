@@ -7,13 +7,9 @@ from numpy.typing import NDArray
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats, Ids
+from tagloom.tuning.constants import CHANCE_LABELS, CHANCE_SHARE, LEAST_ACCEPTED, LEAST_ODDS, LIKELY
 
 __all__ = ["find_wrong_labels"]
-
-HALF = 0.5
-CHANCE_LABELS, CHANCE_SHARE = 1.0, 0.1  # right labels that a list may hold by chance: so many, or this share of it
-LEAST_YESES = 2  # without its only example a model knows nothing of a tag
-LEAST_ODDS = 1e-300  # in place of 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +53,7 @@ def find_wrong_labels(probabilities: NDArray[np.floating], Y: LabelMatrix) -> Wr
     says, about two are listed in all. A label that is likelier right than wrong is never listed, nor a tag's only yes.
     """
     has = np.isfinite(probabilities)
-    columns = np.flatnonzero(np.count_nonzero(has & (Y == 1), axis=0) >= LEAST_YESES)
+    columns = np.flatnonzero(np.count_nonzero(has & (Y == 1), axis=0) >= LEAST_ACCEPTED)
     found = [_listed(*_yeses(probabilities, Y, columns)), _listed(*_noes(probabilities, Y, columns))]
     rows, columns, chances = (np.concatenate(parts) for parts in zip(*found, strict=True))
     order = np.argsort(chances, kind="stable")
@@ -76,7 +72,7 @@ def _noes(probabilities: NDArray[np.floating], Y: LabelMatrix, columns: Ids) -> 
     """Return the noes of likely tags: rows, columns, how surprising, and how many such ones are expected."""
     found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int8))]
     for column in columns:  # a tag at a time: no second array of all pairs
-        rows = np.flatnonzero((Y[:, column] != UNKNOWN) & (probabilities[:, column] > HALF))
+        rows = np.flatnonzero((Y[:, column] != UNKNOWN) & (probabilities[:, column] > LIKELY))
         found.append((rows, np.full(len(rows), column), probabilities[rows, column].astype(float), Y[rows, column]))
     rows, places, likely, labels = (np.concatenate(parts) for parts in zip(*found, strict=True))
     ranked = np.sort(likely)
@@ -96,7 +92,7 @@ def _yeses(probabilities: NDArray[np.floating], Y: LabelMatrix, columns: Ids) ->
         if not 0 < total < known.sum():  # the same of all photos
             continue
         levels[column] = total / (known.sum() - total)
-        rows = np.flatnonzero((Y[:, column] == 1) & (p < HALF))
+        rows = np.flatnonzero((Y[:, column] == 1) & (p < LIKELY))
         odds = p[rows] / (1 - p[rows].astype(np.float64))
         found.append((rows, np.full(len(rows), column), levels[column] / np.maximum(odds, LEAST_ODDS)))
     rows, places, surprises = (np.concatenate(parts) for parts in zip(*found, strict=True))

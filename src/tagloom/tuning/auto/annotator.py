@@ -40,20 +40,17 @@ from tagloom.tuning.calibration.calibrated import Accepting, folds_of, scale_of
 from tagloom.tuning.calibration.level_scale import LevelScale, TagRates, heaps, sharpened, tag_counts, telling
 from tagloom.tuning.calibration.maps import CalibrationMap, Method, fit_map, left_out_prior, take_tags
 from tagloom.tuning.calibration.positive_unlabeled import absent_entries, forgotten_share, weak_negatives
+from tagloom.tuning.constants import (
+    CALIBRATION_SHARE,
+    DESCRIBED_ROWS,
+    DUE,
+    DUE_FOR_TAG,
+    FEATURE_SMOOTHING,
+    SEARCH_SHARE,
+)
 
 __all__ = ["AutoAnnotator"]
 
-#: Strength of the smoothing of features, as measured on Corel5K training photos.
-FEATURE_SMOOTHING = 2.0
-#: Share of the budget after which no further candidate is tried: the fit itself comes afterwards.
-SEARCH_SHARE = 0.6
-#: Share of the budget after which an update no longer makes left-out scores of tags known on different photos exact.
-CALIBRATION_SHARE = 0.3
-#: Labelled photos, in units of those at the last calibration, from which on it is made again; and so for the photos
-#: that a tag is known on, and that have it. Where there are as much fewer, as after an undo, it is made again, too.
-DUE, DUE_FOR_TAG = 1.1, 2.0
-#: Rows described at a time.
-DESCRIBED_ROWS = 4096
 #: Of a stored state; one more whenever the same numbers would mean another model, such as with another graph kernel.
 FORMAT = 1
 #: Parameters that matter to a fit alone and may be anything, or that are stored in a way of their own.

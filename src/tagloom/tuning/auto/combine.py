@@ -9,9 +9,24 @@ from numpy.typing import NDArray
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.tuning.auto.model import Member
-from tagloom.tuning.auto.search import SETTING_CAUTION, LeaderboardRow, Trial
+from tagloom.tuning.auto.search import LeaderboardRow, Trial
 from tagloom.tuning.auto.stacking import gain_stands_out, score_spread, stack_scores
 from tagloom.tuning.auto.views import View
+from tagloom.tuning.constants import (
+    COUNT_WITHOUT_NETWORK,
+    ENOUGH_EXAMPLES,
+    EVEN_POSITIVES,
+    MOST_ADDED,
+    MOST_CANDIDATES,
+    N_RESAMPLES,
+    OWN_CHOICE_CAUTION,
+    OWN_CHOICE_SHARE,
+    PLAIN_START,
+    SETTING_CAUTION,
+    SMOOTHED_START,
+    START_COUNT,
+    START_WITHOUT_NETWORK,
+)
 
 __all__ = ["choose_per_tag", "combine"]
 
@@ -20,14 +35,6 @@ __all__ = ["choose_per_tag", "combine"]
 
 #: One of these is there where a network's groups are.
 NETWORK_VIEWS = ("deep", "balanced", "deep and semantic", "without the network")
-
-#: Views that the combination begins with, on smoothed and on plain features, where there is an embedding and where not.
-SMOOTHED_START, PLAIN_START = ("deep", "joint", "balanced"), ("deep", "joint")
-START_WITHOUT_NETWORK = ("joint", "directions")
-#: Known positives per tag at which smoothed and plain features begin with equal shares; with more, plain ones gain.
-EVEN_POSITIVES = 8.0
-#: How much evidence the beginning is worth, in members added: little where features are not known to be good.
-START_COUNT, COUNT_WITHOUT_NETWORK = 8.0, 3.0
 
 
 def start_counts(trials: list[Trial], weightings: list[View], labels: LabelMatrix) -> NDArray[np.float64]:
@@ -61,10 +68,6 @@ def _preferred(trials: list[Trial], view: str, smoothed: bool) -> int | None:
         return None
     usual, best = places[0], max(places, key=lambda place: np.nan_to_num(trials[place].figure, nan=-1.0))
     return best if gain_stands_out(trials[best].precisions - trials[usual].precisions, SETTING_CAUTION) else usual
-
-
-#: Candidates that enter the choice besides those that it begins with.
-MOST_CANDIDATES = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,17 +134,6 @@ def combine(trials: list[Trial], labels: LabelMatrix, weightings: list[View]) ->
 
 
 # A choice tag by tag, where the labels can tell: a tag may want other features than the rest of the collection.
-
-#: Known photos with a tag, and without, from which on the tag has a say of its own.
-ENOUGH_EXAMPLES = 20
-#: A candidate joins where its gain in a tag's average precision is above so many standard errors: dozens are compared.
-OWN_CHOICE_CAUTION = 2.5
-#: Times that photos are drawn anew for that.
-N_RESAMPLES = 200
-#: Share of the combination that it then is, for that tag.
-OWN_CHOICE_SHARE = 0.5
-#: Candidates that join for some tag: each costs a kernel of all photos.
-MOST_ADDED = 3
 
 
 @dataclass(frozen=True)

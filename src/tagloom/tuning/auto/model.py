@@ -11,17 +11,10 @@ from scipy import linalg
 
 from tagloom.core.labels import UNKNOWN, known_patterns
 from tagloom.core.typing import Floats
-from tagloom.tuning.auto.search import (
-    GRAPH,
-    GRAPH_SCALE,
-    GRAPH_SMOOTHING,
-    Candidate,
-    Search,
-    smooth_columns,
-    spread_labels,
-)
+from tagloom.tuning.auto.search import GRAPH, Candidate, Search, smooth_columns, spread_labels
 from tagloom.tuning.auto.views import NewPhotos, PhotoViews, View, left_out_deviations, prior_shifts, targets_of
 from tagloom.tuning.calibration.maps import take_tags
+from tagloom.tuning.constants import GRAPH_SCALE, GRAPH_SMOOTHING, ROOM
 
 __all__ = ["Member", "StackModel", "members_left_out", "pattern_left_out"]
 
@@ -30,9 +23,6 @@ __all__ = ["Member", "StackModel", "members_left_out", "pattern_left_out"]
 
 #: Columns of some labelled photos, one array (n, k) for each member.
 Columns = Callable[[NDArray[np.intp]], list[NDArray[np.float32]]]
-
-#: Room for this share of columns more, so that a few more labelled photos move nothing.
-ROOM = 0.25
 
 
 class KeptKernels:

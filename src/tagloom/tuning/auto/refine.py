@@ -11,20 +11,16 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.metrics import average_precision
 from tagloom.tuning.auto.model import StackModel
-from tagloom.tuning.auto.stacking import ENOUGH_TAGS, gain_stands_out, rankable_tags
+from tagloom.tuning.auto.stacking import gain_stands_out, rankable_tags
 from tagloom.tuning.auto.views import prior_shifts, smoothed_priors
 from tagloom.tuning.calibration.maps import take_tags
-from tagloom.tuning.calibration.positive_unlabeled import HEAD, absent_entries, estimate_completeness, weak_negatives
+from tagloom.tuning.calibration.positive_unlabeled import absent_entries, estimate_completeness, weak_negatives
+from tagloom.tuning.constants import ENOUGH_TAGS, HEAD, LEAST_NAMED, MIXING_CAUTION, MIXING_STRENGTHS
 
 __all__ = ["TagMixing", "change_targets", "counted_completeness", "find_mixing", "soften"]
 
 
 # Tags that go together: scores listen to the scores of other tags, as far as that is seen to help.
-
-#: How much of the other tags is added; the next one is tried where the gain of the one before stood out.
-MIXING_STRENGTHS = (0.1, 0.3)
-#: In standard errors over tags.
-MIXING_CAUTION = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +119,6 @@ def _matrix(correlations: Floats, spreads: Floats, strength: float) -> Floats:
 
 #: Targets of shape (n, c): within 0 and 1, -1 where nothing is learnt from.
 Targets = NDArray[Any]
-
-#: A true tag beside another named one is taken to be named at least this often: the estimate is too low where a model
-#: is never certain, at worst by far, and probabilities lose more by too large a correction than by one too small.
-LEAST_NAMED = 0.6
 
 
 def forgotten_per_named(Y: LabelMatrix, left_out: Floats) -> float:

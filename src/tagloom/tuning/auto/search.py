@@ -20,27 +20,24 @@ from tagloom.metrics import average_precision
 from tagloom.solvers import block_cg
 from tagloom.tuning.auto.stacking import gain_stands_out, rankable_tags, score_spread
 from tagloom.tuning.auto.views import PhotoViews, View, left_out_deviations, prior_shifts, smoothed_priors, targets_of
+from tagloom.tuning.constants import (
+    CLEARLY_BEHIND,
+    GRAPH_SCALE,
+    GRAPH_SMOOTHING,
+    PENALTIES,
+    PENALTIES_WITHOUT_NETWORK,
+    SCORE_SMOOTHINGS,
+    SETTING_CAUTION,
+    WIDTHS,
+    WIDTHS_WITHOUT_NETWORK,
+)
 
 __all__ = ["OVER", "Candidate", "LeaderboardRow", "Search", "Trial", "smooth_columns", "spread_labels"]
 
 
 #: Why candidates are left out.
 OVER, INTERRUPTED = "the time was over", "interrupted"
-#: The usual width first, then the next one; of the last two one is tried, further on the side that is better.
-WIDTHS = (0.7, 2.0, 5.0, 0.2)
-#: The usual penalty first.
-PENALTIES = (0.3, 0.1, 0.03, 1.0)
-#: The same where no group comes from a network: such features say less, and more has to be averaged.
-WIDTHS_WITHOUT_NETWORK, PENALTIES_WITHOUT_NETWORK = (2.0, 0.7, 0.2, 5.0), (1.0, 0.3, 0.1, 3.0)
-SCORE_SMOOTHINGS = (0.5, 0.0)
 GRAPH = "graph"
-GRAPH_SMOOTHING = 20.0
-#: Brings the diagonal of the graph kernel, about 2/(1 + s), near 1.
-GRAPH_SCALE = 0.5 * (1.0 + GRAPH_SMOOTHING)
-#: A setting replaces the usual one where its gain is more than this many standard errors.
-SETTING_CAUTION = 2.0
-#: A third kernel of a view is tried unless the first two are behind the best by more than this share.
-CLEARLY_BEHIND = 0.05
 
 
 @dataclass(frozen=True)

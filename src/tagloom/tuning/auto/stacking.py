@@ -11,12 +11,9 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision
+from tagloom.tuning.constants import ENOUGH_TAGS
 
 __all__ = ["gain_stands_out", "rankable_tags", "score_spread", "stack_scores"]
-
-
-#: Tags from which the standard error of a mean over tags is believed.
-ENOUGH_TAGS = 5
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from tagloom.tuning.auto.search import Candidate, LeaderboardRow
 from tagloom.tuning.auto.views import PhotoViews, View
 from tagloom.tuning.calibration.level_scale import LevelScale
 from tagloom.tuning.calibration.maps import CalibrationMap, TagSigmoids, TagSteps
+from tagloom.tuning.constants import SAME_COORDINATES
 
 __all__ = [
     "Arrays",
@@ -47,8 +48,6 @@ KINDS: dict[str, type[Any]] = {
         *(Member, Candidate, View, TagMixing, LeaderboardRow),
     )
 }
-#: Marks of coordinates made again may differ by rounding; the mean squared distance of photos is 1 in every group.
-SAME_COORDINATES = 1e-3
 
 
 class NotPlainError(TypeError):

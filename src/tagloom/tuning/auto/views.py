@@ -13,6 +13,16 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats, Reals
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
+from tagloom.tuning.constants import (
+    BALANCED_SHARES,
+    DOUBLE_ENTRIES,
+    LEADING_SHARES,
+    MOST_SINGLE_GROUPS,
+    PRIOR_COUNT,
+    SMOOTHED_ROWS,
+    SMOOTHING_STEPS,
+    WORTHS,
+)
 
 __all__ = [
     "NewPhotos",
@@ -27,9 +37,6 @@ __all__ = [
 
 
 # What kernel ridge regression, its scores perhaps smoothed over the graph, says of photos left out one by one.
-
-#: Imagined photos with a tag, and as many without: a tag never seen is not impossible.
-PRIOR_COUNT = 0.5
 
 
 def smoothed_priors(Y: NDArray[Any]) -> Floats:
@@ -111,21 +118,8 @@ def left_out_deviations(
             yield place, step, found if shifts is None else found[:, :-1] + shifts * found[:, -1:]
 
 
-#: Shares of the network's two groups. On Corel5K training photos half the weight on the embedding was best.
-LEADING_SHARES: Mapping[str, float] = {"deep": 0.5, "semantic": 0.15}
-BALANCED_SHARES: Mapping[str, float] = {"deep": 0.3, "semantic": 0.1}
-#: How all other groups divide the rest, by family: on the same photos these say little that others do not say better.
-WORTHS: Mapping[str, float] = dict.fromkeys(("rgb", "edge_blocks", "wavelet", "cooccurrence", "gabor", "blobs"), 0.2)
-#: Without an embedding each group is also looked at alone, as long as there are few.
-MOST_SINGLE_GROUPS = 6
 #: Without an embedding each group is there twice: as a direction, and with standardised columns under this name.
 STANDARDIZED = " standardised"
-#: Steps of feature smoothing; each leaves s/(1 + s) of the distance to its limit.
-SMOOTHING_STEPS = 8
-#: Rows that are added at a time: no copy of all features for it.
-SMOOTHED_ROWS = 4096
-#: Numbers up to which features are kept in float64: small problems are exact, large ones half the size.
-DOUBLE_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True)

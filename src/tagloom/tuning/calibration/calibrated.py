@@ -22,6 +22,7 @@ from tagloom.methods.baselines.propagation import HarmonicPropagation, LocalGlob
 from tagloom.methods.shared.out_of_fold import stable_folds
 from tagloom.methods.shared.smoothing import smoothing_graph
 from tagloom.tuning.calibration.maps import CalibrationMap, Method, Pooling, fit_map
+from tagloom.tuning.constants import ENOUGH_PHOTOS, FEW_PHOTOS, FEW_PHOTOS_DOUBT, LEAST_SUGGESTED
 
 __all__ = [
     "Accepting",
@@ -37,11 +38,6 @@ __all__ = [
 
 
 # What can be accepted: thresholds for a wanted precision, and what probabilities promise.
-
-#: Probability below which nothing is suggested.
-LEAST_SUGGESTED = 0.5
-#: Labelled photos up to which half of the usual doubt is accepted, and from which on all of it.
-FEW_PHOTOS, ENOUGH_PHOTOS = 20, 50
 
 
 class Accepting(Annotator):
@@ -204,7 +200,7 @@ def cautious_precision(precision: float, n_labeled: int) -> float:
     more than 20 suggestions came out there, less than 0.8 of them were right in 2 of 98 problems, in 6 of 104 without.
     """
     grown = (n_labeled - FEW_PHOTOS) / (ENOUGH_PHOTOS - FEW_PHOTOS)
-    return 1.0 - (1.0 - precision) * (0.5 + 0.5 * float(np.clip(grown, 0.0, 1.0)))
+    return 1.0 - (1.0 - precision) * (FEW_PHOTOS_DOUBT + (1.0 - FEW_PHOTOS_DOUBT) * float(np.clip(grown, 0.0, 1.0)))
 
 
 def common_threshold(values: NDArray[np.floating[Any]], is_open: NDArray[np.bool_], precision: float) -> float:

@@ -15,25 +15,22 @@ from scipy.special import betaln, logit, pdtr
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.tuning.calibration.calibrated import ScoreScale
+from tagloom.tuning.constants import (
+    HEAPS_BOUNDS,
+    HEAPS_FEWEST_PHOTOS,
+    HEAPS_MOST_PHOTOS,
+    LEAST_UNSEEN,
+    MISSED_PHOTOS,
+    PRIOR_ALONE,
+    RATE_WEIGHTS,
+    UNSEEN_CHANCE,
+    USUAL_HEAPS,
+    USUAL_WEIGHT,
+    WEIGHT_SPREAD,
+    WITHOUT_EXAMPLES,
+)
 
 __all__ = ["LevelScale", "TagRates", "heaps", "sharpened", "tag_counts", "telling"]
-
-
-#: Photos that the usual rate of tags is worth, before the tags are looked at: median and spread of its logarithm.
-USUAL_WEIGHT, WEIGHT_SPREAD = 8.0, 1.0
-WEIGHTS = np.geomspace(0.5, 300.0, 60)
-#: Share of a score's weight that is left for a tag without examples: photos unlike all labelled ones have it.
-WITHOUT_EXAMPLES = 0.2
-#: Left-out scores say less than others, as if this many photos more were missing, as measured on sub-problems of
-#: Corel5K's training photos; and what a map is that says nothing but the prior.
-MISSED_PHOTOS, PRIOR_ALONE = 2.0, np.array([0.0, 0.0, 1.0, 0.0])
-#: A list of tags was not made beforehand if it has less than this share of the tags without an example that such a list
-#: is expected to have, and chance does not explain it.
-LEAST_UNSEEN, CHANCE = 0.2, 0.05
-#: Photos that it takes to tell whether scores fall into two heaps, and those looked at.
-FEWEST_PHOTOS, MOST_PHOTOS = 100, 4096
-#: The usual coefficient of bimodality, and bounds of its logarithm's distance from that.
-USUAL_HEAPS, HEAPS_BOUNDS = 0.68, (-0.6, 0.35)
 
 
 @dataclass(frozen=True)
@@ -65,10 +62,10 @@ def fit_rates(n_yes: NDArray[np.integer[Any]], n_known: NDArray[np.integer[Any]]
         Photos that have the tag, and photos of which that is known.
     """
     mean = (float(n_yes.sum()) + 0.5) / (float(n_known.sum()) + 1.0)
-    a, b = mean * WEIGHTS[:, None], (1.0 - mean) * WEIGHTS[:, None]
+    a, b = mean * RATE_WEIGHTS[:, None], (1.0 - mean) * RATE_WEIGHTS[:, None]
     evidence = (betaln(n_yes + a, n_known - n_yes + b) - betaln(a, b)).sum(axis=1)
-    evidence -= 0.5 * np.square(np.log(WEIGHTS / USUAL_WEIGHT) / WEIGHT_SPREAD)
-    return TagRates(mean, float(WEIGHTS[int(np.argmax(evidence))]))
+    evidence -= 0.5 * np.square(np.log(RATE_WEIGHTS / USUAL_WEIGHT) / WEIGHT_SPREAD)
+    return TagRates(mean, float(RATE_WEIGHTS[int(np.argmax(evidence))]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +158,7 @@ def has_unseen_tags(n_yes: NDArray[np.integer[Any]]) -> bool:
     """
     unseen, once, twice = (int((n_yes == number).sum()) for number in range(3))
     expected = once * (once - 1) / (2.0 * (twice + 1.0))
-    return bool(unseen >= LEAST_UNSEEN * expected or pdtr(unseen, expected) > CHANCE)
+    return bool(unseen >= LEAST_UNSEEN * expected or pdtr(unseen, expected) > UNSEEN_CHANCE)
 
 
 def telling(Y: LabelMatrix, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -201,9 +198,9 @@ def heaps(scores: Floats, tags: NDArray[np.bool_]) -> float:
     The logarithm of the median coefficient of bimodality, ``(skewness² + 1)/kurtosis``, over the usual one. With 25
     labelled photos this tells how much a score says as well as the labels do, and no label is needed for it.
     """
-    if len(scores) < FEWEST_PHOTOS or not tags.any():
+    if len(scores) < HEAPS_FEWEST_PHOTOS or not tags.any():
         return 0.0
-    found = scores[:: max(1, len(scores) // MOST_PHOTOS)][:, tags]
+    found = scores[:: max(1, len(scores) // HEAPS_MOST_PHOTOS)][:, tags]
     found = found - found.mean(axis=0)
     spread = found.std(axis=0)
     telling = spread > 1e-9

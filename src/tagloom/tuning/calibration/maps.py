@@ -9,10 +9,34 @@ from scipy.special import expit, logit
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Bools, Floats, Indices
+from tagloom.tuning.constants import (
+    BEND_FROM,
+    BEND_MEAN,
+    BEND_SPREAD,
+    LARGEST_LOGIT,
+    LEAST_OWN_SLOPE,
+    LEAST_SLOPE,
+    LEAST_SPREAD,
+    LEFT_OUT_COVARIANCE,
+    LEFT_OUT_MEANS,
+    LEFT_OUT_RISES,
+    LEFT_OUT_SPREADS,
+    MAX_NEWTON,
+    MAX_ROUNDS,
+    MAX_STEPS,
+    NEWTON_TOLERANCE,
+    ON_ITS_OWN,
+    PRIOR_DEVIATIONS,
+    PRIOR_LEAST,
+    PRIOR_MEANS,
+    SIGMOID_SHARE,
+    STEP_EXAMPLES,
+    USUAL_COUNT,
+    USUAL_SPREADS,
+)
 
 __all__ = [
     "FOLDS_PRIOR",
-    "PRIOR_MEANS",
     "CalibrationMap",
     "Method",
     "Pooling",
@@ -27,14 +51,6 @@ __all__ = [
 
 
 # Sigmoids from scores to probabilities: one for all tags, and each tag's own drawn towards it.
-
-MAX_NEWTON = 50
-NEWTON_TOLERANCE = 1e-10
-#: Rounds in which the spread between tags is estimated, and what it stays above.
-MAX_ROUNDS, LEAST_SPREAD = 30, 1e-3
-#: Spreads of offsets and slopes before any tag is looked at, and how many tags that is worth: a dozen tags with two or
-#: three examples each always look more different than they are.
-USUAL_SPREADS, USUAL_COUNT = np.array([0.3, 0.2]), 20.0
 
 
 def fit_pooled(
@@ -198,7 +214,7 @@ def fit_tags(
     if spread is None and not telling.any():
         found = np.zeros_like(found)
     # A map that falls would turn a tag's ranking round.
-    slopes = np.maximum(found[1], -0.95)
+    slopes = np.maximum(found[1], LEAST_OWN_SLOPE)
     return TagSigmoids(found[0], slopes, centres, variances[0], variances[1], float(spreads[0]), float(spreads[1]))
 
 
@@ -231,11 +247,6 @@ def _newton(
 
 
 # Step-like maps from log-odds to probabilities for tags with many examples.
-
-#: Known positives, and known negatives, from which on a tag may have steps of its own.
-STEP_EXAMPLES = 30
-#: Share of the sigmoid that is mixed in: steps alone would say 0 and 1, and tie photos.
-SIGMOID_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,22 +356,6 @@ def _losses(p: Floats, positive: Bools) -> Floats:
 Method = Literal["auto", "platt", "isotonic"]
 Pooling = Literal["partial", "none", "full"]
 
-#: Means of the pooled coefficients of folds; see `FOLDS_PRIOR`.
-PRIOR_MEANS = np.array([-0.3, 1.0, 1.15, 0.3])
-#: Bounds of the pooled coefficients: a higher score never means less, however few examples a tag has. A tag whose only
-#: example is left out is scored without any, so that its left-out scores can say the opposite of its scores elsewhere.
-PRIOR_LEAST = np.array([-np.inf, 0.05, -np.inf, 0.0])
-#: Spread of a tag's own sigmoid where tags are not pooled: wide, but perfectly separated tags stay finite.
-ON_ITS_OWN = (3.0, 1.0)
-#: Log-odds are cut here: no photo is surer than this.
-LARGEST_LOGIT = 15.0
-#: Log-odds above which the map may bend, and mean and spread of the bend's prior, found on the same photos. Sigmoids
-#: are fitted to the many entries that are unlikely; the few that are most likely decide what can be accepted unseen.
-BEND_FROM, BEND_MEAN, BEND_SPREAD = 1.0, 0.2, 0.2
-#: A bend leaves at least this slope.
-LEAST_SLOPE = 0.2
-MAX_STEPS = 100
-
 
 @dataclass(frozen=True, eq=False)
 class MapPrior:
@@ -386,19 +381,7 @@ class MapPrior:
 
 
 #: Of scores described by `ScoreScale`, with 25 to 450 labelled photos.
-FOLDS_PRIOR = MapPrior(PRIOR_MEANS, np.array([0.4, 0.5, 0.2, 0.4]), USUAL_SPREADS, single=False)
-#: The same of scores described by `LevelScale`, with 25 to 350 labelled photos and 2 to 260 tags: means, and by how
-#: much they rise with `heaps`.
-LEFT_OUT_MEANS, LEFT_OUT_RISES = np.array([-0.57, 2.37, 1.23, 0.04]), np.array([-1.03, 2.39, 0.40, 0.87])
-LEFT_OUT_COVARIANCE = np.array(
-    [
-        [0.204, 0.190, 0.106, -0.081],
-        [0.190, 0.489, 0.130, -0.169],
-        [0.106, 0.130, 0.079, -0.042],
-        [-0.081, -0.169, -0.042, 0.081],
-    ]
-)
-LEFT_OUT_SPREADS = np.array([0.5, 0.3])
+FOLDS_PRIOR = MapPrior(PRIOR_MEANS, PRIOR_DEVIATIONS, USUAL_SPREADS, single=False)
 
 
 def left_out_prior(heaps: float) -> MapPrior:

@@ -16,6 +16,7 @@ from tagloom.core.validation import COMMON, FOLDS, SHARE, NumberIn, OneOf
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.methods.baselines.propagation import HarmonicPropagation
 from tagloom.tuning.calibration.calibrated import CalibratedAnnotator
+from tagloom.tuning.constants import HEAD, HEAD_CAUTION, LEAST_COMPLETENESS
 
 __all__ = [
     "DebiasedLabels",
@@ -26,13 +27,6 @@ __all__ = [
     "forgotten_share",
     "weak_negatives",
 ]
-
-
-#: Entries at the head of the ranking on which completeness is measured, at least, and standard errors kept away from
-#: chance: the best of many heads looks better than it is.
-HEAD, HEAD_CAUTION = 100, 3.0
-#: Completeness is never estimated below: weights are multiples of (1 - c)/c.
-LEAST_COMPLETENESS = 0.05
 
 
 @dataclass(frozen=True, eq=False)

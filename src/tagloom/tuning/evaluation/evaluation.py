@@ -28,6 +28,7 @@ from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.views import PhotoViews
 from tagloom.tuning.calibration.calibrated import check_precision, common_threshold, scale_of, with_shared_graph
 from tagloom.tuning.calibration.maps import fit_map
+from tagloom.tuning.constants import RESAMPLED_ENTRIES
 
 __all__ = [
     "CrossValidation",
@@ -267,9 +268,6 @@ def _hide(Y: LabelMatrix, learnt: NDArray[np.intp], share: float, seed: int) -> 
 
 # Figures of drawn-again photos: how far a figure would move with another sample of them.
 
-#: Numbers held at once while one tag is resampled.
-_MOST_ENTRIES = 1 << 23
-
 
 def draw_counts(n_photos: int, n_draws: int, seed: int) -> NDArray[np.int64]:
     """Return how often each photo is drawn in each of some samples with replacement, shape (draws, photos)."""
@@ -290,7 +288,7 @@ def resampled_average_precision(Y: LabelMatrix, scores: Floats, counts: NDArray[
         How often each photo is in a sample. Copies of a photo are tied, as `tagloom.metrics.average_precision` has it.
     """
     figures = np.full((len(counts), Y.shape[1]), np.nan)
-    size = max(1, _MOST_ENTRIES // max(1, len(Y)))
+    size = max(1, RESAMPLED_ENTRIES // max(1, len(Y)))
     for tag in range(Y.shape[1]):
         order, ends, positive = _ranked(Y[:, tag], scores[:, tag])
         if not positive.any():

@@ -14,6 +14,7 @@ from tagloom.core.seeds import check_generator
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision, mean_average_precision
+from tagloom.tuning.constants import CURVE_SHARES, FAR_FORECAST, SMALLEST_LOSS
 from tagloom.tuning.evaluation.evaluation import (
     SharedFits,
     centred,
@@ -30,13 +31,6 @@ from tagloom.tuning.evaluation.evaluation import (
 )
 
 __all__ = ["Forecast", "LearningCurve", "learning_curve"]
-
-
-SHARES = (0.25, 0.4, 0.63, 1.0)
-#: Perfect figures have no logarithm.
-_SMALLEST_LOSS = 1e-6
-#: Labels beyond so many times those there are: a guess.
-FAR = 2.0
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,7 @@ class LearningCurve:
             float(at_then - at_now),
             float(min(low for low, _ in ends)),
             float(max(high for _, high in ends)),
-            then > FAR * now,
+            then > FAR_FORECAST * now,
         )
 
     def _gains(self, now: float, then: float) -> list[Floats]:
@@ -148,7 +142,7 @@ def learning_curve(
     X: Any,
     Y: ArrayLike,
     *,
-    shares: ArrayLike = SHARES,
+    shares: ArrayLike = CURVE_SHARES,
     n_splits: int = 5,
     n_draws: int = 400,
     level: float = 0.95,
@@ -208,7 +202,7 @@ def _curve(sizes: Floats, figures: Floats, drawn: Floats, n_labeled: int, level:
 
 
 def _log_losses(figures: Floats) -> Floats:
-    return np.log(np.maximum(1.0 - figures, _SMALLEST_LOSS))
+    return np.log(np.maximum(1.0 - figures, SMALLEST_LOSS))
 
 
 def _lines(x: Floats, figures: Floats, drawn: Floats) -> tuple[Floats, Floats, float]:

@@ -20,6 +20,7 @@ from tagloom.methods.boosted import BoostedAnnotator
 from tagloom.methods.shared.ridge_path import linear_scores
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.views import smoothed_priors
+from tagloom.tuning.constants import EXACT, N_CACHED_DECOMPOSITIONS, SMOOTHING_ROUNDING
 from tagloom.tuning.explain.label_weights import (
     AutoWeights,
     LabelWeights,
@@ -35,9 +36,6 @@ __all__ = ["Decomposition", "Explanation", "ScoreExplainer", "explain_score"]
 
 
 # What an explanation of a score consists of: sums, and what they leave over.
-
-#: What a decomposition may miss of the score and still be called exact, relative to the larger of 1 and the score.
-EXACT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,12 +237,6 @@ def mix_neighbors(
     return NeighborDecomposition(names, totals[kept], float(base), rest, is_exact, own[kept], labels, frequency)
 
 
-#: What scores of `AutoAnnotator` may differ by from those in double precision, its smoothing being in float32.
-ROUNDING = 1e-4
-#: Decompositions of labelled photos that are kept: tens of megabytes each with thousands of photos.
-N_SHARED = 2
-
-
 class ScoreExplainer:
     """Explains scores of the photos that an annotator was fitted on; what explanations share is computed once.
 
@@ -308,8 +300,8 @@ class ScoreExplainer:
         given = getattr(annotator, own, None) if scores is None else scores
         self._scores = None if given is None else _checked_scores(given, self.Y)
         self._mean = self.X.mean(axis=0, dtype=np.float64)
-        self._stand_ins, self._columns, self._shared = Latest(), Latest(), Latest(N_SHARED)
-        self._others = Latest(N_SHARED)
+        self._stand_ins, self._columns, self._shared = Latest(), Latest(), Latest(N_CACHED_DECOMPOSITIONS)
+        self._others = Latest(N_CACHED_DECOMPOSITIONS)
         self._inner: ScoreExplainer | None = None
         self._weights: LabelWeights | None = None
         if isinstance(annotator, BoostedAnnotator):
@@ -334,7 +326,7 @@ class ScoreExplainer:
     def _restored_scores(self, tag: int) -> Floats:
         if isinstance(self._weights, AutoWeights) and self._scores is not None:
             found, kept = self._weights.scores(tag), self._scores[:, tag]
-            return found if np.abs(found - kept).max() <= ROUNDING else kept
+            return found if np.abs(found - kept).max() <= SMOOTHING_ROUNDING else kept
         ridge: Any = self._weights  # no other annotator is without scores
         coef, intercept = ridge.line(tag)
         return np.asarray(ridge.smoothed(linear_scores(self.X, coef[:, None], np.array([intercept]))[:, 0]))
@@ -345,7 +337,7 @@ class ScoreExplainer:
             return float(self.scores_of(tag)[row])
         found, kept = self._weights.score(row, tag), float(self._scores[row, tag])
         # Another difference than that of rounding is for the explanation to tell.
-        return found if abs(found - kept) <= ROUNDING else kept
+        return found if abs(found - kept) <= SMOOTHING_ROUNDING else kept
 
     def explain(self, row: int, tag: int) -> Explanation:
         """Return why a photo has its score for a tag.
@@ -395,7 +387,7 @@ class ScoreExplainer:
             return None
         found = copy.copy(self)
         found.Y, found._others = Y, Latest()
-        found._stand_ins, found._columns, found._shared = Latest(), Latest(), Latest(N_SHARED)
+        found._stand_ins, found._columns, found._shared = Latest(), Latest(), Latest(N_CACHED_DECOMPOSITIONS)
         if self._weights is not None:
             found._weights = self._weights.without(Y)
             found.annotator = found._weights.annotator

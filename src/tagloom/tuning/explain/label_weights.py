@@ -33,8 +33,22 @@ from tagloom.methods.shared.smoothing import smoothing_graph
 from tagloom.solvers import block_cg
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.model import StackModel
-from tagloom.tuning.auto.search import GRAPH, GRAPH_SCALE, GRAPH_SMOOTHING
-from tagloom.tuning.auto.views import PRIOR_COUNT, View, smoothed_priors
+from tagloom.tuning.auto.search import GRAPH
+from tagloom.tuning.auto.views import View, smoothed_priors
+from tagloom.tuning.constants import (
+    EXPLANATION_ROWS,
+    EXPLANATION_TOLERANCE,
+    FACTOR_BYTES,
+    GRAPH_SCALE,
+    GRAPH_SMOOTHING,
+    GRAPH_TOLERANCE,
+    KERNEL_BYTES,
+    MOST_IDENTITY_ROWS,
+    N_CACHED,
+    PRIOR_COUNT,
+    STEP_ENTRIES,
+    TOGETHER_BYTES,
+)
 
 __all__ = [
     "AutoWeights",
@@ -47,19 +61,10 @@ __all__ = [
 ]
 
 
-#: Relative residual of the systems; explanations are asked for to 1e-6.
-TOLERANCE = 1e-10
-#: Factorisations and rows kept for the next explanation.
-KEPT = 8
-#: Known photos up to which a kernel machine is fitted once for each of them.
-MOST_IDENTITY_ROWS = 4000
-_ROWS_AT_ONCE = 8192
-
-
 class Latest:
     """The latest few results of a function, by key."""
 
-    def __init__(self, n_kept: int = KEPT) -> None:
+    def __init__(self, n_kept: int = N_CACHED) -> None:
         self._n_kept = n_kept
         self._found: OrderedDict[Any, Any] = OrderedDict()
 
@@ -338,8 +343,8 @@ def find_label_weights(
 def weighted_rows(weights: Floats, X: NDArray[Any]) -> Floats:
     """Return ``Xᵀ weights`` in float64 without a float64 copy of all rows."""
     total = np.zeros(X.shape[1])
-    for start in range(0, len(X), _ROWS_AT_ONCE):
-        block = slice(start, start + _ROWS_AT_ONCE)
+    for start in range(0, len(X), EXPLANATION_ROWS):
+        block = slice(start, start + EXPLANATION_ROWS)
         total += weights[block] @ X[block].astype(np.float64, copy=False)
     return total
 
@@ -362,22 +367,11 @@ def _unit(n: int, row: int) -> Floats:
 
 def _solve(system: Any, target: Floats, free: NDArray[np.bool_] | None = None) -> Floats:
     mask = None if free is None else free[:, None]
-    found = block_cg(system, target[:, None], tol=TOLERANCE, column_mask=mask).x[:, 0]
+    found = block_cg(system, target[:, None], tol=EXPLANATION_TOLERANCE, column_mask=mask).x[:, 0]
     return np.asarray(found, dtype=np.float64)
 
 
 # The members of a `StackModel` in double precision: what coefficients of labelled photos bring to scores.
-
-#: Factorisations are kept up to this size together, one at least.
-FACTOR_BYTES = 1_000_000_000
-#: So are kernels of members whose scores are smoothed: every photo's score comes from all of them.
-KERNEL_BYTES = 500_000_000
-#: Distances of labelled photos in all views are computed together up to this size, and otherwise one by one.
-TOGETHER_BYTES = 400_000_000
-#: Distances that are computed at a time.
-STEP_ENTRIES = 1_000_000
-#: Solutions with the graph kernel are differences of nearly equal numbers, divided by the penalty.
-GRAPH_TOLERANCE = 1e-12
 
 
 class ViewDistances:
@@ -548,7 +542,7 @@ class ExactStack:
     def _smooth(self, column: Floats, strength: float) -> Floats:
         if not strength:
             return column
-        found = block_cg(self._system(strength), column[:, None], tol=TOLERANCE).x[:, 0]
+        found = block_cg(self._system(strength), column[:, None], tol=EXPLANATION_TOLERANCE).x[:, 0]
         return np.asarray(found, dtype=np.float64)
 
     def _kept_kernels(self, block: slice, places: Sequence[int]) -> dict[int, Floats]:
@@ -642,7 +636,7 @@ class AutoWeights(LabelWeights):
         self.Y, self._priors, self._learnt = Y, smoothed_priors(Y), Y[self._stack.rows]
         self._patterns, self._pattern_of = known_patterns(self._learnt)
         # Tags that listen to each other need those of all patterns for one photo.
-        self._slopes = Latest(max(KEPT, self._patterns.shape[1]))
+        self._slopes = Latest(max(N_CACHED, self._patterns.shape[1]))
 
     def without(self, Y: LabelMatrix) -> "AutoWeights":
         """Return the weights where some labels are not there; members, kernels and what tags share stay."""

@@ -9,14 +9,9 @@ from tagloom.core.labels import UNKNOWN
 from tagloom.core.typing import Floats
 from tagloom.methods.baselines.least_squares import GRID
 from tagloom.methods.shared.ridge_path import RidgePath, linear_scores
+from tagloom.tuning.constants import SURROGATE_PHOTOS, SURROGATE_ROWS
 
 __all__ = ["PatternRidges", "RidgeStandIn", "labels_shown", "local_line"]
-
-
-#: Photos around the one in question that the local line is fitted to.
-NEARBY = 256
-#: Rows compared with the photo at once.
-ROWS_AT_ONCE = 4096
 
 
 class PatternRidges:
@@ -121,7 +116,7 @@ def local_line(X: NDArray[Any], scores: Floats, row: int, hidden: NDArray[np.boo
     usable = np.flatnonzero(~hidden)
     if len(usable) < 2:
         usable = np.arange(len(X))
-    nearest = usable[np.argsort(distances[usable], kind="stable")[:NEARBY]]
+    nearest = usable[np.argsort(distances[usable], kind="stable")[:SURROGATE_PHOTOS]]
     path = RidgePath(X[nearest], scores[nearest, None])
     spread = float(X[nearest].var(axis=0, dtype=np.float64).sum())
     grid = GRID * (spread if spread > 0 else 1.0)
@@ -133,7 +128,7 @@ def local_line(X: NDArray[Any], scores: Floats, row: int, hidden: NDArray[np.boo
 
 def _squared_distances(X: NDArray[Any], point: NDArray[Any]) -> NDArray[Any]:
     """Return squared distances (n,) of rows to a point, without a copy of all rows."""
-    blocks = (X[start : start + ROWS_AT_ONCE] for start in range(0, len(X), ROWS_AT_ONCE))
+    blocks = (X[start : start + SURROGATE_ROWS] for start in range(0, len(X), SURROGATE_ROWS))
     return np.concatenate([np.square(block - point).sum(axis=1) for block in blocks])
 
 
