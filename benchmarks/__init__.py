@@ -1,4 +1,4 @@
 """Reproductions of the papers (`benchmarks.papers`), timings (`benchmarks.speed`) and the pages made from both.
 
-Run from the project root; docs/benchmarks.md tells how.
+Run from the project root; docs/benchmarks/index.md tells how.
 """

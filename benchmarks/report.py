@@ -262,7 +262,7 @@ def pages() -> dict[Path, str]:
     for name in experiments.names():
         path = DOCS / "benchmarks" / f"{name}.md"
         found[path] = paper_page(read_experiment(experiments.PAPERS / name), figures_beside(path))
-    found[DOCS / "speed.md"] = speed_page(SPEED_RESULTS)
+    found[DOCS / "benchmarks" / "speed.md"] = speed_page(SPEED_RESULTS)
     if (QUALITY_RESULTS / "features.json").is_file():
         found[DOCS / "benchmarks" / "features.md"] = quality_features.page(QUALITY_RESULTS)
     path = DOCS / "benchmarks" / "quality.md"

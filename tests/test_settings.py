@@ -21,7 +21,7 @@ FLAGS = {
     "n_workers": "flag --workers",
     "n_threads": "flag --threads",
 }
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "reference" / "settings.md"
 
 
 @pytest.fixture

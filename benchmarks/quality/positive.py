@@ -65,7 +65,8 @@ def _ridge(problem: Problem, Y: NDArray[np.int8], meaning: str) -> Outcome:
         return ours.smoothed_ridge(problem, weak_negatives(Y))
     seen, new = problem.draw.seen, problem.draw.new
     base = RegularizedLeastSquares(smoothing=SMOOTHING)
-    # Regressions rank worse when their noes are left out (docs/calibration.md): only probabilities are corrected.
+    # Regressions rank worse when their noes are left out (docs/explanation/probabilities.md):
+    # only probabilities are corrected.
     model = PositiveUnlabeledAnnotator(base, refit=False, random_state=problem.seed).fit(problem.X[seen], Y)
     scores = np.asarray(model.decision_function(problem.X[new]))
     return Outcome(np.asarray(model.transduction_), scores, np.asarray(model.probabilities_))

@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     command.add_argument("--threads", type=int, default=1)
     command.add_argument("--quick", action="store_true", help="small problems only; nothing is recorded")
     command.add_argument("--data", type=Path, help="folder of the public datasets; default: $TAGLOOM_DATA")
-    commands.add_parser("report", help="write docs/speed.md from the recorded results")
+    commands.add_parser("report", help="write docs/benchmarks/speed.md from the recorded results")
     arguments = parser.parse_args(argv)
     if arguments.command == "list":
         print("\n".join(benchmark_names()))
@@ -67,8 +67,8 @@ def _run_one(name: str, out: Path, arguments: argparse.Namespace) -> int:
 
 def report() -> int:
     DOCS.mkdir(exist_ok=True)
-    write_text(DOCS / "speed.md", speed_page(RESULTS))
-    print("written: docs/speed.md")
+    write_text(DOCS / "benchmarks" / "speed.md", speed_page(RESULTS))
+    print("written: docs/benchmarks/speed.md")
     return 0
 
 

@@ -25,7 +25,7 @@ def page(folder: Path = HERE) -> str:
         "**No set here is an independent test of names alone.** Temperature, template and the share of kinds were",
         "taken from Corel5K's training row while the figures of COCO-free and MSRC v2 were on the same screen. The",
         "vocabulary rules were loosened after listing which tags of COCO-free, MSRC v2 and Caltech-101 were missing.",
-        "A set that nobody has looked at is still needed; see [the card](../word-table.md).",
+        "A set that nobody has looked at is still needed; see [the card](../reference/word-table.md).",
         "",
     ]
     for name, counts in SETS.items():

@@ -36,12 +36,12 @@ def _section(page, name):
 
 @pytest.mark.parametrize(("section", "name", "command"), COMMANDS)
 def test_every_command_and_option_is_documented(section, name, command):
-    page = (DOCS / "project.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
     text = _section(page, section)
     assert f"`tagloom {name}" in text
     for option in {item for one in command.params for item in (*one.opts, *one.secondary_opts) if item.startswith("-")}:
         place = page if option in SHARED else text
-        assert f"`{option}`" in place, f"{option} of {name} is missing in docs/project.md"
+        assert f"`{option}`" in place, f"{option} of {name} is missing in docs/reference/commands.md"
 
 
 PAGES = sorted([*DOCS.rglob("*.md"), DOCS.parent / "README.md"])
@@ -99,14 +99,16 @@ def test_every_command_has_json(section, name, command):
 
 
 def test_the_exit_codes_of_the_page_are_those_of_the_help():
-    page = (DOCS / "project.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
     table = re.search(r"^\| exit code \| meaning \|\n\|---\|---\|\n((?:\|.*\n)+)", page, re.MULTILINE).group(1)
     listed = re.findall(r"^\| (\d+) \|", table, re.MULTILINE)
     assert listed == re.findall(r"\b(\d+) ", EXIT_CODES)
     assert {str(EXIT_ERROR), str(EXIT_INTERRUPTED)} < set(listed)
 
 
-@pytest.mark.parametrize("page", ["docs/index.md", "docs/first-run.md", "docs/tutorial.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/index.md", "docs/tutorials/first-hundred-photos.md", "docs/tutorials/first-project.md"]
+)
 def test_labelling_starts_on_the_review_page(page):
     """A new user has no labels file: nothing that takes one comes first."""
     labelling = ("review", "import", "label", "annotate")
@@ -117,7 +119,7 @@ def test_labelling_starts_on_the_review_page(page):
 @pytest.mark.medium
 def test_the_tutorial_can_be_typed(tagloom, tmp_path, monkeypatch):
     """Run every command of the page in order, on 60 photos in place of 1,000 (or TAGLOOM_TUTORIAL_PHOTOS)."""
-    lines = console_lines("docs/tutorial.md")
+    lines = console_lines("docs/tutorials/first-project.md")
     n_photos = os.environ.get("TAGLOOM_TUTORIAL_PHOTOS", "60")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))

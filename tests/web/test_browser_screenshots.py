@@ -1,4 +1,4 @@
-"""The pictures of ``docs/review.md``: taken by every run, kept in the docs with ``TAGLOOM_SCREENSHOTS=1``."""
+"""The pictures of the docs' review page: taken by every run, kept in the docs with ``TAGLOOM_SCREENSHOTS=1``."""
 
 import io
 import os

@@ -1,6 +1,6 @@
 """Loaders of public sets from a folder the user names; nothing is fetched.
 
-The layout each loader expects is in ``docs/datasets.md``.
+The layout each loader expects is in ``docs/reference/datasets.md``.
 """
 
 import csv

@@ -102,7 +102,7 @@ def make_scenes(n_photos: int = 600, *, size: tuple[int, int] = (240, 160), rand
     Notes
     -----
     The set is meant to be neither trivial nor hopeless: colour tells night and sunset at once, sea and grass often,
-    cars and birds hardly. The figures are in ``docs/datasets.md``.
+    cars and birds hardly. The figures are in ``docs/reference/datasets.md``.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """Approximate neighbours for collections too large to compare all pairs.
 
 A hierarchical navigable small world index (faiss) proposes candidates; exact float64 keys rank them. See
-docs/graphs.md for what was measured against inverted lists, principal components and nearest-neighbour descent.
+docs/reference/graphs.md for what was measured against inverted lists, principal components and nearest-neighbour
+descent.
 """
 
 from types import ModuleType

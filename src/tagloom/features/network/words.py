@@ -1,6 +1,6 @@
 """Weights of tag names over the classes of the bundled network: what a word says before any photo is labelled.
 
-The table beside this module was built by ``tools/build_words.py``; docs/word-table.md tells from what.
+The table beside this module was built by ``tools/build_words.py``; docs/reference/word-table.md tells from what.
 """
 
 import functools

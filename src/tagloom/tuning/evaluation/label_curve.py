@@ -81,7 +81,7 @@ class LearningCurve:
     photos), and, for the laws through all points, the scatter of the points around the line, whose few degrees of
     freedom make the slope's error follow a t distribution.
 
-    It is still too narrow where the curve has only begun to rise; see docs/evaluate.md.
+    It is still too narrow where the curve has only begun to rise; see docs/how-to/evaluate.md.
     """
 
     n_labels: Floats
