@@ -12,7 +12,7 @@ MIN_YES = 20
 
 # methods: the learners.
 
-#: Smoothing of the scores of ``smoothed-ridge``; the figures are in docs/methods.md. [corel]
+#: Smoothing of the scores of ``smoothed-ridge``; the figures are in docs/explanation/methods.md. [corel]
 SMOOTHING = 0.5
 
 # labels: which silence counts as a no.
