@@ -9,11 +9,11 @@ from scipy import sparse
 
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import InvalidInputError
-from tagloom.graph.approximate import approximate_neighbors, sampled_recall
 from tagloom.graph.exact import exact_neighbors
+from tagloom.graph.join import joined_neighbors, sampled_recall
 from tagloom.graph.neighbors import check_n_neighbors, finite_distances
 from tagloom.graph.rows import Rows, check_features
-from tagloom.graph.runtime import check_threads, load_faiss, row_blocks
+from tagloom.graph.runtime import check_threads, row_blocks
 from tagloom.graph.spaces import Metric, Space, make_space
 from tagloom.graph.structure import NeighborGraph
 
@@ -21,8 +21,10 @@ __all__ = ["knn_graph"]
 
 Bandwidth = float | Literal["median", "mean", "self_tuning"]
 
-EXACT_WORK: dict[str, float] = {"chi2": 1e11, "l1": 5e11, "intersection": 5e11}
-_EXACT_WORK_BY_PRODUCTS = 4e12
+#: n²d up to which all pairs are compared: about five seconds of one core by products (a join of 20,000 x 512: 1.3 s),
+#: half a minute otherwise.
+EXACT_WORK: dict[str, float] = {"chi2": 3e10, "l1": 5e10, "intersection": 5e10}
+_EXACT_WORK_BY_PRODUCTS = 2e11
 
 
 def knn_graph(
@@ -62,9 +64,9 @@ def knn_graph(
     symmetrize : {"union", "mutual"}, default="union"
         An edge where either photo is among the neighbours of the other, or only where both are.
     method : {"auto", "exact", "approximate"}, default="auto"
-        "auto" is exact as long as n² d stays below 4·10¹² (5·10¹¹ for "l1" and "intersection", 10¹¹ for "chi2"):
-        about a minute on two cores, for instance 55,900 photos with 1,280 columns. Without faiss every method is
-        exact.
+        "approximate" joins the lists of k-means (docs/reference/graphs.md); "inner_product" has none, and is always
+        exact. "auto" is exact as long as n² d stays below 2·10¹¹ (5·10¹⁰ for "l1" and "intersection", 3·10¹⁰ for
+        "chi2"), for instance 19,700 photos with 512 columns.
     normalize : bool, default=False
         Divide every row by its sum first ("l1", "intersection" and "chi2" only).
     n_threads : int, optional
@@ -116,15 +118,14 @@ def knn_graph(
     if k == 0:
         return NeighborGraph(sparse.csr_array((n, n)))
     small = n * n * d <= EXACT_WORK.get(metric, _EXACT_WORK_BY_PRODUCTS)
-    faiss = None if method == "exact" or (method == "auto" and small) else load_faiss()
-    recall = None
-    if faiss is None:
+    need_keys, recall = weights == "heat", None
+    if method == "exact" or (method == "auto" and small) or space.embedding == "none":
         keys, indices = exact_neighbors(
-            space, k, n_threads=threads, self_search=True, need_keys=weights == "heat", progress=progress
+            space, k, n_threads=threads, self_search=True, need_keys=need_keys, progress=progress
         )
     else:
-        keys, indices = approximate_neighbors(space, k, faiss=faiss, n_threads=threads, progress=progress)
-        recall = sampled_recall(space, keys, n_threads=threads, random_state=random_state)
+        keys, indices = joined_neighbors(space, k, n_threads=threads, need_keys=need_keys, progress=progress)
+        recall = sampled_recall(space, indices, n_threads=threads, random_state=random_state)
     values, sigma = _edge_weights(space, keys, indices, weights, bandwidth)
     return NeighborGraph(_symmetric(space.points, values, indices, symmetrize), recall, sigma)
 

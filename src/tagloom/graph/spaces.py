@@ -42,10 +42,8 @@ class Space(ABC):
 
     faiss_metric: str | None = None
     """The metric of faiss whose brute force beats `combine`, if there is one."""
-    index_metric: str = "METRIC_L2"
-    """The metric of faiss for approximate search among embedded rows."""
-    embedding_differs: bool = False
-    """Whether embedded rows rank neighbours only nearly as the key does."""
+    embedding: Literal["same", "similar", "none"] = "same"
+    """Whether squared distances of embedded rows rank neighbours as the key does, nearly so, or not."""
 
     def __init__(self, queries: Rows, points: Rows, factor: float = 1.0) -> None:
         self.queries = queries
@@ -65,7 +63,7 @@ class Space(ABC):
         """Bound the error of fast keys up to about ``keys``, for queries of the given sizes and a unit roundoff."""
 
     def embed(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Map rows to where an approximate index looks for candidates."""
+        """Map rows to where the approximate search looks for candidates by squared distance."""
         return block
 
     def sizes(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -172,7 +170,7 @@ class SquaredSpace(Space):
 class ProductSpace(Space):
     """Minus the inner product."""
 
-    index_metric = "METRIC_INNER_PRODUCT"
+    embedding = "none"
 
     def __init__(self, queries: Rows, points: Rows, factor: float = 1.0) -> None:
         super().__init__(queries, points, factor)
@@ -202,7 +200,11 @@ class AbsoluteSpace(Space):
     """L1 distance; half of it is 1 - intersection for histograms of sum 1."""
 
     faiss_metric = "METRIC_L1"
-    index_metric = "METRIC_L1"
+    embedding = "similar"
+
+    def embed(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return roots, which bring large and small differences nearer to each other; negative ones keep their sign."""
+        return np.sign(block) * np.sqrt(np.abs(block))
 
     def between(self, left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return L1 distances."""
@@ -221,7 +223,7 @@ class AbsoluteSpace(Space):
 class ChiSquaredSpace(Space):
     """χ² distance Σ (x - y)² / (x + y) of non-negative rows, with 0/0 = 0."""
 
-    embedding_differs = True
+    embedding = "similar"
 
     def embed(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return square roots: with H = Σ (√x - √y)², the χ² distance lies between H and 2H."""
