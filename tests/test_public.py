@@ -56,7 +56,7 @@ def test_public_names_are_these():
     assert sorted(tagloom.__all__) == PUBLIC == sorted([*dir(tagloom), "__version__"])
     for name in PUBLIC:
         assert getattr(tagloom, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'magic'"):
+    with pytest.raises(AttributeError, match="magic"):
         _ = tagloom.magic
 
 
