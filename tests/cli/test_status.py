@@ -47,6 +47,14 @@ def test_a_project_is_found_from_below_and_missed_elsewhere(tagloom, project, tm
     assert tagloom("status").code == 0
 
 
+def test_without_a_command_a_project_says_what_to_do_next(tagloom, project, tmp_path, monkeypatch):
+    assert tagloom().out == tagloom("status").out
+    monkeypatch.chdir(tmp_path)
+    assert "tagloom init PHOTOS" in tagloom().out
+    monkeypatch.setenv("TAGLOOM_PROJECT", str(project))
+    assert tagloom().out == tagloom("status").out
+
+
 def test_it_imports_nothing_heavy(project):
     subprocess.run([sys.executable, "-c", SCRIPT], check=True, cwd=project, stdout=subprocess.DEVNULL)
 

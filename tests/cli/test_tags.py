@@ -53,6 +53,15 @@ def test_a_tag_made_by_mistake_is_gone_with_its_action(tagloom, project):
     assert tagloom("label", "scene_00001.jpg", "--add", "typo", "--known-tags").code == 0
 
 
+def test_two_tags_that_are_alike_are_pointed_out_once(tagloom, project):
+    tagloom("label", "scene_00000.jpg", "--add", "harbor", "--add", "harbors")
+    hints = tagloom("tags", "--json").json["hints"]
+    assert hints == ['"harbors" looks like "harbor". To merge them: tagloom tags merge harbors harbor']
+    tagloom("label", "scene_00001.jpg", "--add", "harbors", "--known-tags")
+    (hint,) = tagloom("tags", "--json").json["hints"]
+    assert hint.endswith("tags merge harbor harbors")  # more photos have that
+
+
 def test_a_tag_without_photos_stays_if_anything_else_is_said_of_it(tagloom, project):
     for name in ("bare", "other", "above"):
         tagloom("label", "scene_00000.jpg", "--add", name)

@@ -30,7 +30,7 @@ def test_a_dry_run_lists_every_item_of_every_field_and_what_a_field_spells_diffe
         "scene_00000.jpg.xmp, digiKam:TagsList: + AC\\DC  + Places/Coast",
     ):
         assert all(part in plan.out for part in line.split("  "))
-    note = "scene_00000.jpg: 'AC/DC' is written to digiKam:TagsList as 'AC\\\\DC': '/' separates levels there"
+    note = "scene_00000.jpg: 'AC/DC' is written to digiKam:TagsList as 'AC\\DC': '/' separates levels there"
     assert note in plan.err
     done = tagloom("write", "scene_00000.jpg")
     assert note in done.err

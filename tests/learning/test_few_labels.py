@@ -73,6 +73,23 @@ def test_calibrated_probabilities_leave_as_before(labelled, tmp_path):
     assert project.write(dry_run=True, threshold=0.0).n_suggested > 0
     none = project.export(tmp_path / "none.csv", threshold=1.0)
     assert (none.n_suggested, "Label more photos" in none.withheld) == (0, True)
+    none = project.write(dry_run=True, threshold=1.0)
+    assert (none.n_suggested, "Label more photos" in none.withheld) == (0, True)
+
+
+def test_without_a_model_there_is_nothing_to_suggest_and_it_is_said(made_up, tmp_path):
+    found = made_up(20)
+    assert "tagloom train" in found.project.export(tmp_path / "out.csv").withheld
+    assert "tagloom train" in found.project.write(accepted_only=False).withheld
+    assert found.project.export(tmp_path / "accepted.csv", accepted_only=True).withheld == ""
+    assert found.project.write().withheld == ""
+
+
+def test_suggestions_that_are_written_already_are_not_called_missing(labelled):
+    project = labelled(60)
+    assert project.write(threshold=0.5).n_suggested > 0
+    again = project.write(threshold=0.5)
+    assert (again.n_suggested, again.withheld) == (0, "")
 
 
 def test_what_is_needed_counts_photos_and_tags(made_up):

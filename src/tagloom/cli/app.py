@@ -1,5 +1,6 @@
 """The program ``tagloom``: its commands, its options for all commands, and what it does with errors."""
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -138,7 +139,7 @@ def main(arguments: list[str] | None = None) -> None:
         arguments = ["--debug", *(item for item in arguments[:end] if item != "--debug"), *arguments[end:]]
     complete()
     try:
-        _run(arguments)
+        _run(arguments if arguments or not _is_in_project() else ["status"])
     except BrokenPipeError:
         discard_output()
         sys.exit(EXIT_ERROR)
@@ -155,6 +156,16 @@ def main(arguments: list[str] | None = None) -> None:
         text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_ERROR]
         print_error(f"something unexpected went wrong ({text}); run again with --debug to see where")
         sys.exit(EXIT_ERROR)
+
+
+def _is_in_project() -> bool:
+    from tagloom.catalog.places import find_project
+
+    try:
+        find_project(os.environ.get("TAGLOOM_PROJECT") or None)
+    except (TagloomError, OSError):
+        return False
+    return True
 
 
 def _run(arguments: list[str]) -> None:

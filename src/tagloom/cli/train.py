@@ -88,4 +88,4 @@ def _print(result: "TrainResult", verbose: bool) -> None:
     if result.kind != "probability":
         print_line(f"Scores are {not_calibrated(n_missing(result.n_labeled, result.n_yes))}.")
     if result.without_examples:
-        print_line(f"no photo has these tags, so that they are never suggested: {shown(result.without_examples)}")
+        print_line(f"no photo has these tags, so tagloom cannot learn them: {shown(result.without_examples)}")

@@ -385,7 +385,7 @@ def _withheld(keyword: Keyword, *, was_added: bool) -> str:
 
 def _notes(keywords: Iterable[Keyword]) -> tuple[str, ...]:
     return tuple(
-        f"{keyword.text!r} is written to {of.label} as {of.text(keyword)!r}: {of.separator!r} separates levels there"
+        f"{keyword.text!r} is written to {of.label} as '{of.text(keyword)}': {of.separator!r} separates levels there"
         for keyword in keywords
         for of in FIELDS
         if of.separator and any(of.separator in level for level in keyword.path)

@@ -22,11 +22,12 @@ from tagloom.metadata.formats import ExportOptions, detect_export_format, export
 from tagloom.store.log import IMPORTED
 from tagloom.store.project import ProjectStore
 
-__all__ = ["ExportResult", "export", "photo_keywords", "why_withheld"]
+__all__ = ["ExportResult", "export", "photo_keywords", "why_none", "why_withheld"]
 
 
 # Which keywords photos have in a project, and why: what exports and writes are made of.
 
+NO_MODEL = "There are no suggestions yet. Run: tagloom train"
 NONE_SURE = "No suggestion is sure enough to leave the project. Label more photos, or choose a lower --threshold"
 
 
@@ -44,6 +45,17 @@ def why_withheld(store: ProjectStore) -> str:
         f"Suggestions stay in the project, {not_calibrated(labels_needed(store))}. "
         f"To let their scores out all the same: --uncalibrated"
     )
+
+
+def why_none(store: ProjectStore) -> str:
+    """Return why there is no suggestion to leave the project.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    """
+    return why_withheld(store) or (NO_MODEL if suggestions_kind(store) is None else NONE_SURE)
 
 
 def photo_keywords(
@@ -202,7 +214,7 @@ def export(
     made.note(report.files)
     withheld = ""
     if not (accepted_only or uncalibrated or report.n_suggested):
-        withheld = why_withheld(store) or (NONE_SURE if suggestions_kind(store) == PROBABILITY else "")
+        withheld = why_none(store)
     return ExportResult(
         format=report.format,
         files=report.files,

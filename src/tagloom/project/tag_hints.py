@@ -1,5 +1,6 @@
 """Tags that may be a mistake, a typing error of another one or a list, with the command that mends it."""
 
+import math
 import shlex
 from collections.abc import Sequence
 
@@ -21,11 +22,11 @@ def tag_hints(store: ProjectStore, texts: Sequence[str]) -> tuple[str, ...]:
     texts : sequence of str
         The tags to look at, such as those that an import made.
     """
-    counts = {tag.text: tag.n_yes for tag in store.tags.in_use()}
+    # The tag that more photos have is more likely the right one, and of two with as many the one that was there before.
+    weights = {tag.text: (tag.n_yes, -tag.id) for tag in store.tags.in_use()}
     lines: dict[str, None] = {}
-    for text, similar in similar_pairs(texts, counts).items():
-        # The tag that more photos have is more likely the right one.
-        wrong, right = sorted((text, similar[0]), key=lambda name: (counts.get(name, 0), name != text))
+    for text, similar in similar_pairs(texts, weights).items():
+        wrong, right = sorted((text, similar[0]), key=lambda name: weights.get(name, (0, -math.inf)))
         lines[
             f'"{wrong}" looks like "{right}". To merge them: tagloom tags merge {_quoted(wrong)} {_quoted(right)}'
         ] = None

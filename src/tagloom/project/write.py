@@ -31,7 +31,7 @@ from tagloom.metadata.photo_keywords import find_sidecars
 from tagloom.metadata.sidecar_plan import FieldChange
 from tagloom.metadata.sidecars import KeywordChange, SidecarWriter, WriteOutcome, remembered
 from tagloom.metadata.xmp_fields import is_programs_own
-from tagloom.project.export import photo_keywords, why_withheld
+from tagloom.project.export import photo_keywords, why_none, why_withheld
 from tagloom.project.file_memory import FIELDS_READ, FileMemories, RecordsRead
 from tagloom.project.journal import ProjectChanges, ProjectJournal, recover
 from tagloom.project.moved_sidecars import find_left_sidecars, take_along
@@ -193,6 +193,7 @@ def write(
     if threshold is not None:
         check_threshold(threshold, suggestions_kind(store))
     withheld = "" if only or uncalibrated else why_withheld(store)
+    asked = not (only or withheld or uncalibrated)
     only = only or bool(withheld)
     root = online_root(store)
     ids = None if photos is None else find_photo_ids(store, photos, base=base)
@@ -206,6 +207,7 @@ def write(
             for task in tasks
         ]
         planned = list(_plan_each(tasks, writer, progress))
+        withheld = why_none(store) if asked and not any(task.suggested for task in tasks) else withheld
         moved = tuple((each.file, each.to) for each in left)
         return _result(planned, dry_run=True, accepted_only=only, withheld=withheld, moved=moved)
     with store.lock():
@@ -233,6 +235,7 @@ def write(
             writer.close()
             journal.flush()
         batch = _kept_batch(store, journal.batch, who)
+        withheld = why_none(store) if asked and not any(task.suggested for task in tasks) else withheld
         result = _result(written, accepted_only=only, batch=batch, recovered=recovered, withheld=withheld, moved=moved)
         failed = any(item.status == "failed" and task.is_decided for task, item in zip(tasks, written, strict=True))
         noted = writer.records.as_dict()
