@@ -171,6 +171,23 @@ def test_a_backup_that_is_none_changes_nothing(full, tmp_path, content):
     assert {path: path.read_bytes() for path in full.folder.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+@pytest.mark.parametrize("end", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("is_link", [False, True])
+def test_what_lies_beside_a_backup_is_not_waited_for_or_followed(full, tmp_path, end, is_link):
+    path = full.folder / "backups" / full.back_up(5)
+    before = _pairs(full)
+    full.close()
+    beside = path.with_name(f"{path.name}{end}")
+    beside.symlink_to(tmp_path / "elsewhere") if is_link else os.mkfifo(beside)
+    with pytest.raises(StoreError, match="beside the backup"):
+        restore(full.folder)
+    beside.unlink()
+    restore(full.folder)
+    with ProjectStore(full.folder) as store:
+        assert _pairs(store) == before
+
+
 def test_restore_waits_for_no_one_at_work(full):
     full.back_up(5)
     with full.lock(), pytest.raises(StoreBusyError):
