@@ -174,6 +174,7 @@ def _put_odd_value(photos, table, column, value):
         ("photos", "width", 1e308),
         ("photos", "content_hash", "text"),
         ("written", "path", 5),
+        ("roots", "beside", -1),
         ("written", "batch", "text"),
         ("tags", "merged", -1),
         ("standing", "state", None),

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from tagloom.core.files import TEMPORARY_MARK
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreBusyError, StoreError
 from tagloom.store import backups
 from tagloom.store.backups import find_backups, restore
@@ -192,6 +193,16 @@ def test_restore_waits_for_no_one_at_work(full):
     full.back_up(5)
     with full.lock(), pytest.raises(StoreBusyError):
         restore(full.folder)
+
+
+def test_a_note_that_another_process_writes_meanwhile_is_no_damage(tmp_path):
+    (tmp_path / "tagloom.sqlite").touch()
+    (tmp_path / f"README.txt{TEMPORARY_MARK}12-34").write_bytes(b"half")
+    ProjectStore(tmp_path).close()
+    (tmp_path / "tagloom.sqlite").write_bytes(b"")
+    (tmp_path / "features" / "color-v1-00").mkdir()
+    with pytest.raises(DamagedStoreError, match="is empty"):
+        ProjectStore(tmp_path)
 
 
 def test_an_empty_database_of_a_project_that_is_being_made_is_no_damage(tmp_path):
