@@ -59,6 +59,17 @@ def test_a_request_longer_than_a_pipe(process, tmp_path):
     assert ask(process, tmp_path, b"x" * 300_000)[2] == "x" * 300_000
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel limits the memory of a process on Linux alone")
+def test_a_program_that_takes_much_memory_ends(tmp_path):
+    code = "for line in __import__('sys').stdin: print(len(bytes(int(line))), '{ready}', sep='\\n', flush=True)"
+    process = KeptProcess([sys.executable, "-c", code], name="the glutton", memory=256 << 20)
+    assert ask(process, tmp_path, b"1000000") == ["1000000"]
+    with pytest.raises(MetadataError, match=r"the glutton did not run to its end \(MemoryError"):
+        ask(process, tmp_path, b"300000000")
+    assert ask(process, tmp_path, b"1000000") == ["1000000"]
+    process.close()
+
+
 def test_a_program_that_is_missing(tmp_path):
     process = KeptProcess([str(tmp_path / "nothing")], name="nothing")
     with pytest.raises(MetadataError, match="nothing did not run"):

@@ -1,8 +1,10 @@
 """A project that another user or another machine made: it writes nothing outside of its photos, and raises no limit."""
 
 import os
+import re
 import shutil
 
+import apsw
 import pytest
 from PIL import Image
 
@@ -145,6 +147,52 @@ def test_records_that_tagloom_does_not_make_are_called_damaged(photos, sql):
             connection.execute(sql)
         with pytest.raises(DamagedStoreError):
             project.import_from_photos()
+
+
+def _put_odd_value(photos, table, column, value):
+    """Put a value into a table that its columns do not take, with the schema as it was afterwards."""
+    path = str(photos / ".tagloom" / "tagloom.sqlite")
+    for step in range(3):
+        connection = apsw.Connection(path)
+        if step != 1:
+            ((number,),) = connection.execute("PRAGMA schema_version")
+            connection.execute("PRAGMA writable_schema = ON")
+            if step == 0:
+                ((good,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,))
+            text = good if step else re.sub(r"--[^\n]*|NOT NULL| STRICT,?", "", good)
+            connection.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", (text, table))
+            connection.execute(f"PRAGMA schema_version = {number + 1}")
+        else:
+            connection.execute("PRAGMA ignore_check_constraints = ON")
+            connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("photos", "width", 1e308),
+        ("photos", "content_hash", "text"),
+        ("written", "path", 5),
+        ("roots", "beside", -1),
+        ("written", "batch", "text"),
+        ("tags", "merged", -1),
+        ("standing", "state", None),
+        ("decisions_free", "state", 7),
+    ],
+)
+def test_values_that_the_schema_does_not_allow_are_seen_when_a_foreign_project_is_opened(photos, table, column, value):
+    if table == "decisions_free":
+        connection = apsw.Connection(str(photos / ".tagloom" / "tagloom.sqlite"))
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute(
+            "INSERT INTO decisions SELECT 99, batch, photo, tag, 7, origin, stands FROM decisions LIMIT 1"
+        )
+        connection.close()
+    else:
+        _put_odd_value(photos, table, column, value)
+    with pytest.raises(DamagedStoreError, match=r"is damaged \(.*tagloom restore"):
+        Project.open(photos)
 
 
 def test_a_number_of_an_undo_that_no_undo_has_is_passed_over(photos):

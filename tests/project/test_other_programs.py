@@ -1,5 +1,6 @@
 """A project beside darktable and digiKam: what one of them changes is changed everywhere, and stays so."""
 
+import os
 import shutil
 import subprocess
 
@@ -255,6 +256,25 @@ def test_a_sidecar_goes_along_with_a_photo_that_was_moved(project, photos):
     assert (old.read_bytes(), new.exists()) == (before, False)
     assert project.write().counts == {"written": 2}
     assert (old.exists(), darktable_reads(new.read_bytes())) == (False, {("ocean",)})
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="extended attributes are copied on Linux")
+def test_what_a_moved_sidecar_has_beside_its_content_goes_along_and_comes_back(project, photos):
+    project.label("p0.jpg", add=["sea"])
+    project.write()
+    old, new = photos / "p0.jpg.xmp", photos / "sub" / "p0.jpg.xmp"
+    old.chmod(0o640)
+    try:
+        os.setxattr(old, "user.rating", b"five")
+    except OSError as error:
+        pytest.skip(f"the file system has none: {error}")
+    new.parent.mkdir()
+    (photos / "p0.jpg").rename(photos / "sub" / "p0.jpg")
+    project.scan()
+    project.write()
+    assert (os.getxattr(new, "user.rating"), new.stat().st_mode & 0o777) == (b"five", 0o640)
+    project.undo()
+    assert (os.getxattr(old, "user.rating"), old.stat().st_mode & 0o777) == (b"five", 0o640)
 
 
 @pytest.mark.parametrize("why", ["changed", "another photo", "a sidecar there", "a link"])

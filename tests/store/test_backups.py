@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from tagloom.core.files import TEMPORARY_MARK
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreBusyError, StoreError
 from tagloom.store import backups
 from tagloom.store.backups import find_backups, restore
@@ -171,10 +172,37 @@ def test_a_backup_that_is_none_changes_nothing(full, tmp_path, content):
     assert {path: path.read_bytes() for path in full.folder.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+@pytest.mark.parametrize("end", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("is_link", [False, True])
+def test_what_lies_beside_a_backup_is_not_waited_for_or_followed(full, tmp_path, end, is_link):
+    path = full.folder / "backups" / full.back_up(5)
+    before = _pairs(full)
+    full.close()
+    beside = path.with_name(f"{path.name}{end}")
+    beside.symlink_to(tmp_path / "elsewhere") if is_link else os.mkfifo(beside)
+    with pytest.raises(StoreError, match="beside the backup"):
+        restore(full.folder)
+    beside.unlink()
+    restore(full.folder)
+    with ProjectStore(full.folder) as store:
+        assert _pairs(store) == before
+
+
 def test_restore_waits_for_no_one_at_work(full):
     full.back_up(5)
     with full.lock(), pytest.raises(StoreBusyError):
         restore(full.folder)
+
+
+def test_a_note_that_another_process_writes_meanwhile_is_no_damage(tmp_path):
+    (tmp_path / "tagloom.sqlite").touch()
+    (tmp_path / f"README.txt{TEMPORARY_MARK}12-34").write_bytes(b"half")
+    ProjectStore(tmp_path).close()
+    (tmp_path / "tagloom.sqlite").write_bytes(b"")
+    (tmp_path / "features" / "color-v1-00").mkdir()
+    with pytest.raises(DamagedStoreError, match="is empty"):
+        ProjectStore(tmp_path)
 
 
 def test_an_empty_database_of_a_project_that_is_being_made_is_no_damage(tmp_path):

@@ -134,6 +134,15 @@ def test_registers_that_do_not_fit_are_errors_of_one_line(store, sql):
             ask()
 
 
+@pytest.mark.parametrize("n_bytes", [2**62, 2**63 - 1, -1])
+def test_a_size_that_no_file_has_takes_no_memory(store, n_bytes):
+    store.models.save({"w": np.ones(2)}, {}, features={}, labels_digest="", settings={})
+    with store.database.write() as connection:
+        connection.execute("UPDATE models SET n_bytes = ?", (n_bytes,))
+    with pytest.raises(DamagedStoreError, match="content that was written"):
+        store.models.load()
+
+
 def test_a_verdict_without_end_is_cut(store):
     store.database.connection.execute("UPDATE photos SET verdict = ?", ("x" * 1_000_000,))
     assert {len(each) for each in store.photos.table().verdicts} == {64}

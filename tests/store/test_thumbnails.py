@@ -39,6 +39,15 @@ def test_a_damaged_cache_is_made_again(tmp_path, caplog, how):
         assert cache.thumbnails(NAMES) == {NAMES[3]: b"new"}
 
 
+def test_a_thumbnail_that_is_none_for_its_size_is_made_again(tmp_path):
+    with FolderCache(tmp_path / "t") as cache:
+        cache.put_thumbnails([(NAMES[0], b"x" * (60 << 20)), (NAMES[1], b"small")])
+        assert cache.thumbnails(NAMES[:2]) == {NAMES[1]: b"small"}
+        assert cache.lack_thumbnails(NAMES[:2])
+        cache.put_thumbnails([(NAMES[0], b"new")])
+        assert not cache.lack_thumbnails(NAMES[:2])
+
+
 def test_where_nothing_can_be_written_a_damaged_cache_is_empty(tmp_path, monkeypatch):
     (tmp_path / "thumbnails.sqlite").write_bytes(b"no database" * 500)
     monkeypatch.setattr("tagloom.store.thumbnails.is_writable", lambda _: False)

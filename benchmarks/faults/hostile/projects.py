@@ -1,7 +1,9 @@
 """Project folders as a stranger could have made them. Each case spoils a copy of a good project."""
 
+import contextlib
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,6 +39,7 @@ def cases(template: Path) -> list[Case]:
         *_schemas(template),
         *_triggers(),
         *_large_values(),
+        *_odd_kinds(template),
         *_versions(),
         *_truncated(template),
         *_flipped(template),
@@ -276,6 +279,8 @@ def _large_values() -> Iterator[Case]:
         "UPDATE suggestions SET n_photos = 1000000000000",
         "UPDATE batches SET n = 1000000000000",
         "UPDATE tags SET merged = id",
+        "UPDATE tags SET merged = -1",
+        "UPDATE models SET n_bytes = 4611686018427387904",
         "UPDATE tags SET merged = CASE id WHEN 1 THEN 2 WHEN 2 THEN 1 END",
         "INSERT INTO implications VALUES (1, 2), (2, 1)",
         "UPDATE tags SET text = char(27) || ']0;owned' || char(7) WHERE id = 1",
@@ -283,11 +288,59 @@ def _large_values() -> Iterator[Case]:
     ):
         drop = ("DROP TRIGGER batches_stay",) if "batches" in statement else ()
         yield Case("large and odd values", statement[:60], _sql(*drop, statement))
+
+    def thumbnails(folder: Path, home: Path) -> None:  # noqa: ARG001
+        connection = apsw.Connection(str(folder / STORE / "thumbnails.sqlite"))
+        connection.execute("UPDATE thumbnails SET image = zeroblob(60000000)")
+        connection.close()
+
+    yield Case("large and odd values", "thumbnails of 60 MB", thumbnails)
     flood = (
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) "
         "INSERT INTO tags(text, created) SELECT 'tag ' || i, 0 FROM n"
     )
     yield Case("large and odd values", "200,000 tags", _sql(flood))
+
+
+def _put_odd_kind(folder: Path, table: str, column: str, value: object) -> None:
+    """Put a value into a column that does not take it: the schema is relaxed for it and then as it was."""
+    path = str(folder / STORE / DATABASE)
+    good: dict[str, str] = {}
+    for step in ("relax", "put", "restore"):
+        connection = apsw.Connection(path)
+        if step == "put":
+            connection.execute("PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF")
+            connection.execute(f"UPDATE OR IGNORE {table} SET {column} = ?", (value,))
+        else:
+            rows = list(connection.execute("SELECT name, sql FROM sqlite_schema WHERE tbl_name = ?", (table,)))
+            good = good or {str(name): str(sql) for name, sql in rows if sql}
+            connection.execute("PRAGMA writable_schema = ON")
+            for name, sql in good.items():
+                relaxed = re.sub(r"--[^\n]*|(?<!IS )NOT NULL| STRICT,?", "", sql).replace(
+                    "BEFORE UPDATE", "BEFORE DELETE"
+                )
+                text = sql if step == "restore" else relaxed
+                connection.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", (text, name))
+            ((number,),) = connection.execute("PRAGMA schema_version")
+            connection.execute(f"PRAGMA schema_version = {int(number) + 1}")  # type: ignore[call-overload]
+        connection.close()
+
+
+def _odd_kinds(template: Path) -> Iterator[Case]:
+    connection = apsw.Connection(str(template / STORE / DATABASE))
+    columns = [
+        (table, str(row[1])) for table in _tables(template) for row in connection.execute(f"PRAGMA table_info({table})")
+    ]
+    connection.close()
+    values = (None, "text\x1b]0;owned\x07", b"\xff\xfe", 2**62, -1, 1e308)
+    for number, (table, column) in enumerate(columns):
+        value = values[number % len(values)]
+
+        def spoil(folder: Path, home: Path, table: str = table, column: str = column, value: object = value) -> None:  # noqa: ARG001
+            with contextlib.suppress(apsw.ConstraintError, apsw.MismatchError):  # a key takes no such value either way
+                _put_odd_kind(folder, table, column, value)
+
+        yield Case("values of other kinds", f"{table}.{column} is {value!r}", spoil)
 
 
 def _versions() -> Iterator[Case]:
@@ -378,3 +431,10 @@ def _kinds_of_files(template: Path) -> Iterator[Case]:
         yield Case("kinds of files", f"{entry} is a FIFO", pipe)
         yield Case("kinds of files", f"{entry}: a folder for a file, or a file for a folder", other)
         yield Case("kinds of files", f"{entry} is empty", empty)
+    for end in ("-journal", "-wal", "-shm"):
+
+        def beside(folder: Path, home: Path, end: str = end) -> None:  # noqa: ARG001
+            for path in list((folder / STORE / "backups").glob("*.sqlite")):
+                os.mkfifo(f"{path}{end}")
+
+        yield Case("kinds of files", f"a FIFO beside backups, {end}", beside)

@@ -245,9 +245,9 @@ class KeywordEmbedder:
         if plan.after is not None and plan.after != plan.before:
             (folder / "packet.xmp").write_bytes(plan.after)
             arguments += ["-XMP<=packet.xmp"]
+        before = self._hasher.hashes([untouched])  # first: what cannot be decoded is no matter for exiftool
         self._run([*arguments, "-overwrite_original", copy.name], folder)
-        before, after = self._hasher.hashes([untouched, copy])
-        if before != after:
+        if self._hasher.hashes([copy]) != before:
             raise MetadataError("exiftool's copy does not have the same pixels; the photo is left as it was")
         data = copy.read_bytes()
         blocks = find_blocks(BytesIO(data))

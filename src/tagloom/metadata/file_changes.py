@@ -127,7 +127,15 @@ class FileChanges:
         return self.journal.entries(run=run)
 
     def replace(
-        self, path: bytes, before: bytes | None, after: bytes, *, kind: str, run: str = "", note: str = ""
+        self,
+        path: bytes,
+        before: bytes | None,
+        after: bytes,
+        *,
+        kind: str,
+        run: str = "",
+        note: str = "",
+        like: bytes | None = None,
     ) -> JournalEntry:
         """Put new content in place of what a file holds.
 
@@ -143,6 +151,8 @@ class FileChanges:
             What it shall hold.
         kind, run, note : str
             See `JournalEntry`.
+        like : bytes, optional
+            A file whose permissions, owner and attributes a new one gets.
 
         Returns
         -------
@@ -159,7 +169,7 @@ class FileChanges:
         target = real_file(path)
         entry = self.journal.begin(target, before, fingerprint(after), kind=kind, run=run, note=note)
         try:
-            _put(target, entry.before, after)
+            _put(target, entry.before, after, like)
         except ChangedMeanwhileError:
             self.journal.forget(entry)  # nothing was done, and what is there now is another program's
             raise
@@ -206,7 +216,7 @@ class FileChanges:
             raise
         return self.journal.mark(entry, "done")
 
-    def undo(self, entry: JournalEntry, *, path: bytes | None = None) -> JournalEntry:
+    def undo(self, entry: JournalEntry, *, path: bytes | None = None, like: bytes | None = None) -> JournalEntry:
         """Take a change back: the file becomes byte for byte what it was, and goes if there was none.
 
         Parameters
@@ -215,6 +225,8 @@ class FileChanges:
             From `replace` or `entries`, with its present state.
         path : bytes, optional
             Where the file is now, if it was moved.
+        like : bytes, optional
+            A file whose permissions, owner and attributes one gets that had been removed.
 
         Raises
         ------
@@ -236,7 +248,7 @@ class FileChanges:
         entry = self.journal.mark(entry, "undoing")
         if now == after:
             try:
-                _put(target, after, data) if data is not None else _remove(target, after)
+                _put(target, after, data, like) if data is not None else _remove(target, after)
             except BaseException:
                 with contextlib.suppress(OSError):
                     self._settle(entry)
@@ -373,15 +385,16 @@ def _held(path: bytes, expected: str | None) -> Iterator[_HeldFile]:
         file.close()
 
 
-def _put(target: bytes, expected: str | None, data: bytes) -> None:
-    """Replace a file if it still has the expected fingerprint."""
+def _put(target: bytes, expected: str | None, data: bytes, like: bytes | None = None) -> None:
+    """Replace a file if it still has the expected fingerprint; a new one gets the attributes of another."""
+    model = like if expected is None else target
     put = functools.partial(_take_place, expected=expected, new=fingerprint(data))
     with atomic_write(os.fsdecode(target), put=put) as handle:
         handle.write(data)
         handle.flush()
-        if expected is not None:
+        if model is not None:
             with contextlib.suppress(FileNotFoundError):  # seen below
-                system.copy_attributes(target, os.fsencode(handle.name))
+                system.copy_attributes(model, os.fsencode(handle.name))
 
 
 def _take_place(temporary: Path, place: Path, *, expected: str | None, new: str) -> None:

@@ -17,12 +17,18 @@ from tagloom.exceptions import MetadataError
 __all__ = ["KeptProcess"]
 
 LONGEST_ANSWER = 1 << 20
+MEMORY_LIMIT = 1 << 30
 _PATIENCE = 10.0
 # Between tagloom and the program stands a process that ends the program when tagloom ends, however that comes about:
 # exiftool waits for its next command for ever, even if nobody can send one any more.
 _GUARD = """
 import os, subprocess, sys, threading
-program = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE)
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), resource.getrlimit(resource.RLIMIT_AS)[1]))
+except (ImportError, AttributeError, ValueError, OSError):
+    pass
+program = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE)
 threading.Thread(target=lambda: os._exit(program.wait() & 255), daemon=True).start()
 try:
     while data := os.read(0, 1 << 16):
@@ -46,10 +52,19 @@ class KeptProcess:
         What messages call it.
     environment : mapping of str to str, optional
         Default: that of this process.
+    memory : int, default=1 GiB
+        Bytes of address space that it may use (enforced on Linux).
     """
 
-    def __init__(self, command: Sequence[str], *, name: str, environment: Mapping[str, str] | None = None) -> None:
-        self._command = [sys.executable, "-I", "-S", "-c", _GUARD, *command]
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        name: str,
+        environment: Mapping[str, str] | None = None,
+        memory: int = MEMORY_LIMIT,
+    ) -> None:
+        self._command = [sys.executable, "-I", "-S", "-c", _GUARD, str(memory), *command]
         self._name = name
         self._environment = environment
         self._process: subprocess.Popen[bytes] | None = None

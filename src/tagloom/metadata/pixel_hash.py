@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tagloom.core.system import limit_memory
 from tagloom.exceptions import MetadataError
 from tagloom.images.settings import DEFAULT_MAX_PIXELS
 from tagloom.metadata.kept_process import KeptProcess
@@ -29,7 +28,7 @@ class PixelHasher:
         # -P: a folder that happens to hold PIL.py must not be imported from.
         command = [sys.executable, "-P", "-W", "ignore", "-m", "tagloom.metadata.pixel_hash"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
-        self._process = KeptProcess(command, name="the decoder", environment=environment)
+        self._process = KeptProcess(command, name="the decoder", environment=environment, memory=MEMORY_LIMIT)
 
     def hashes(self, paths: Sequence[Path]) -> list[str]:
         """Return for each photo a hash of its pixels, of all frames, and of what decides how they are shown.
@@ -82,7 +81,6 @@ def _hash(path: str) -> str:
 
 def _serve() -> None:
     """Answer each line of paths with a line."""
-    limit_memory(MEMORY_LIMIT)
     for line in sys.stdin:
         try:
             answer: dict[str, object] = {"hashes": [_hash(path) for path in json.loads(line)]}

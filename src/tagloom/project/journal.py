@@ -203,21 +203,29 @@ class ProjectChanges(FileChanges):
         self._reach = Reach(journal.store)
 
     def replace(
-        self, path: bytes, before: bytes | None, after: bytes, *, kind: str, run: str = "", note: str = ""
+        self,
+        path: bytes,
+        before: bytes | None,
+        after: bytes,
+        *,
+        kind: str,
+        run: str = "",
+        note: str = "",
+        like: bytes | None = None,
     ) -> JournalEntry:
         """Put new content in place of what a photo or a sidecar of the project holds."""
         self._reach.check(path, self.journal.photo)
-        return super().replace(path, before, after, kind=kind, run=run, note=note)
+        return super().replace(path, before, after, kind=kind, run=run, note=note, like=like)
 
     def remove(self, path: bytes, before: bytes, *, kind: str, run: str = "", note: str = "") -> JournalEntry:
         """Remove a sidecar of the project."""
         self._reach.check(path, self.journal.photo)
         return super().remove(path, before, kind=kind, run=run, note=note)
 
-    def undo(self, entry: JournalEntry, *, path: bytes | None = None) -> JournalEntry:
+    def undo(self, entry: JournalEntry, *, path: bytes | None = None, like: bytes | None = None) -> JournalEntry:
         """Take a change of a photo or a sidecar of the project back."""
         self._reach.check(entry.path if path is None else path, self.journal.photo)
-        return super().undo(entry, path=path)
+        return super().undo(entry, path=path, like=like)
 
     def recover(self) -> list[Recovered]:
         """Bring changes to an end that a crash interrupted; files that are not of the project are left alone."""

@@ -87,7 +87,7 @@ def take_along(journal: ProjectJournal, left: SidecarLeft) -> str:
     try:
         with open(left.file, "rb") as handle:
             data = handle.read()
-        changes.replace(left.to, None, data, kind="sidecar", note=left.item.note)
+        changes.replace(left.to, None, data, kind="sidecar", note=left.item.note, like=left.file)
         changes.remove(left.file, data, kind="sidecar")
     except (TagloomError, OSError) as error:
         return str(error.strerror if isinstance(error, OSError) and error.strerror else error)

@@ -94,7 +94,7 @@ class Project:
         self._is_closed = False
         try:
             if not self.is_trusted:
-                self._check_paths()
+                self._check_values()
             self.recovered = self._recover()
         except BaseException:
             self.store.close()
@@ -630,8 +630,11 @@ class Project:
         except (TagloomError, OSError) as error:
             logger.warning("no backup was made: %s", error)
 
-    def _check_paths(self) -> None:
-        """Refuse a stranger's project whose photos are not in their folder."""
+    def _check_values(self) -> None:
+        """Refuse a stranger's project whose values are not what tagloom stores, or photos not in their folder."""
+        from tagloom.store.integrity import refuse_odd_values
+
+        refuse_odd_values(self.store.database)
         found = self.store.photos.outside()
         if found is not None:
             raise DamagedStoreError(

@@ -155,7 +155,8 @@ def _put_back(
                 entry = as_entry(item)
                 journal.photo = item.photo
                 try:
-                    changes.undo(entry, path=places[item.id])
+                    like = next((places[each.id] for each in entries if _is_move(item, each, refused)), None)
+                    changes.undo(entry, path=places[item.id], like=like)
                 except TagloomError as error:
                     if not leave_changed:
                         raise
@@ -167,6 +168,11 @@ def _put_back(
         progress.finish()
         store.settings.set(UNDOING, None)
     return len(entries) - len(left), tuple(left)
+
+
+def _is_move(gone: "Write", made: "Write", refused: Mapping[int, str | None]) -> bool:
+    """Tell whether a sidecar that was removed is the one that was made elsewhere, where its photo is now."""
+    return (gone.photo, gone.before, None) == (made.photo, made.after, made.before) and refused[made.id] is None
 
 
 def _changed_since(paths: Sequence[bytes], n_files: int) -> InvalidInputError:

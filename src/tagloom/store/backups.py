@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import logging
 import os
+import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -266,6 +267,10 @@ def _choose(folder: Path, backup: str | os.PathLike[str]) -> tuple[Path, str]:
 
 def _copy_file(source: Path, target: Path) -> None:
     """Copy a database whatever its journal; the source is only read."""
+    for end in JOURNALS:  # SQLite opens them by their names, and would wait for a pipe
+        beside = Path(f"{source}{end}")
+        if os.path.lexists(beside) and not stat.S_ISREG(os.lstat(beside).st_mode):
+            raise StoreError(f"{beside.name!r} beside the backup is a link or no file; remove it, then run again")
     with translate_errors(source):
         uri = f"{source.absolute().as_uri()}?mode=ro"
         reader = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)

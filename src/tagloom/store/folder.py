@@ -186,7 +186,7 @@ class ProjectFolder:
         with self._enter(parts[:-1]) as folder:
             handle = _open(folder, parts[-1], os.O_RDONLY)
         with os.fdopen(handle, "rb") as file:
-            return file.read(-1 if longest is None else longest)
+            return file.read(-1 if longest is None else min(longest, os.fstat(handle).st_size + 1))
 
     def _end(self, name: str) -> bytes:
         """Return the last bytes of a file, as many as tell a journal that names another."""

@@ -17,7 +17,7 @@ from tagloom.store.schema import KNOWS_NOTHING, PROJECT_FORMAT
 from tagloom.store.session import Database
 from tagloom.store.shards import ShardInfo, read_shard
 
-__all__ = ["Finding", "check_project", "repair_project"]
+__all__ = ["Finding", "check_project", "refuse_odd_values", "repair_project"]
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +87,30 @@ def check_project(database: Database, *, checksums: bool = False, alone: bool = 
     if alone:
         found += [finding for _, finding in _leftovers(database)]
     return found
+
+
+def refuse_odd_values(database: Database) -> None:
+    """Refuse a database with values of another kind than their columns, or references to nothing.
+
+    SQLite stores none. Who edits the file, or its schema and then puts that back, can: this is for what comes from
+    a stranger, and costs a look at every row.
+
+    Raises
+    ------
+    DamagedStoreError
+        If there is one.
+    """
+    problems = [text for (text,) in database.read("PRAGMA quick_check(1)") if text != "ok"]
+    problems += [
+        f"a row of {table} refers to nothing in {parent}"
+        for table, parent in database.read('SELECT "table", parent FROM pragma_foreign_key_check LIMIT 1')
+    ]
+    if problems:
+        line = " ".join(problems[0].split())[:200]
+        raise DamagedStoreError(
+            f"{database.path.name} is damaged ({line}), and nothing was changed; put a backup in its place with: "
+            f"tagloom restore"
+        )
 
 
 def repair_project(database: Database) -> list[Finding]:

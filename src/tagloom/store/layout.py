@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tagloom.core.files import TEMPORARY_MARK
 from tagloom.exceptions import DamagedStoreError, StoreError, WriteError
-from tagloom.store.folder import ProjectFolder
+from tagloom.store.folder import ProjectFolder, temporary_of
 from tagloom.store.lock import FolderLock
 
 __all__ = [
@@ -107,10 +107,12 @@ def refuse_emptied(files: ProjectFolder) -> None:
         If the folder holds what only a project leaves there.
     """
     if files.has(DATABASE):
+        # Names first, then the size: a process that makes the project now fills the database before it makes others.
+        names = {*(temporary_of(name) or name for name in files.files()), *files.folders()}
+        is_used = bool(names.difference(_OF_A_NEW_PROJECT) or files.folders(FEATURES))
         if files.size(DATABASE):
             return
-        what, names = "is empty", {*files.files(), *files.folders()}
-        is_used = bool(names.difference(_OF_A_NEW_PROJECT) or files.folders(FEATURES))
+        what = "is empty"
     else:
         what, is_used = "is gone", any(name.startswith("decisions-") for name in files.files(BACKUPS))
     if is_used:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from tagloom.exceptions import StoreBusyError, StoreError, WriteError
-from tagloom.store.database import PATIENCE, connect, copy_database, is_writable
+from tagloom.store.database import PATIENCE, as_stored, connect, copy_database, is_writable
 from tagloom.store.folder import ProjectFolder
 from tagloom.store.layout import DATABASE, make_project_folder, refuse_emptied
 from tagloom.store.lock import FolderLock
@@ -98,9 +98,10 @@ class ProjectStore:
         self.database = Database(path, connection)
         self.is_read_only = connection.readonly("main")
         try:
-            note_apart(connection)
-            self.roots = Roots(self.database)
-            self.root_id = self.roots.own() if root is None else self.roots.resolve(root)
+            with as_stored("its folder of photos"):
+                note_apart(connection)
+                self.roots = Roots(self.database)
+                self.root_id = self.roots.own() if root is None else self.roots.resolve(root)
         except BaseException:
             self.close()
             raise

@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 FILE = "thumbnails.sqlite"
 CHUNK = 500
+LARGEST = 1 << 17  # bytes; no picture of 192 × 192 pixels takes more
 
 
 class Thumbnails:
@@ -75,9 +76,10 @@ class Thumbnails:
         for start in range(0, len(hashes), CHUNK):
             chunk = [bytes.fromhex(item) for item in hashes[start : start + CHUNK]]
             marks = ",".join("?" * len(chunk))
-            sql = f"SELECT {columns} FROM thumbnails WHERE content_hash IN ({marks})"  # noqa: S608
+            usable = "typeof(image) = 'blob' AND length(image) <= ?"  # others a stranger put there
+            sql = f"SELECT {columns} FROM thumbnails WHERE content_hash IN ({marks}) AND {usable}"  # noqa: S608
             with translate_errors(self._path):
-                found += fetch(self._connection, sql, chunk)
+                found += fetch(self._connection, sql, [*chunk, LARGEST])
         return found
 
     def _start_again(self, error: DamagedStoreError) -> None:
