@@ -64,7 +64,12 @@ def test_tuned_constants_stand_in_the_table_of_their_package():
 def test_every_tuned_constant_says_what_chose_it_and_is_used():
     origins = {"corel", "corel, caltech", "quality", "scenarios", "speed", "memory"}
     origins |= {"rounding", "usual", "reason", "no record"}
-    users = {f"{module}.{name}" for path in SOURCE for module, names in HOUSE.imports(path) for name in names}
+    users = {
+        f"{HOUSE.home(f'{module}.{name}')}.{name}"
+        for path in SOURCE
+        for module, names in HOUSE.imports(path)
+        for name in names
+    }
     for path in TABLES:
         lines = path.read_text(encoding="utf-8").splitlines()
         loaded = {
