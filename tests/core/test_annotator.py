@@ -29,7 +29,7 @@ class FirstColumns(Annotator):
 
 
 class NoLabelsNeeded(FirstColumns):
-    _require_labels = False
+    requires_labels = False
 
 
 class Sparse(FirstColumns):

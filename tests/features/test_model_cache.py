@@ -5,8 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from tagloom.core.user_folders import cache_folder
 from tagloom.features.network import runner as model_cache
-from tagloom.features.network.runner import cache_folder, cached_model, file_digest, kept_digest
+from tagloom.features.network.runner import cached_model, file_digest, kept_digest
 
 HOME = Path(os.path.expanduser("~"))
 

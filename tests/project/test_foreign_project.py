@@ -8,7 +8,7 @@ import apsw
 import pytest
 from PIL import Image
 
-from tagloom.catalog.trust import config_folder
+from tagloom.core.user_folders import config_folder
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreError, WriteError
 from tagloom.project.project import Project
 from tagloom.store.writes import content_digest

@@ -50,7 +50,6 @@ def test_a_life(empty, scan):
     assert table.sizes.tolist() == [[40, 30]] * 3
     assert _kinds(scan(empty, {**files, b"b/1.jpg": 1}, now=13.0)) == {"new": [4], "changed": [2], "back": [3]}
     assert [group.tolist() for group in empty.photos.duplicates()] == [[1, 4]]
-    assert empty.photos.with_content(f"{1:064x}").tolist() == [1, 4]
     assert empty.photos.find([b"a/1.jpg", b"\xff\n-.jpg", b"no"]) == {b"a/1.jpg": 4, b"\xff\n-.jpg": 3}
     assert len(empty.photos.table([2, 3])) == 2
     assert len(empty.photos.table(state="missing")) == 0

@@ -1,4 +1,4 @@
-"""The settings of a project: those of `tagloom.settings`, and below them what the project itself keeps."""
+"""Features of a project: extracting those of its photos into its store, and loading them as one matrix."""
 
 import os
 import time

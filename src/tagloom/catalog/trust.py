@@ -16,18 +16,18 @@ import json
 import logging
 import os
 import secrets
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagloom.catalog.identity import known_identity, project_identity, random_number
+from tagloom.core.user_folders import config_folder
 from tagloom.exceptions import WriteError
 
 if TYPE_CHECKING:
     from tagloom.store.project import ProjectStore
 
-__all__ = ["are_trusted", "config_folder", "distrust", "is_trusted", "note_own", "trust"]
+__all__ = ["are_trusted", "distrust", "is_trusted", "note_own", "trust"]
 
 logger = logging.getLogger(__name__)
 
@@ -36,32 +36,6 @@ _MADE_BY = "made_by"
 N_SECRET = 32
 N_NOTES = 1000  # above it, notes of projects that are gone are dropped
 LONGEST_NOTE = 65_536
-
-
-def config_folder(environment: Mapping[str, str] | None = None, *, platform: str | None = None) -> Path:
-    """Return the user's own folder for what tagloom has to remember outside of projects.
-
-    ``TAGLOOM_CONFIG`` if set; else ``%APPDATA%`` (Windows), ``~/Library/Application Support`` (macOS) or
-    ``XDG_CONFIG_HOME`` or ``~/.config`` (elsewhere), with ``tagloom`` under it. The folder need not exist.
-
-    Parameters
-    ----------
-    environment : mapping, default=None
-        Variables to read; None takes those of this process.
-    platform : str, default=None
-        As ``sys.platform``, which None takes.
-    """
-    environment = os.environ if environment is None else environment
-    platform = sys.platform if platform is None else platform
-    if environment.get("TAGLOOM_CONFIG"):
-        return Path(environment["TAGLOOM_CONFIG"]).expanduser()
-    home = Path(os.path.expanduser("~"))
-    if platform == "win32":
-        return Path(environment.get("APPDATA") or home / "AppData" / "Roaming", "tagloom")
-    if platform == "darwin":
-        return home / "Library" / "Application Support" / "tagloom"
-    wanted = environment.get("XDG_CONFIG_HOME", "")  # a relative path is to be ignored, the specification says
-    return Path(wanted if os.path.isabs(wanted) else home / ".config", "tagloom")
 
 
 def is_trusted(store: "ProjectStore") -> bool:

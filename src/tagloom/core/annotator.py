@@ -48,7 +48,7 @@ class Annotator(BaseEstimator):
 
     A subclass implements ``_fit(X, Y)``, which sets ``transduction_`` (n, c), and ``_decision_function(X)``. Both get
     validated input: X float32 or float64, dense or CSR where ``_accepts_sparse`` is true; Y an int8 label matrix.
-    ``_require_labels`` says whether at least one known entry is needed. Parameters satisfy
+    ``requires_labels`` says whether at least one known entry is needed. Parameters satisfy
     ``_parameter_constraints`` by then, a table of scikit-learn's constraints (`tagloom.core.validation`).
 
     Attributes
@@ -58,14 +58,14 @@ class Annotator(BaseEstimator):
     thresholds_ : ndarray of shape (c,)
         See `fit_thresholds`; set here unless ``_fit`` did.
     n_tags_ : int
-        NumberIn of tags.
+        Number of tags.
     """
 
     transduction_: NDArray[np.floating[Any]]
     thresholds_: NDArray[np.float64]
 
     _accepts_sparse = False
-    _require_labels = True
+    requires_labels = True
     _parameter_constraints = COMMON
 
     def fit(self, X: Any, Y: Any) -> "Annotator":
@@ -88,7 +88,7 @@ class Annotator(BaseEstimator):
             )
         X = self._check_X(X, reset=True)
         Y = check_labels(Y, n_rows=X.shape[0])
-        if self._require_labels and not (Y != UNKNOWN).any():
+        if self.requires_labels and not (Y != UNKNOWN).any():
             raise InvalidLabelsError(
                 f"{type(self).__name__} needs at least one known label; all {Y.size} entries of Y are -1 (unknown). "
                 f"Label a few photos first"

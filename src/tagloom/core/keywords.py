@@ -14,7 +14,6 @@ __all__ = ["Keyword", "SidecarName"]
 SidecarName = Literal["photo.jpg.xmp", "photo.xmp"]
 
 SEPARATOR = "|"
-ESCAPE = "\\"
 _ESCAPED = re.compile(r"[|\\]")
 _PARTS = re.compile(r"\\([|\\])|(\|)|([^|\\]+)|\\")
 # XML has no way to write these two, so that a keyword with one could not be stored in a sidecar.

@@ -412,7 +412,7 @@ def _check_wrong_labels(annotator: Annotator) -> None:
         "labels that are names": np.where(Y == 1, "sea", "sky"),
         "no labels": None,
     }
-    if annotator._require_labels:
+    if annotator.requires_labels:
         wrong["labels all unknown"] = np.full_like(Y, UNKNOWN)
     for situation, labels in wrong.items():
         with _raises(InvalidLabelsError, situation):

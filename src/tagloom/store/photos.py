@@ -201,11 +201,6 @@ class Photos:
             found.update(self._database.read(sql, (number, *chunk)))
         return found
 
-    def with_content(self, content_hash: str) -> "Ids":
-        """Return the ids of all photos with this content, also missing ones."""
-        sql = "SELECT id FROM photos WHERE content_hash = ? ORDER BY id"
-        return self._database.table(sql, (bytes.fromhex(content_hash),)).ravel()
-
     def duplicates(self) -> "list[Ids]":
         """Return groups of present photos with the same content."""
         rows = self._database.read(

@@ -3,9 +3,8 @@
 import contextlib
 import hashlib
 import os
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ from numpy.typing import NDArray
 
 from tagloom.core.files import write_bytes
 from tagloom.core.system import cpu_count
+from tagloom.core.user_folders import cache_folder
 from tagloom.exceptions import ModelError, WriteError
 
-__all__ = ["OnnxRunner", "cache_folder", "cached_model", "file_digest", "kept_digest"]
+__all__ = ["OnnxRunner", "cached_model", "file_digest", "kept_digest"]
 
 
 # Models built from weights are kept in the user's cache folder; a damaged or missing one is built again.
@@ -24,33 +24,6 @@ __all__ = ["OnnxRunner", "cache_folder", "cached_model", "file_digest", "kept_di
 # File systems tell times apart by up to 2 s: a file changed less than that ago can change again and look the same.
 _SETTLED_NS = 3_000_000_000
 _digests: dict[str, tuple[tuple[int, ...], str]] = {}
-
-
-def cache_folder(environment: Mapping[str, str] | None = None, *, platform: str | None = None) -> Path:
-    """Return the folder for files that can be made again.
-
-    ``TAGLOOM_CACHE`` if set; else ``%LOCALAPPDATA%`` (Windows), ``~/Library/Caches`` (macOS) or ``XDG_CACHE_HOME`` or
-    ``~/.cache`` (elsewhere), with ``tagloom`` under it. The folder need not exist.
-
-    Parameters
-    ----------
-    environment : mapping, default=None
-        Variables to read; None takes those of this process.
-    platform : str, default=None
-        As ``sys.platform``, which None takes.
-    """
-    environment = os.environ if environment is None else environment
-    platform = sys.platform if platform is None else platform
-    if environment.get("TAGLOOM_CACHE"):
-        return Path(environment["TAGLOOM_CACHE"]).expanduser()
-    home = Path(os.path.expanduser("~"))
-    if platform == "win32":
-        return Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local", "tagloom", "Cache")
-    if platform == "darwin":
-        return home / "Library" / "Caches" / "tagloom"
-    # The XDG specification says that a relative path is to be ignored.
-    wanted = environment.get("XDG_CACHE_HOME", "")
-    return Path(wanted if os.path.isabs(wanted) else home / ".cache", "tagloom")
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
