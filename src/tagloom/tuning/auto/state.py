@@ -16,6 +16,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.tuning.auto.model import Member, StackModel
+from tagloom.tuning.auto.priors import GivenMember
 from tagloom.tuning.auto.refine import TagMixing
 from tagloom.tuning.auto.search import Candidate, LeaderboardRow
 from tagloom.tuning.auto.views import PhotoViews, View
@@ -45,7 +46,7 @@ KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(CalibrationMap, TagSigmoids, TagSteps, LevelScale, FeatureGroups),
-        *(Member, Candidate, View, TagMixing, LeaderboardRow),
+        *(Member, Candidate, View, TagMixing, LeaderboardRow, GivenMember),
     )
 }
 
