@@ -353,6 +353,19 @@ class AutoAnnotator(Accepting):
                 found[block] = self.given_member_.added_to(found[block], given[block])
         return found
 
+    def given_share(self, row: int) -> Floats | None:
+        """Return what given log-odds add to those of a training photo for each tag, None where nothing is given.
+
+        Parameters
+        ----------
+        row : int
+            The photo.
+        """
+        if self.given_member_ is None or self._given is None:
+            return None
+        nothing = np.zeros((1, self.n_tags_))
+        return self.given_member_.added_to(nothing, self._given[[row]])[0]
+
     def _log_odds_deviations(self) -> Floats:
         found = self._described(self.map_.deviations, self.scores_)
         if self.given_member_ is not None and self._given is not None:
@@ -488,8 +501,8 @@ class AutoAnnotator(Accepting):
         columns : array of int, shape (c,)
             For each tag its column of before; -1 for one of which no label is known.
         given : array of shape (n, c), optional
-            What is given of the tags from now on, as the parameter of that name; of tags that stay it should be what it
-            was. Default: what was given stays, and of new tags nothing is given.
+            What is given of the new tags, as the parameter of that name; columns of others are not looked at. Default:
+            nothing.
 
         Notes
         -----
@@ -516,9 +529,9 @@ class AutoAnnotator(Accepting):
         self.mixing_ = None if self.mixing_ is None else self.mixing_.with_tags(at)
         self.map_ = self.map_.with_tags(at)
         if self._given is not None and self.given_member_ is not None:
-            stayed = take_tags(self._given, at, np.nan)
-            now = check_given(given, *stayed.shape)
-            self._given = stayed if now is None else now
+            self._given, of_new = take_tags(self._given, at, np.nan), check_given(given, len(self.labels_), len(at))
+            if of_new is not None:
+                self._given[:, at < 0] = of_new[:, at < 0]
             self.given_member_ = self.given_member_.with_tags(at, self._given)
         learnt = self._labels_to_learn(labels)
         self._scale = self._scale_of(learnt, self._scale.rates)
