@@ -101,6 +101,8 @@ class ModelHeader(Result):
         Share of the true tags that were named; None where it was not looked at.
     names : tuple of tuple of str
         For each tag its text and its other names, as it was trained with; empty in files that do not hold them.
+    embeddings : tuple of str
+        Which of the groups are an embedding.
     """
 
     method: str
@@ -114,6 +116,7 @@ class ModelHeader(Result):
     group_sizes: tuple[int, ...]
     completeness: float | None
     names: tuple[tuple[str, ...], ...] = ()
+    embeddings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         per_tag = (self.tag_ids, self.column_digests, self.n_positive, self.forgettable, self.reviewed)
@@ -145,6 +148,7 @@ class ModelHeader(Result):
             group_sizes=tuple(groups.sizes),
             completeness=completeness,
             names=tuple(labels.names),
+            embeddings=groups.embeddings,
         )
 
     @property
@@ -155,7 +159,7 @@ class ModelHeader(Result):
     @property
     def groups(self) -> FeatureGroups:
         """The feature groups."""
-        return FeatureGroups(list(self.group_names), list(self.group_sizes))
+        return FeatureGroups(list(self.group_names), list(self.group_sizes), self.embeddings)
 
     @property
     def digests(self) -> dict[int, str]:

@@ -207,7 +207,7 @@ class AutoAnnotator(Accepting):
         self._given, self.given_member_ = check_given(self.given, *Y.shape), None
         labels = self._labels_to_learn(Y)
         self.views_ = self._make_views(X) if self._shared is None else self._shared
-        weightings = default_views(self.views_.groups.names)
+        weightings = default_views(self.views_.groups.names, self.views_.groups.embeddings)
         rows, self._search_rows = self._choose_rows(labels)
         progress = self.progress or NO_PROGRESS
         search = Search(

@@ -157,7 +157,8 @@ def pack(value: Any, name: str, arrays: Arrays) -> Plain:
     kind = type(value).__name__
     if KINDS.get(kind) is not type(value):
         raise NotPlainError(f"{name} is of the type {kind}")
-    names = ("names", "sizes") if isinstance(value, FeatureGroups) else [one.name for one in fields(value)]
+    of_groups = ("names", "sizes", "embeddings")
+    names = of_groups if isinstance(value, FeatureGroups) else [one.name for one in fields(value)]
     parts = {one: pack(getattr(value, one), f"{name}/{one}", arrays) for one in names}
     return {"kind": kind, "fields": parts}
 
