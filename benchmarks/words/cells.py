@@ -7,22 +7,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from benchmarks.clock import measure
 from benchmarks.datasets import Dataset, data_folder, photo_features
 from benchmarks.projects import DESCRIPTORS
 from benchmarks.results import CellResult, CellStore, digest, seed_of
 from tagloom.features import get_descriptor
-from tagloom.features.network.words import word_scores
+from tagloom.features.network.words import word_log_odds
 from tagloom.metrics import average_precision
 
 HERE = Path(__file__).resolve().parent
 #: Raised when what a cell computes changes.
-VERSION = 2
+VERSION = 3
 DRAWS = 3
 #: Labelled photos of each set; Corel5K's are of its training part, and its test photos are ranked.
-SETS = {"coco_free": (0, 15, 31, 62), "msrc_v2": (0, 15, 31, 62, 154), "corel5k": (0,)}
-NAMES, LOGISTIC, AUTO = "names alone", "logistic regression on deep", "auto"
+SETS = {"coco_free": (0, 15, 31, 62), "msrc_v2": (0, 15, 31, 62, 154), "corel5k": (0, 90, 225, 450)}
+NAMES, LOGISTIC, AUTO, BOTH = "names alone", "logistic regression on deep", "auto without names", "auto"
 
 Key = tuple[str, int, int, str]
 
@@ -39,7 +40,7 @@ def wanted(sets: tuple[str, ...] = ()) -> list[Key]:
         for name in sets or tuple(SETS)
         for n in SETS[name]
         for draw in range(DRAWS if n else 1)
-        for method in ((NAMES, LOGISTIC, AUTO) if n else (NAMES,))
+        for method in ((NAMES, LOGISTIC, AUTO, BOTH) if n else (NAMES,))
     ]
 
 
@@ -63,7 +64,10 @@ def run_cell(cell: Key, data: Dataset, where: dict[str, Any]) -> CellResult:
     name, n, draw, method = cell
     result = CellResult(key_of(cell), name, str(n), draw, method, {}, environment=where)
     order = np.random.default_rng(seed_of("words", name, draw)).permutation(len(data.X))
-    labelled, others = order[:n], order[n:] if data.test_rows is None else np.flatnonzero(data.test_rows)
+    others = order[n:]
+    if data.test_rows is not None:
+        order, others = order[~data.test_rows[order]], np.flatnonzero(data.test_rows)
+    labelled = order[:n]
     with measure() as elapsed:
         scores = SCORERS[method](data, labelled)[others]
     result.cpu_fit = round(elapsed.cpu, 3)
@@ -72,6 +76,8 @@ def run_cell(cell: Key, data: Dataset, where: dict[str, Any]) -> CellResult:
     counted = (truth == 1).any(axis=0)
     examples = (data.Y[labelled] == 1).any(axis=0) & counted
     result.test = {"map": float(found[counted].mean()), "tags": float(counted.sum())}
+    if method != LOGISTIC:
+        result.test |= _calibration(truth, expit(scores))
     if examples.any():
         result.test |= {"map_of_examples": float(found[examples].mean()), "tags_of_examples": float(examples.sum())}
     return result
@@ -80,7 +86,8 @@ def run_cell(cell: Key, data: Dataset, where: dict[str, Any]) -> CellResult:
 def _by_names(data: Dataset, labelled: NDArray[np.intp]) -> NDArray[Any]:
     del labelled
     assert data.groups is not None
-    return word_scores(data.groups.split(data.X)["semantic"], data.tags)
+    # Of a tag whose name says nothing, all photos have the same.
+    return np.nan_to_num(word_log_odds(data.groups.split(data.X)["semantic"], data.tags), nan=-10.0)
 
 
 def _by_logistic_regression(data: Dataset, labelled: NDArray[np.intp]) -> NDArray[Any]:
@@ -98,15 +105,30 @@ def _by_logistic_regression(data: Dataset, labelled: NDArray[np.intp]) -> NDArra
     return scores
 
 
-def _by_auto(data: Dataset, labelled: NDArray[np.intp]) -> NDArray[Any]:
+def _by_auto(data: Dataset, labelled: NDArray[np.intp], given: NDArray[Any] | None = None) -> NDArray[Any]:
     from tagloom.tuning import AutoAnnotator
 
     labels = np.full_like(data.Y, -1)
     labels[labelled] = data.Y[labelled]
-    return np.asarray(AutoAnnotator(data.groups, random_state=0).fit(data.X, labels).transduction_)
+    return np.asarray(AutoAnnotator(data.groups, given=given, random_state=0).fit(data.X, labels).transduction_)
 
 
-SCORERS = {NAMES: _by_names, LOGISTIC: _by_logistic_regression, AUTO: _by_auto}
+def _by_both(data: Dataset, labelled: NDArray[np.intp]) -> NDArray[Any]:
+    assert data.groups is not None
+    return _by_auto(data, labelled, word_log_odds(data.groups.split(data.X)["semantic"], data.tags))
+
+
+def _calibration(truth: NDArray[np.int8], probabilities: NDArray[Any]) -> dict[str, float]:
+    """Return figures of probabilities: the Brier score, and how many are at least 0.8 and how many of these right."""
+    known, yes = truth >= 0, truth == 1
+    sure = known & (probabilities >= SURE)
+    brier = float(np.square(probabilities - yes)[known].mean())
+    return {"brier": brier, "sure": float(sure.sum()), "sure_right": float((sure & yes).sum())}
+
+
+#: What is shown without examples.
+SURE = 0.8
+SCORERS = {NAMES: _by_names, LOGISTIC: _by_logistic_regression, AUTO: _by_auto, BOTH: _by_both}
 
 
 @lru_cache(maxsize=1)

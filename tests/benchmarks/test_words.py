@@ -5,9 +5,9 @@ import pytest
 
 from benchmarks.datasets import Dataset
 from benchmarks.words import cells, page
-from benchmarks.words.cells import LOGISTIC, NAMES, run_cell
+from benchmarks.words.cells import AUTO, BOTH, LOGISTIC, NAMES, run_cell
 from tagloom.core.groups import FeatureGroups
-from tagloom.features.network.words import class_names
+from tagloom.features.network.words import class_names, word_log_odds
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def photos():
 
 def test_names_alone_find_what_the_network_sees(photos):
     found = run_cell(("msrc_v2", 0, 0, NAMES), photos, {}).test
-    assert found == {"map": 1.0, "tags": 2.0}
+    assert (found["map"], found["tags"]) == (1.0, 2.0)
 
 
 def test_logistic_regression_counts_tags_with_examples_apart(photos):
@@ -33,10 +33,23 @@ def test_logistic_regression_counts_tags_with_examples_apart(photos):
     assert found["map"] > 0.8
 
 
+def test_names_help_auto_in_the_same_draw(photos):
+    with_names, without = (run_cell(("msrc_v2", 4, 0, method), photos, {}).test for method in (BOTH, AUTO))
+    assert with_names["map"] >= without["map"]
+    assert with_names["tags_of_examples"] == without["tags_of_examples"]
+
+
+def test_sure_ones_are_counted(photos):
+    found = run_cell(("msrc_v2", 0, 0, NAMES), photos, {}).test
+    semantic = word_log_odds(photos.X[:, 2:], photos.tags) >= np.log(4.0)
+    assert found["sure"] == semantic.sum()
+    assert found["sure_right"] == (semantic & (photos.Y == 1)).sum()
+
+
 def test_the_page_is_made_of_the_cells(tmp_path, photos):
     cells.store_of(tmp_path).commit([run_cell(("msrc_v2", 0, 0, NAMES), photos, {"commit": "abc"})], [])
     text = page.page(tmp_path)
-    assert "| 0 | 1.000 | – | – |" in text
+    assert "| 0 | 1.000 | – | – | – |" in text
     assert "- commit abc" in text
 
 

@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tagloom.exceptions import InvalidInputError, ModelError
-from tagloom.features import Descriptor, OnnxEncoder, resolve_descriptors
+from tagloom.features import Descriptor, OnnxEncoder, extract, resolve_descriptors
 from tagloom.features.network.runner import OnnxRunner
 from tagloom.images import Rendition
 
@@ -71,6 +71,7 @@ def test_contract(tmp_path, photos):
     assert encoder.compute([]).shape == (0, 48)
     assert encoder.compute(photos).dtype == np.float32
     assert resolve_descriptors([encoder])[1] == ["tiny"]
+    assert extract([], groups=[encoder, "color"], n_workers=1).groups.embeddings == ("tiny",)
 
 
 def test_the_key_follows_the_model_and_the_settings_but_not_the_path(tmp_path):

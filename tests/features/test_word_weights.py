@@ -8,7 +8,7 @@ import pytest
 
 from tagloom.core.tag_names import fold_tag
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.network.words import class_names, word_scores, word_weights
+from tagloom.features.network.words import class_names, seen_classes, word_log_odds, word_scores, word_weights
 
 
 def row(tag):
@@ -132,3 +132,28 @@ def test_scores_cost_less_than_a_millisecond_a_photo():
 def test_no_network_library_is_loaded_for_words():
     assert sys.modules.get("torch") is None
     assert sys.modules.get("tokenizers") is None
+
+
+def test_log_odds_rank_as_scores_do_and_say_nothing_of_unknown_names():
+    probabilities = np.random.default_rng(0).dirichlet(np.full(1000, 0.01), 50)
+    tags = ["zebra", "dog", "Anna", "beach"]
+    scores, log_odds = word_scores(probabilities, tags), word_log_odds(probabilities, tags)
+    assert np.isnan(log_odds[:, 2]).all()
+    for tag in (0, 1, 3):
+        order = np.argsort(scores[:, tag])
+        assert (np.diff(log_odds[order, tag]) >= 0.0).all()
+
+
+def test_a_photo_that_the_network_is_sure_of_is_likely():
+    probabilities = np.full((2, 1000), 1e-5)
+    probabilities[0, class_names().index("zebra")] = 0.97
+    sure, other = word_log_odds(probabilities, ["zebra"])[:, 0]
+    assert sure > 2.0
+    assert other < -3.0
+
+
+def test_the_classes_that_speak_for_a_name():
+    probabilities = np.full(1000, 1e-5)
+    probabilities[class_names().index("zebra")] = 0.9
+    assert seen_classes(probabilities, "Animals|Zebras") == [("zebra", 0.9)]
+    assert seen_classes(probabilities, "Anna") == []

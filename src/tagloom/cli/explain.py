@@ -82,6 +82,9 @@ def _print(result: "ExplainResult", quiet: bool) -> None:
     if result.tags:
         others = [(item.name, f"{item.amount:+.4f}") for item in result.tags]
         print_table("By tags", ("tag", "adds"), others)
+    if result.by_name is not None:
+        seen = ", ".join(f"{item.name}: {item.amount:.2f}" for item in result.seen)
+        print_line(f"The network sees {seen}; the tag's name adds {result.by_name:+.2f} to the log-odds.")
     if not quiet:
         for note in result.notes:
             print_line(note)

@@ -20,6 +20,13 @@ class FeatureGroups:
         Distinct, non-empty names.
     sizes : sequence of int
         Number of columns of each group, at least 1.
+    embeddings : sequence of str
+        Groups that are a network's embedding of the whole photo, whatever they are called; ``deep`` always is.
+
+    Attributes
+    ----------
+    embeddings : tuple of str
+        These, in the order of the groups.
 
     Examples
     --------
@@ -30,7 +37,7 @@ class FeatureGroups:
     5
     """
 
-    def __init__(self, names: Sequence[str], sizes: Sequence[int]) -> None:
+    def __init__(self, names: Sequence[str], sizes: Sequence[int], embeddings: Iterable[str] = ()) -> None:
         names, sizes = tuple(names), tuple(int(size) for size in sizes)
         if len(names) != len(sizes):
             raise InvalidInputError(f"expected one size per group name, got {len(names)} names and {len(sizes)} sizes")
@@ -40,6 +47,10 @@ class FeatureGroups:
             raise InvalidInputError(f"every group needs at least one column, got sizes {list(sizes)}")
         self.names: tuple[str, ...] = names
         self.sizes: tuple[int, ...] = sizes
+        given = {"deep", *embeddings}
+        if unknown := sorted(given - {"deep", *names}):
+            raise InvalidInputError(f"embeddings must be among the groups {list(names)}, got {unknown}")
+        self.embeddings: tuple[str, ...] = tuple(name for name in names if name in given)
         ends = np.cumsum(sizes, dtype=np.int64).tolist() if sizes else []
         self._slices = {name: slice(end - size, end) for name, size, end in zip(names, sizes, ends, strict=True)}
 
@@ -82,7 +93,8 @@ class FeatureGroups:
         """Return the groups of these names and the columns they take from X."""
         wanted = list(names)
         columns = [np.arange(self[name].start, self[name].stop) for name in wanted]
-        groups = FeatureGroups(wanted, [len(part) for part in columns])
+        kept = [name for name in self.embeddings if name in wanted]
+        groups = FeatureGroups(wanted, [len(part) for part in columns], kept)
         return groups, np.concatenate(columns) if columns else np.empty(0, dtype=np.intp)
 
     def check(self, X: Any) -> None:
@@ -109,7 +121,9 @@ class FeatureGroups:
         return name in self._slices
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FeatureGroups) and (self.names, self.sizes) == (other.names, other.sizes)
+        if not isinstance(other, FeatureGroups):
+            return False
+        return (self.names, self.sizes, self.embeddings) == (other.names, other.sizes, other.embeddings)
 
     def __hash__(self) -> int:
         return hash((self.names, self.sizes))

@@ -58,11 +58,15 @@ class BaseDescriptor(ABC):
         Raised whenever the same parameters would give other numbers than before.
     thread_safe : bool
         Whether `compute` may run in several threads at once; False unless a subclass says so.
+    is_embedding : bool
+        Whether its groups are a network's embedding of the whole photo, which learners trust most; False unless a
+        subclass says so.
     """
 
     name: str
     version: int = 1
     thread_safe: bool = False
+    is_embedding: bool = False
 
     @property
     @abstractmethod

@@ -400,9 +400,9 @@ class ExtractionEngine:
     @property
     def groups(self) -> FeatureGroups:
         """The feature groups of all descriptors, side by side."""
-        return FeatureGroups.from_mapping(
-            {name: size for one in self.descriptors for name, size in one.outputs.items()}
-        )
+        sizes = {name: size for one in self.descriptors for name, size in one.outputs.items()}
+        embeddings = [name for one in self.descriptors if getattr(one, "is_embedding", False) for name in one.outputs]
+        return FeatureGroups(list(sizes), list(sizes.values()), embeddings)
 
     def read(self, paths: Sequence[bytes]) -> list[PhotoRecord]:
         """Bring the cache up to date with these files and return one record per path."""

@@ -60,8 +60,8 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     groups : FeatureGroups or None, default=None
         The column ranges; None takes all columns as one group named ``features``.
     weights : mapping of str to float or None, default=None
-        Weight per group, at least 0; they are divided by their sum. None takes `DEFAULT_WEIGHTS`, and 0.1 for other
-        groups.
+        Weight per group, at least 0; they are divided by their sum. None takes `DEFAULT_WEIGHTS`, embeddings sharing
+        that of ``deep``, and 0.1 for other groups.
     maps : mapping of str to {"root", "standardize", "unit"} or None, default=None
         The map of some groups. Any other group has that of `DEFAULT_MAPS` (of the part of its name before the first
         ``-``), or else ``root`` where no value is negative and ``standardize`` elsewhere.
@@ -194,7 +194,9 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         given = self.weights
         names = self._groups.names
         if given is None:
+            embeddings = self._groups.embeddings
             given = {name: DEFAULT_WEIGHTS.get(name, _OTHER_WEIGHT) for name in names}
+            given |= dict.fromkeys(embeddings, DEFAULT_WEIGHTS["deep"] / max(len(embeddings), 1))
         wrong = [name for name in names if name not in given] + [name for name in given if name not in names]
         if wrong:
             raise InvalidInputError(f"expected one weight for each of the groups {list(names)}, got {sorted(given)}")

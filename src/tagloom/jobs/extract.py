@@ -189,7 +189,9 @@ def load_features(folder: str | os.PathLike[str]) -> FeatureTable:
         raise InvalidInputError(
             f"expected the output of `tagloom extract` in {str(folder)!r}, got {type(error).__name__}: {error}"
         ) from error
-    groups = FeatureGroups(list(names), list(sizes))
+    groups = FeatureGroups(
+        list(names), list(sizes), [one["name"] for one in content["groups"] if one.get("embedding", False)]
+    )
     if X.shape != (content["n_rows"], content["n_columns"]) or len(photos) != len(X) or X.dtype != np.float32:
         raise _torn(ARRAY_FILE)
     groups.check(X)
@@ -361,6 +363,7 @@ def _describe(engine: ExtractionEngine, groups: FeatureGroups) -> list[dict[str,
                 "key": owner.key,
                 "parameters": dict(owner.parameters),
                 "scaling": default_map(name),
+                "embedding": name in groups.embeddings,
             }
         )
     return described

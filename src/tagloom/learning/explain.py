@@ -14,9 +14,11 @@ from tagloom.core.alignment import rows_of, take_rows
 from tagloom.core.labels import UNKNOWN
 from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import InvalidInputError, StoreError
+from tagloom.features.network.words import seen_classes
 from tagloom.features.scaling import GroupScaler
 from tagloom.learning.explained_scores import ExplainedScores, ExplainedUpdate, LabelledPredictions, UpdateExplanation
 from tagloom.learning.labels import read_labels
+from tagloom.learning.names import class_probabilities, telling_name
 from tagloom.learning.predictions import Predictions
 from tagloom.learning.registration import registration_of
 from tagloom.learning.ridge import RidgePhotos
@@ -24,6 +26,7 @@ from tagloom.learning.stored_model import load_model
 from tagloom.learning.suggest import PROBABILITY, suggestion_info
 from tagloom.settings import Settings
 from tagloom.store.project import ProjectStore
+from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.explain.explain import Decomposition, Explanation, ScoreExplainer
 
 __all__ = ["ExplainResult", "ProjectExplainer"]
@@ -109,6 +112,10 @@ class ExplainResult(Result):
         The score of an average photo, and what is not explained.
     tags : tuple of NamedAmount
         Scores of other tags; empty where the model looks at each tag alone.
+    by_name : float or None
+        What the name of the tag adds to the log-odds of the probability, beside the score; None where it adds nothing.
+    seen : tuple of NamedAmount
+        Classes that the network sees in the photo and that speak most for the name, with their probabilities.
     photos_exact, groups_exact : bool
         Whether this is how the model itself comes to its score; otherwise a simpler one stands in for it.
     earlier : float
@@ -141,6 +148,8 @@ class ExplainResult(Result):
     groups_base: float
     groups_rest: float
     tags: tuple[NamedAmount, ...]
+    by_name: float | None
+    seen: tuple[NamedAmount, ...]
     photos_exact: bool
     groups_exact: bool
     earlier: float
@@ -292,6 +301,7 @@ class ProjectExplainer:
         names = dict(zip(table.ids.tolist(), table.paths, strict=True))
         state = int(self._current.Y[row, column])
         texts = self._store.tags.texts(scores.tag_ids)
+        by_name, seen = self._by_name(found, scores, photo_id)
         return ExplainResult(
             photo_id=photo_id,
             photo=names[photo_id],
@@ -321,6 +331,8 @@ class ProjectExplainer:
             groups_base=groups.base,
             groups_rest=groups.rest,
             tags=() if found.tags is None else _named(found.tags, texts),
+            by_name=by_name,
+            seen=seen,
             photos_exact=near.is_exact,
             groups_exact=groups.is_exact,
             earlier=found.earlier if isinstance(found, UpdateExplanation) else 0.0,
@@ -328,6 +340,21 @@ class ProjectExplainer:
             notes=self._notes(found, scores, knows_own),
             seconds=time.perf_counter() - begin,
         )
+
+    def _by_name(
+        self, found: Explanation, scores: ExplainedScores, photo_id: int
+    ) -> tuple[float | None, tuple[NamedAmount, ...]]:
+        """Return what the name of a tag adds to log-odds, and the classes that the network sees for it."""
+        annotator, names = getattr(scores.explainer, "annotator", None), self._model.header.names
+        shares = annotator.given_share(found.row) if isinstance(annotator, AutoAnnotator) else None
+        classes = class_probabilities(self._rows.X, self._rows.groups)
+        if shares is None or classes is None or not names:
+            return None, ()
+        (row,) = rows_of(self._rows.ids, np.array([photo_id]))
+        seen = seen_classes(classes[row], telling_name(names[found.tag]))
+        if not seen:
+            return None, ()
+        return float(shares[found.tag]), tuple(NamedAmount(name, probability) for name, probability in seen)
 
     def _notes(self, found: Explanation, scores: ExplainedScores, knows_own: bool) -> tuple[str, ...]:
         notes = []

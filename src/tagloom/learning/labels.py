@@ -1,7 +1,7 @@
 """What a model learns from: the decisions of one moment, and which silence counts as a no."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +103,8 @@ class TrainingLabels:
         The rows.
     judgements : Judgements
         What was said photo by photo.
+    aliases : dict of int to tuple of str
+        Other names of tags, by id.
     """
 
     said: LabelMatrix
@@ -117,6 +119,12 @@ class TrainingLabels:
     column_digests: list[str]
     photo_ids: NDArray[np.int64]
     judgements: Judgements
+    aliases: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[tuple[str, ...]]:
+        """For each tag its text and its other names."""
+        return [(text, *self.aliases.get(tag, ())) for tag, text in zip(self.tag_ids.tolist(), self.tags, strict=True)]
 
     def evidence(self, columns: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which known entries of some columns somebody has looked at: one by one, or in a list of tags."""
@@ -177,7 +185,7 @@ def read_labels(
         judgements = Judgements() if judgements is None else judgements
         judgements.read(store.decisions)
         digest, n_decisions = store.decisions.labels_digest(), store.decisions.count()
-        tags = store.tags.texts(tag_ids)
+        tags, aliases = store.tags.texts(tag_ids), store.tags.aliases()
     at = rows_of(photo_ids, ids)
     said = np.full((len(photo_ids), len(tag_ids)), UNKNOWN, dtype=np.int8)
     said[at[at >= 0]] = found[at >= 0]
@@ -200,7 +208,7 @@ def read_labels(
     Y, named = fill_silence(said, listed, n_spoken)
     digests = _column_digests(photo_ids, Y)
     return TrainingLabels(
-        said, Y, named, listed, reviewed, tag_ids, tags, digest, n_decisions, digests, photo_ids, judgements
+        said, Y, named, listed, reviewed, tag_ids, tags, digest, n_decisions, digests, photo_ids, judgements, aliases
     )
 
 

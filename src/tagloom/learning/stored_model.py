@@ -31,6 +31,7 @@ from tagloom.learning.judgements import calibrate_new, follow_judgements
 from tagloom.learning.kept_graph import GraphPart
 from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.methods import get_learner
+from tagloom.learning.names import class_probabilities, given_by_names
 from tagloom.learning.predictions import Predictions, log_odds
 from tagloom.learning.probabilities import (
     Calibration,
@@ -98,6 +99,10 @@ class ModelHeader(Result):
         The feature groups.
     completeness : float or None
         Share of the true tags that were named; None where it was not looked at.
+    names : tuple of tuple of str
+        For each tag its text and its other names, as it was trained with; empty in files that do not hold them.
+    embeddings : tuple of str
+        Which of the groups are an embedding.
     """
 
     method: str
@@ -110,11 +115,15 @@ class ModelHeader(Result):
     group_names: tuple[str, ...]
     group_sizes: tuple[int, ...]
     completeness: float | None
+    names: tuple[tuple[str, ...], ...] = ()
+    embeddings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         per_tag = (self.tag_ids, self.column_digests, self.n_positive, self.forgettable, self.reviewed)
         if len({len(values) for values in per_tag}) != 1 or len(set(self.tag_ids)) != len(self.tag_ids):
             raise ValueError("the tags do not agree with the values for each tag")
+        if self.names and (len(self.names) != len(self.tag_ids) or not all(self.names)):
+            raise ValueError("the tags do not agree with their names")
         if not all(0 <= tag < 2**63 for tag in self.tag_ids):
             raise ValueError("a tag has an id that is out of range")
         if self.kind not in (SCORE, PROBABILITY):
@@ -138,6 +147,8 @@ class ModelHeader(Result):
             group_names=tuple(groups.names),
             group_sizes=tuple(groups.sizes),
             completeness=completeness,
+            names=tuple(labels.names),
+            embeddings=groups.embeddings,
         )
 
     @property
@@ -148,7 +159,7 @@ class ModelHeader(Result):
     @property
     def groups(self) -> FeatureGroups:
         """The feature groups."""
-        return FeatureGroups(list(self.group_names), list(self.group_sizes))
+        return FeatureGroups(list(self.group_names), list(self.group_sizes), self.embeddings)
 
     @property
     def digests(self) -> dict[int, str]:
@@ -725,6 +736,8 @@ class AutoModel(OtherModel):
         self._state_arrays, self._state = state_arrays, state
         #: Follows the decisions as long as that is quick; its columns.
         self._annotator: AutoAnnotator | None = None
+        #: What the network sees in its photos, for names of tags that are new.
+        self._classes: NDArray[np.float16] | None = None
         self._columns = header.tags
 
     @classmethod
@@ -780,9 +793,10 @@ class AutoModel(OtherModel):
         annotator = None if trained is None else self.restored(trained)
         if annotator is None:
             return None
+        names = given_by_names(class_probabilities(new.X, new.groups), self.header.names)
         if self.header.kind != PROBABILITY:
-            return np.asarray(annotator.decision_function(new.X), dtype=np.float32)
-        given = annotator.predict_proba(new.X)
+            return np.asarray(annotator.decision_function(new.X, names), dtype=np.float32)
+        given = annotator.predict_proba(new.X, names)
         values = given.astype(np.float32)
         self._correct_new(values)
         for tag in np.flatnonzero(self.header.reviewed):
@@ -806,6 +820,8 @@ class AutoModel(OtherModel):
             self._annotator = self.restored(rows)
         if self._annotator is not None:
             self._annotator.model_.keep_kernels()
+            classes = class_probabilities(rows.X, rows.groups)
+            self._classes = None if classes is None else classes.astype(np.float16)
 
     def update(self, labels: TrainingLabels, columns: NDArray[np.intp], photos: RidgePhotos) -> Changed:
         annotator = self._annotator
@@ -817,7 +833,14 @@ class AutoModel(OtherModel):
         if annotator is None:
             return super().update(labels, columns, photos)
         at, before = rows_of(self._columns, labels.tag_ids), annotator.probabilities_
-        annotator.set_tags(at)
+        new = np.flatnonzero(at < 0)
+        if len(new):
+            given = np.full(labels.Y.shape, np.nan, dtype=np.float32)
+            of_new = given_by_names(self._classes, [labels.names[column] for column in new])
+            given[:, new] = np.nan if of_new is None else of_new
+            annotator.set_tags(at, given)
+        else:
+            annotator.set_tags(at)
         self._columns = labels.tag_ids
         annotator.set_params(calibration=calibration_method(labels))
         annotator.update(labels.Y, representative(labels))

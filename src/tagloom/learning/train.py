@@ -24,6 +24,7 @@ from tagloom.learning.constants import SHOWN_IN_A_TOPIC
 from tagloom.learning.kept_graph import KeptGraph, features_key
 from tagloom.learning.labels import TrainingLabels, check_decided, read_labels
 from tagloom.learning.methods import Learner, get_learner, make_annotator, prepare
+from tagloom.learning.names import class_probabilities, given_by_names
 from tagloom.learning.probabilities import Learned, learn, learn_auto, tells_probabilities, too_few
 from tagloom.learning.registration import FeaturesUsed, registration_of
 from tagloom.learning.ridge import RidgePhotos, choose_strength
@@ -140,6 +141,7 @@ def _train_auto(
     if len(rows.ids) > 1:
         # Not for itself: updates smooth a ridge over it, and must not be kept waiting for it.
         graph = KeptGraph(store, prepare(rows.X, rows.groups), settings.n_neighbors, n_threads=settings.n_threads)
+    annotator.set_params(given=given_by_names(class_probabilities(rows.X, rows.groups), labels.names))
     learned = learn_auto(annotator, rows.X, labels, precision=settings.precision)
     header = ModelHeader.of(learner.name, learned.kind, labels, rows.groups, learned.completeness)
     model = AutoModel.of(annotator, header, rows.ids, learned.values)

@@ -210,19 +210,12 @@ class Tags:
     def all(self) -> list[Tag]:
         """Return all tags with their counts, by text; those merged into others are among the others' aliases."""
         rows = self._database.read("SELECT id, text, merged FROM tags ORDER BY text")
-        with self._database.reading() as connection:
-            final = live_tags(connection)
-        aliases: dict[int, list[str]] = {}
-        for tag, text in self._database.read("SELECT tag, text FROM aliases"):
-            aliases.setdefault(final.get(tag, tag), []).append(text)
-        for tag, text, merged in rows:
-            if merged is not None:
-                aliases.setdefault(final[tag], []).append(text)
+        aliases = self.aliases()
         counts: Counter[tuple[int, int]] = Counter()
         for tag, state, n in self._database.read(_COUNTS):
             counts[tag, state] += n
         return [
-            Tag(tag, text, tuple(sorted(aliases.get(tag, ()))), counts[tag, 1], counts[tag, 0])
+            Tag(tag, text, aliases.get(tag, ()), counts[tag, 1], counts[tag, 0])
             for tag, text, merged in rows
             if merged is None
         ]
@@ -242,6 +235,17 @@ class Tags:
             return [names[int(tag)] for tag in ids]
         except KeyError as error:
             raise InvalidInputError(f"no tag has the id {error.args[0]}") from None
+
+    def aliases(self) -> dict[int, tuple[str, ...]]:
+        """Return the other names of tags that have some, those of tags merged into them among these."""
+        with self._database.reading() as connection:
+            final = live_tags(connection)
+        found: dict[int, list[str]] = {}
+        for tag, text in self._database.read("SELECT tag, text FROM aliases"):
+            found.setdefault(final.get(tag, tag), []).append(text)
+        for tag, text in self._database.read("SELECT id, text FROM tags WHERE merged IS NOT NULL ORDER BY text"):
+            found.setdefault(final[tag], []).append(text)
+        return {tag: tuple(sorted(texts)) for tag, texts in found.items()}
 
     def rename(self, tag: int, text: str, *, who: str = "") -> int:
         """Give a tag another text; the old one stays as an alias. Returns the batch.

@@ -120,6 +120,18 @@ MIXING_CAUTION = 2.0
 #: [corel]
 LEAST_NAMED = 0.6
 
+# auto/priors: log-odds that are given, such as those of names.
+
+#: Means of the coefficients of ``(η, 1, h/√(1+P), h)``; that of η is 1. [corel]
+GIVEN_MEANS = np.array([1.0, -0.15, 1.0, 0.0])
+#: Their standard deviations; η is calibrated already. [corel]
+GIVEN_DEVIATIONS = np.array([1e-3, 0.25, 0.3, 0.15])
+#: Their bounds: what is given never counts against a tag. [reason]
+GIVEN_LEAST = np.array([-np.inf, -np.inf, 0.0, 0.0])
+#: Spread of the tags' own weights before any tag is looked at, and how many tags that is worth. [corel]
+GIVEN_SPREAD = 0.4
+GIVEN_USUAL_COUNT = 20.0
+
 # auto/model and auto/state: the solution, and what is stored of it.
 
 #: Room for this share of columns more, so that a few more labelled photos move nothing. [memory]

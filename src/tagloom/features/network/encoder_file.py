@@ -214,6 +214,7 @@ class OnnxEncoder(BaseDescriptor):
     """
 
     version = 1
+    is_embedding = True
 
     def __init__(self, settings: EncoderSettings, *, batch_size: int = 8, n_threads: int | None = None) -> None:
         if batch_size < 1:

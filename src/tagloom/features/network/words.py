@@ -15,16 +15,33 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import logit
 
 from tagloom.core.keywords import Keyword
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.network.efficientnet import N_CLASSES
 
-__all__ = ["WordWeights", "class_names", "word_scores", "word_weights"]
+__all__ = [
+    "WordWeights",
+    "class_names",
+    "described_scores",
+    "seen_classes",
+    "word_log_odds",
+    "word_scores",
+    "word_weights",
+]
 
 #: What the other words of a phrase weigh beside its last, which tells what the thing is.
 OTHER_WORDS = 0.3
+#: Log-odds that a photo has a tag: a constant, and what the log-odds of its score, the logarithm of how many classes
+#: the tag's weights are spread over, and their product add. Fitted by ``python -m benchmarks.words fit`` to Corel5K's
+#: training photos and to Caltech-101, the positives of each with the same weight.
+SCORE_TO_LOG_ODDS = (0.152, 1.460, -0.465, -0.021)
+#: Photos that log-odds are worked out for at once, to hold memory down.
+BLOCK_ROWS = 1024
+#: Scores are kept this far from 0 and 1.
+LEAST_SCORE = 0.002
 #: Words between those of a phrase that say nothing by themselves.
 _SMALL_WORDS = frozenset(
     ["a", "an", "and", "at", "by", "for", "from", "in", "my", "of", "on", "or", "our", "the", "to", "with"]
@@ -102,6 +119,70 @@ def word_scores(probabilities: NDArray[Any], tags: Sequence[str]) -> Floats:
     scaled = sparse.diags_array(1.0 / np.maximum(lengths, 1e-12)) @ weights
     roots = np.sqrt(np.maximum(probabilities, 0.0))
     return np.asarray((scaled @ roots.T).T, dtype=np.float64)
+
+
+def word_log_odds(probabilities: NDArray[Any], tags: Sequence[str]) -> NDArray[np.float32]:
+    """Return the log-odds that photos have tags, by the names of the tags alone.
+
+    Parameters
+    ----------
+    probabilities : array of shape (n, 1000)
+        Of the classes, the feature group ``semantic``.
+    tags : sequence of str
+        Names of tags, see `word_weights`.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, n_tags)
+        NaN where a tag has no weights.
+
+    Notes
+    -----
+    Fitted to two public collections; docs/benchmarks/words.md tells how right they are on others. A word whose weights
+    are spread over many classes has to score higher than one that is a class.
+    """
+    constant, *slopes = SCORE_TO_LOG_ODDS
+    known = word_weights(tags).known
+    found = np.full((len(probabilities), len(tags)), np.nan, dtype=np.float32)
+    for start in range(0, len(found), BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
+        log_odds = constant + described_scores(probabilities[block], tags) @ np.array(slopes)
+        found[block, known] = log_odds[:, known]
+    return found
+
+
+def described_scores(probabilities: NDArray[Any], tags: Sequence[str]) -> Floats:
+    """Return what log-odds are linear in, shape (n, n_tags, 3): see `SCORE_TO_LOG_ODDS`.
+
+    Parameters
+    ----------
+    probabilities, tags
+        See `word_log_odds`.
+    """
+    scores = logit(np.clip(word_scores(probabilities, tags), LEAST_SCORE, 1.0 - LEAST_SCORE))
+    weights = word_weights(tags).weights
+    n_classes = np.square(weights.sum(axis=1)) / np.maximum(weights.power(2).sum(axis=1), 1e-12)
+    spread = np.broadcast_to(np.log(np.maximum(n_classes, 1.0)), scores.shape)
+    return np.stack([scores, spread, scores * spread], axis=-1)
+
+
+def seen_classes(probabilities: NDArray[Any], tag: str, n: int = 3) -> list[tuple[str, float]]:
+    """Return the classes in one photo that speak most for a tag's name, with their probabilities.
+
+    Parameters
+    ----------
+    probabilities : array of shape (1000,)
+        Of the classes.
+    tag : str
+        The tag's name.
+    n : int, default=3
+        Classes at most; those that add less than a tenth of what the first adds are left out.
+    """
+    weights = word_weights([tag]).weights.toarray()[0]
+    added = weights * np.sqrt(np.maximum(probabilities, 0.0))
+    order = np.argsort(-added, kind="stable")[:n]
+    least = 0.1 * max(float(added.max()), 1e-9)
+    return [(class_names()[place], float(probabilities[place])) for place in order if added[place] > least]
 
 
 def class_names() -> tuple[str, ...]:

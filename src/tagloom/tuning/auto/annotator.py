@@ -1,7 +1,7 @@
 """The annotator that chooses for itself: views of features, kernels, smoothing, their combination, probabilities."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self, get_args
@@ -21,6 +21,7 @@ from tagloom.core.validation import COMMON, NumberIn, OneOf
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.tuning.auto.combine import choose_per_tag, combine
 from tagloom.tuning.auto.model import StackModel, members_left_out, pattern_left_out
+from tagloom.tuning.auto.priors import GivenMember, check_given
 from tagloom.tuning.auto.refine import TagMixing, change_targets, counted_completeness, find_mixing, soften
 from tagloom.tuning.auto.search import OVER, Search
 from tagloom.tuning.auto.state import (
@@ -54,7 +55,7 @@ __all__ = ["AutoAnnotator"]
 #: Of a stored state; one more whenever the same numbers would mean another model, such as with another graph kernel.
 FORMAT = 1
 #: Parameters that matter to a fit alone and may be anything, or that are stored in a way of their own.
-NOT_STORED = {"groups", "n_threads", "progress", "random_state"}
+NOT_STORED = {"given", "groups", "n_threads", "progress", "random_state"}
 #: Attributes that are made again, or stored in a way of their own. All others are stored as they are.
 MADE_AGAIN = {
     *("views_", "model_", "labels_", "scores_", "own_scores_", "_targets", "_deviations"),
@@ -89,6 +90,10 @@ class AutoAnnotator(Accepting):
         Labelled photos that are learnt from at most; drawn at random where there are more.
     calibration : {"auto", "platt", "isotonic"}, default="auto"
         ``method`` of `CalibratedAnnotator`.
+    given : array of shape (n, c), optional
+        Log-odds that the photos of ``fit`` have the tags, by something that needs no examples, such as what a network
+        makes of the tags' names; NaN where nothing is known. They count the less the more examples a tag has, and the
+        better the more they agree with its labels; see `GivenMember`. Default: nothing is given.
     n_threads : int or None, default=None
         Threads of the graph's search.
     progress : Progress or None, default=None
@@ -128,6 +133,8 @@ class AutoAnnotator(Accepting):
         The combination, solved with all labels.
     mixing_ : TagMixing or None
         How tags listen to each other; None where they do not.
+    given_member_ : GivenMember or None
+        What given log-odds count; None where none are given.
 
     Notes
     -----
@@ -154,6 +161,8 @@ class AutoAnnotator(Accepting):
     #: Made of the same features before; never part of a clone.
     _shared: PhotoViews | None = None
     mixing_: TagMixing | None
+    given_member_: GivenMember | None = None
+    _given: NDArray[np.float16] | None = None
 
     _parameter_constraints = COMMON | {
         "budget_seconds": [NumberIn(Real, 0, None, closed="right")],
@@ -161,6 +170,7 @@ class AutoAnnotator(Accepting):
         "max_search_rows": [NumberIn(Integral, 2, None, closed="left")],
         "max_rows": [NumberIn(Integral, 2, None, closed="left")],
         "calibration": [OneOf(*get_args(Method))],
+        "given": ["array-like", None],
     }
 
     def __init__(
@@ -173,6 +183,7 @@ class AutoAnnotator(Accepting):
         max_search_rows: int = 1500,
         max_rows: int = 6000,
         calibration: Method = "auto",
+        given: ArrayLike | None = None,
         n_threads: int | None = None,
         progress: Progress | None = None,
         random_state: Any = None,
@@ -184,6 +195,7 @@ class AutoAnnotator(Accepting):
         self.max_search_rows = max_search_rows
         self.max_rows = max_rows
         self.calibration = calibration
+        self.given = given
         self.n_threads = n_threads
         self.progress = progress
         self.random_state = random_state
@@ -192,9 +204,10 @@ class AutoAnnotator(Accepting):
         began = time.perf_counter()
         self._check_parameters(X)
         self.left_out_: dict[str, str] = {}
+        self._given, self.given_member_ = check_given(self.given, *Y.shape), None
         labels = self._labels_to_learn(Y)
         self.views_ = self._make_views(X) if self._shared is None else self._shared
-        weightings = default_views(self.views_.groups.names)
+        weightings = default_views(self.views_.groups.names, self.views_.groups.embeddings)
         rows, self._search_rows = self._choose_rows(labels)
         progress = self.progress or NO_PROGRESS
         search = Search(
@@ -288,16 +301,20 @@ class AutoAnnotator(Accepting):
         self._n_calibrated, self._calibrated_counts = int(self.seen_.sum()), tag_counts(labels)
         self.seen_[rows] = False
         described = self._scale.describe_left_out(left_out, labels, rows)
+        against, tells = self._calibrated_against(labels)[rows], telling(labels, rows)
         found = fit_map(
             described,
-            self._calibrated_against(labels)[rows],
+            against,
             folds[: len(rows)],
             method=self.calibration,
             bend=True,
             prior=left_out_prior(heaps(self.scores_, self._scale.evidence > 0.0)),
-            telling=telling(labels, rows),
+            telling=tells,
         )
         self.map_: CalibrationMap = replace(found, coefficients=sharpened(found.coefficients, len(rows)))
+        if self._given is not None:
+            by_examples = self.map_.logits(described)
+            self.given_member_ = GivenMember.fit(self._given, by_examples, labels, against, rows, tells)
 
     def _scale_of(self, labels: LabelMatrix, rates: TagRates | None = None) -> LevelScale:
         return LevelScale.of(scale_of(self.scores_, np.full_like(labels, UNKNOWN)), labels, rates)
@@ -305,7 +322,9 @@ class AutoAnnotator(Accepting):
     def _finish(self, Y: LabelMatrix, labels: LabelMatrix) -> None:
         """Set what is reported of the training photos."""
         self.labels_ = Y.copy()
-        logits = self._described(self.map_.logits, self.scores_)
+        if self.given_member_ is not None:
+            self.given_member_ = self.given_member_.with_examples(labels)
+        logits = self._log_odds(self.scores_, self._given)
         named = expit(logits)
         self.completeness_ = 1.0
         seen = self.seen_[:, None]
@@ -322,21 +341,59 @@ class AutoAnnotator(Accepting):
     def _described(self, function: Callable[[Floats], Floats], scores: Floats) -> Floats:
         """Return what a function makes of described scores, a few rows at a time."""
         found = np.empty(scores.shape)
-        for start in range(0, len(scores), DESCRIBED_ROWS):
-            block = slice(start, start + DESCRIBED_ROWS)
+        for block in _blocks(len(scores)):
             found[block] = function(self._scale.describe(scores[block]))
         return found
 
+    def _log_odds(self, scores: Floats, given: NDArray[np.float16] | None) -> Floats:
+        """Return log-odds of being named, by scores and by what is given."""
+        found = self._described(self.map_.logits, scores)
+        if self.given_member_ is not None and given is not None:
+            for block in _blocks(len(found)):
+                found[block] = self.given_member_.added_to(found[block], given[block])
+        return found
+
+    def given_share(self, row: int) -> Floats | None:
+        """Return what given log-odds add to those of a training photo for each tag, None where nothing is given.
+
+        Parameters
+        ----------
+        row : int
+            The photo.
+        """
+        if self.given_member_ is None or self._given is None:
+            return None
+        nothing = np.zeros((1, self.n_tags_))
+        return self.given_member_.added_to(nothing, self._given[[row]])[0]
+
     def _log_odds_deviations(self) -> Floats:
-        return self._described(self.map_.deviations, self.scores_)
+        found = self._described(self.map_.deviations, self.scores_)
+        if self.given_member_ is not None and self._given is not None:
+            for block in _blocks(len(found)):
+                found[block] = np.hypot(found[block], self.given_member_.deviations(self._given[block]))
+        return found
 
-    def _decision_function(self, X: NDArray[Any]) -> Floats:
+    def decision_function(self, X: Any, given: ArrayLike | None = None) -> Floats:
+        """Return log-odds of shape (n, c) for photos never seen.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Their features.
+        given : array of shape (n, c), optional
+            What is given of them, as the parameter of that name. Default: nothing.
+        """
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        return self._decision_function(X, check_given(given, len(X), self.n_tags_))
+
+    def _decision_function(self, X: NDArray[Any], given: NDArray[np.float16] | None = None) -> Floats:
         scores = self._mixed(self.model_.deviations(self.views_.attach(X))) + self.priors_
-        return self._described(self.map_.logits, scores) - np.log(self.completeness_)
+        return self._log_odds(scores, given) - np.log(self.completeness_)
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Return probabilities of shape (n, c) for photos never seen."""
-        named = expit(self.decision_function(X) + np.log(self.completeness_))
+    def predict_proba(self, X: Any, given: ArrayLike | None = None) -> Floats:
+        """Return probabilities of shape (n, c) for photos never seen; see `decision_function`."""
+        named = expit(self.decision_function(X, given) + np.log(self.completeness_))
         return np.minimum(named / self.completeness_, 1.0)
 
     def update(self, Y: Any, against: Any = None) -> Self:
@@ -436,13 +493,16 @@ class AutoAnnotator(Accepting):
         added = np.setdiff1d(rows, kept)[: self.max_rows - len(kept)]
         return np.union1d(kept, added)
 
-    def set_tags(self, columns: ArrayLike) -> None:
+    def set_tags(self, columns: ArrayLike, given: ArrayLike | None = None) -> None:
         """Reorder, drop and add tags of a fitted annotator.
 
         Parameters
         ----------
         columns : array of int, shape (c,)
             For each tag its column of before; -1 for one of which no label is known.
+        given : array of shape (n, c), optional
+            What is given of the new tags, as the parameter of that name; columns of others are not looked at. Default:
+            nothing.
 
         Notes
         -----
@@ -468,6 +528,11 @@ class AutoAnnotator(Accepting):
         self.model_.set_tags(at)
         self.mixing_ = None if self.mixing_ is None else self.mixing_.with_tags(at)
         self.map_ = self.map_.with_tags(at)
+        if self._given is not None and self.given_member_ is not None:
+            self._given, of_new = take_tags(self._given, at, np.nan), check_given(given, len(self.labels_), len(at))
+            if of_new is not None:
+                self._given[:, at < 0] = of_new[:, at < 0]
+            self.given_member_ = self.given_member_.with_tags(at, self._given)
         learnt = self._labels_to_learn(labels)
         self._scale = self._scale_of(learnt, self._scale.rates)
         self._finish(labels, learnt)
@@ -600,3 +665,8 @@ class AutoAnnotator(Accepting):
         if len(rows) <= self.max_search_rows:
             return rows, rows
         return rows, np.sort(generator.choice(rows, self.max_search_rows, replace=False))
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    for start in range(0, n, DESCRIBED_ROWS):
+        yield slice(start, start + DESCRIBED_ROWS)

@@ -16,6 +16,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.tuning.auto.model import Member, StackModel
+from tagloom.tuning.auto.priors import GivenMember
 from tagloom.tuning.auto.refine import TagMixing
 from tagloom.tuning.auto.search import Candidate, LeaderboardRow
 from tagloom.tuning.auto.views import PhotoViews, View
@@ -45,7 +46,7 @@ KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(CalibrationMap, TagSigmoids, TagSteps, LevelScale, FeatureGroups),
-        *(Member, Candidate, View, TagMixing, LeaderboardRow),
+        *(Member, Candidate, View, TagMixing, LeaderboardRow, GivenMember),
     )
 }
 
@@ -156,7 +157,8 @@ def pack(value: Any, name: str, arrays: Arrays) -> Plain:
     kind = type(value).__name__
     if KINDS.get(kind) is not type(value):
         raise NotPlainError(f"{name} is of the type {kind}")
-    names = ("names", "sizes") if isinstance(value, FeatureGroups) else [one.name for one in fields(value)]
+    of_groups = ("names", "sizes", "embeddings")
+    names = of_groups if isinstance(value, FeatureGroups) else [one.name for one in fields(value)]
     parts = {one: pack(getattr(value, one), f"{name}/{one}", arrays) for one in names}
     return {"kind": kind, "fields": parts}
 

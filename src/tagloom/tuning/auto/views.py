@@ -139,19 +139,29 @@ def joint_weights(names: Sequence[str], shares: Mapping[str, float] = LEADING_SH
     return {name: weight / total for name, weight in weights.items()}
 
 
-def default_views(names: Sequence[str]) -> list[View]:
+def shares_of(embeddings: Sequence[str], shares: Mapping[str, float] = LEADING_SHARES) -> Mapping[str, float]:
+    """Return shares with that of ``deep`` divided between the embeddings, whatever they are called."""
+    if not embeddings:
+        return shares
+    others = {name: share for name, share in shares.items() if name != "deep"}
+    return others | dict.fromkeys(embeddings, shares["deep"] / len(embeddings))
+
+
+def default_views(names: Sequence[str], embeddings: Sequence[str] = ("deep",)) -> list[View]:
     """Return the weightings that are tried for groups of these names, the joint one first."""
-    views = [View("joint", joint_weights(names))]
-    network = [name for name in names if name in LEADING_SHARES]
-    others = [name for name in names if name not in LEADING_SHARES]
+    embeddings = [name for name in embeddings if name in names]
+    shares = shares_of(embeddings)
+    views = [View("joint", joint_weights(names, shares))]
+    network = [name for name in names if name in shares]
+    others = [name for name in names if name not in shares]
     if not network:
         return views + _views_without_network(others)
     if others:
-        views.append(View("balanced", joint_weights(names, BALANCED_SHARES)))
-    if len(names) > 1 and "deep" in names:
-        views.append(View("deep", {"deep": 1.0}))
-    if len(network) > 1 and others:
-        views.append(View("deep and semantic", joint_weights(network)))
+        views.append(View("balanced", joint_weights(names, shares_of(embeddings, BALANCED_SHARES))))
+    if len(names) > len(embeddings) > 0:
+        views.append(View("deep", dict.fromkeys(embeddings, 1.0 / len(embeddings))))
+    if len(network) > len(embeddings) > 0 and others:
+        views.append(View("deep and semantic", joint_weights(network, shares)))
     if others:
         views.append(View("without the network", joint_weights(others)))
     return views
@@ -236,7 +246,7 @@ class PhotoViews:
         self._centres: dict[str, NDArray[np.float64]] = {}
         self._lengths: dict[str, float] = {}
         self.plain = self._learn_scale(X)
-        weights = joint_weights(self.groups.names)
+        weights = joint_weights(self.groups.names, shares_of(self.groups.embeddings))
         self._roots: Reals = np.sqrt([weights[name] for name in self.groups])[self.groups.labels].astype(self._dtype)
         if graph is None:
             graph = knn_graph(self.plain * self._roots, n_neighbors, n_threads=n_threads)
@@ -248,7 +258,7 @@ class PhotoViews:
     @property
     def has_network(self) -> bool:
         """Whether a group comes from a network."""
-        return any(name in LEADING_SHARES for name in self.given_groups)
+        return any(name in shares_of(self.given_groups.embeddings) for name in self.given_groups)
 
     @property
     def n_photos(self) -> int:

@@ -63,7 +63,8 @@ class SharedFit(NamedTuple):
     comparable : ndarray of shape (n, c)
         Scores of a tag that can be ranked together with those of other fits: less their mean where the tag is known.
         Log-odds of `AutoAnnotator` also depend on how many examples were hidden, which would rank every yes below what
-        it deserves; of these it is scores before calibration, less the frequency.
+        it deserves; of these it is scores before calibration, less the frequency; where
+        something is given, log-odds less their mean.
     probabilities : ndarray of shape (n, c) or None
         The annotator's own, where it tells some.
     """
@@ -120,6 +121,9 @@ class SharedFits:
                 scores = np.asarray(block_cg(self._smoother, scores, x0=scores, tol=1e-8).x, dtype=np.float64)
         is_calibrated = isinstance(fitted, AutoAnnotator)
         comparable = fitted.scores_ - fitted.priors_ if is_calibrated else scores - known_means(scores, Y)
+        if is_calibrated and fitted.given_member_ is not None:
+            # What is given is in log-odds alone; their mean has most of what the number of examples makes of them.
+            comparable = scores - scores.mean(axis=0)
         own = getattr(fitted, "probabilities_", None)
         return SharedFit(scores, np.asarray(fitted.thresholds_, dtype=np.float64), comparable, own)
 

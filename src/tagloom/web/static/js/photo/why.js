@@ -55,6 +55,10 @@ function parts(why) {
     ),
     section("Other tags", why.tags, (list) => bars(list, most)),
   ].filter(Boolean);
+  if (why.by_name !== null && why.by_name !== undefined) {
+    const seen = why.seen.map(({ name, amount }) => `${name}: ${amount.toFixed(2)}`).join(", ");
+    sections.push(h("p", { text: `The network sees ${seen}. That ${why.by_name < 0 ? "lowers" : "raises"} it by name.` }));
+  }
   if (!sections.length) sections.push(h("p", { text: "No single photo or feature stands out." }));
   if (!why.photos_exact)
     sections.push(

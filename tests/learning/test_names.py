@@ -1,0 +1,188 @@
+"""What a project makes of its tags' names: in training, for new photos, in updates, explained, and from its file."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tagloom.catalog.extraction import load_rows
+from tagloom.core.groups import FeatureGroups
+from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
+from tagloom.features import get_descriptor
+from tagloom.features.network.words import class_names, word_log_odds
+from tagloom.learning.explain import ProjectExplainer
+from tagloom.learning.labels import read_labels
+from tagloom.learning.names import class_probabilities, given_by_names, telling_name
+from tagloom.learning.stored_model import load_model
+from tagloom.learning.update import Updater
+from tagloom.metrics import average_precision
+from tagloom.project.project import Project
+
+TAGS = ("Zebra", "Animals|Pizza", "Anna", "volcanoes")
+CLASSES = ("zebra", "pizza", None, "volcano")
+N, N_NEW = 150, 20
+
+
+def made_features(n, random_state=0):
+    """Return features of the bundled network, embedding and classes, and tags; the classes show most of the tags."""
+    generator = np.random.default_rng(random_state)
+    truth = (generator.random((n, len(TAGS))) < 0.2).astype(np.int8)
+    deep = generator.gamma(1.0, size=(n, 1280)) + truth @ generator.gamma(1.0, size=(len(TAGS), 1280))
+    semantic = generator.dirichlet(np.full(1000, 0.02), n)
+    for tag, name in enumerate(CLASSES):
+        if name is not None:
+            seen = truth[:, tag] * (generator.random(n) < 0.8)
+            semantic[:, class_names().index(name)] += 0.6 * seen
+    semantic /= semantic.sum(axis=1, keepdims=True)
+    return np.hstack([deep, semantic]).astype(np.float32), truth
+
+
+class Made:
+    """A project of photos whose files are empty, with features of the bundled network."""
+
+    def __init__(self, root):
+        self.root = root
+        self.X, self.truth = made_features(N + N_NEW)
+        self.project = Project.init(root, flags={"descriptors": "deep,semantic", "n_threads": 1, "n_workers": 1})
+        self.ids = self.add(0, N)
+        self.tags = np.asarray(self.project.store.tags.add(list(TAGS)))
+
+    def add(self, first, last):
+        store, records = self.project.store, []
+        for number in range(first, last):
+            path = self.root / f"{number:05d}.jpg"
+            path.touch()
+            stamp = FileStamp.of(path.stat())
+            records.append(PhotoRecord(path.name.encode(), Verdict.OK, "", f"{number + 1:064x}", stamp, 64, 48))
+        with store.lock(), store.cache() as cache:
+            cache.record(records)
+            hashes = [item.content_hash for item in records]
+            cache.put(get_descriptor("deep").key, hashes, self.X[first:last])
+        names = [f"{number:05d}.jpg".encode() for number in range(last)]
+        return np.asarray(store.photos.reconcile(names).new)
+
+    def say(self, rows, columns=(0, 1, 2, 3)):
+        columns = np.asarray(columns)
+        pairs = np.repeat(self.ids[rows], len(columns)), np.tile(self.tags[columns], len(rows))
+        self.project.store.decisions.decide(*pairs, self.truth[np.ix_(rows, columns)].ravel())
+
+    def rows(self):
+        with self.project.store.lock(), self.project.store.cache() as cache:
+            return load_rows(self.project.store, cache, self.project.settings, compute=False)
+
+    def quality(self, tag, photos=slice(40, N)):
+        stored = self.project.store.suggestions.load()
+        column = int(np.flatnonzero(stored.tag_ids == self.tags[tag])[0])
+        return average_precision(self.truth[photos, tag][:, None], stored.scores[photos, column][:, None])[0]
+
+
+@pytest.fixture
+def made(tmp_path):
+    found = Made(tmp_path)
+    yield found
+    found.project.close()
+
+
+def test_a_tag_without_examples_is_suggested_by_its_name(made):
+    truth = made.truth.copy()
+    made.truth[:40, 0] = 0
+    made.say(np.arange(40))
+    made.project.train()
+    made.truth = truth
+    assert made.quality(0) > 0.7
+
+
+def test_a_project_trains_with_log_odds_of_the_names(made):
+    made.say(np.arange(40))
+    made.project.train()
+    store = made.project.store
+    model = load_model(store, store.models.active(), n_threads=1)
+    annotator = model.restored(made.rows())
+    assert model.header.names == tuple((tag,) for tag in TAGS)
+    expected = word_log_odds(made.X[:N, 1280:], TAGS).astype(np.float16)
+    np.testing.assert_array_equal(annotator._given, expected)
+    assert annotator.given_member_.weights()[2] == 0.0
+    assert (annotator.given_member_.weights()[[0, 1, 3]] > 0.0).all()
+
+
+def test_an_alias_speaks_for_a_name_that_says_nothing(made):
+    made.project.store.tags.alias("zebra crossing horse", int(made.tags[2]))
+    made.say(np.arange(40))
+    labels = read_labels(made.project.store, made.ids)
+    assert labels.names[2] == ("Anna", "zebra crossing horse")
+    assert telling_name(["Anna", "Pferd", "horse"]) == "horse"
+    assert telling_name(["Anna", "2019"]) == "Anna"
+
+
+def test_new_photos_are_scored_with_names(made):
+    truth = made.truth.copy()
+    made.truth[:40, 0] = 0
+    made.say(np.arange(40))
+    made.truth = truth
+    made.project.train()
+    made.add(N, N + N_NEW)
+    assert made.project.score_new().n_scored == N_NEW
+    assert made.quality(0, slice(N, N + N_NEW)) > 0.7
+
+
+def test_an_update_keeps_names_and_takes_those_of_new_tags(made):
+    made.say(np.arange(40), [0, 1, 2])
+    made.project.train()
+    made.say(np.arange(30), [3])
+    with Updater(made.project.store, made.project.settings) as updater:
+        updater.update()
+        annotator = updater.model._annotator
+        assert annotator is not None
+        expected = word_log_odds(made.X[:N, 1280:], TAGS).astype(np.float16)
+        at = [TAGS.index(text) for text in made.project.store.tags.texts(updater.tag_ids)]
+        np.testing.assert_allclose(annotator._given, expected[:, at], atol=0.02)
+        assert updater.save() is not None
+    assert made.quality(3) > 0.5
+
+
+def test_an_explanation_names_what_the_network_sees(made):
+    made.say(np.arange(40))
+    made.project.train()
+    row = int(np.flatnonzero(made.truth[40:N, 0] & (made.X[40:N, 1280 + class_names().index("zebra")] > 0.3))[0]) + 40
+    explainer = ProjectExplainer(made.project.store, made.project.settings)
+    found = explainer.explain(int(made.ids[row]), "Zebra")
+    assert found.seen[0].name == "zebra"
+    assert found.seen[0].amount == pytest.approx(made.X[row, 1280 + class_names().index("zebra")])
+    assert found.by_name > 0.0
+    assert explainer.explain(int(made.ids[row]), "Anna").by_name is None
+    stored = made.project.store.suggestions.load()
+    assert found.photos_exact
+    assert found.value == pytest.approx(stored.scores[row, list(stored.tag_ids).index(made.tags[0])])
+
+
+def test_evaluation_knows_the_names(made):
+    # What no example shows, names do: the embedding is noise.
+    made.X[:, :1280] = np.random.default_rng(3).gamma(1.0, size=(len(made.X), 1280))
+    store = made.project.store
+    with store.lock(), store.cache() as cache:
+        cache.put(get_descriptor("deep").key, [f"{number + 1:064x}" for number in range(N)], made.X[:N])
+    made.say(np.arange(60), [0, 2])
+    found = {tag.tag: tag.average_precision for tag in made.project.evaluate(curve=False, groups=False).tags}
+    assert found["Zebra"] > 0.8 > 0.6 > found["Anna"]
+
+
+def test_a_model_without_names_in_its_file_still_scores(made):
+    made.say(np.arange(40))
+    made.project.train()
+    store = made.project.store
+    model = load_model(store, store.models.active(), n_threads=1)
+    rows = made.rows()
+    new = replace(rows, ids=np.arange(N_NEW), X=made.X[N:])
+    with_names = model.score(new, lambda _: rows)
+    model.header = replace(model.header, names=())
+    without = model.score(new, lambda _: rows)
+    assert with_names.shape == without.shape
+    assert not np.array_equal(with_names, without)
+
+
+def test_features_without_the_networks_classes_have_no_names():
+    X = np.zeros((3, 1000), dtype=np.float32)
+    assert class_probabilities(X, FeatureGroups(["deep"], [1000])) is None
+    assert class_probabilities(X, FeatureGroups(["semantic", "color"], [900, 100])) is None
+    assert given_by_names(None, [("zebra",)]) is None
+    assert given_by_names(X, [("Anna",), ("2019",)]) is None
