@@ -23,6 +23,7 @@ from tagloom.cli.history import history
 from tagloom.cli.import_ import import_
 from tagloom.cli.init import init
 from tagloom.cli.label import label
+from tagloom.cli.methods import methods
 from tagloom.cli.next import next_
 from tagloom.cli.readable import Command, Group
 from tagloom.cli.remove import remove
@@ -84,6 +85,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "suggest": suggest,
     "explain": explain,
     "evaluate": evaluate,
+    "methods": methods,
     "report": report,
     "next": next_,
     "duplicates": duplicates,

@@ -126,5 +126,7 @@ CHOICE_ROWS = 4096
 SCORE_ROUNDING = 1e-3
 #: Tags, and typical photos, that are stored of each topic. [reason]
 SHOWN_IN_A_TOPIC = 5
+#: Photos that tell whether the scores of a method are linear in the features. [reason]
+TRIED_ROWS = 16
 #: Rows of features hashed at once for a stored graph. [memory]
 GRAPH_ROWS = 65536

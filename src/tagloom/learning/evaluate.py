@@ -21,7 +21,7 @@ from tagloom.exceptions import LabelsFileError, NothingToScoreError
 from tagloom.learning.constants import LEAST_FOR_CURVE, LEVEL, ONE_CANDIDATE
 from tagloom.learning.evaluation import ModelEvaluation, make_evaluation
 from tagloom.learning.labels import TrainingLabels, check_decided, read_labels
-from tagloom.learning.methods import Learner, as_extracted, get_learner, make_annotator, prepare
+from tagloom.learning.methods import Learner, as_extracted, choose_learner, make_annotator, prepare
 from tagloom.learning.probabilities import too_few
 from tagloom.learning.stored_evaluation import keep_evaluation
 from tagloom.metadata import PhotoLabels
@@ -183,7 +183,7 @@ def evaluate(
         If nothing was decided yet.
     """
     begin = time.perf_counter()
-    learner = get_learner(method or settings.method)
+    learner = choose_learner(settings, method)
     with store.lock(), store.cache() as cache:
         check_decided(store)
         _check_enough(store)
