@@ -10,6 +10,7 @@ from tagloom._version import __version__
 from tagloom.cli.annotate import annotate
 from tagloom.cli.backup import backup
 from tagloom.cli.check import check, repair
+from tagloom.cli.compare import compare
 from tagloom.cli.console import complete, discard_output, output_problem, print_error, print_line, print_text
 from tagloom.cli.demo import demo
 from tagloom.cli.doctor import doctor
@@ -85,6 +86,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "suggest": suggest,
     "explain": explain,
     "evaluate": evaluate,
+    "compare": compare,
     "methods": methods,
     "report": report,
     "next": next_,

@@ -111,6 +111,8 @@ MAX_PATTERNS = 8
 
 #: Level of the intervals. [usual]
 LEVEL = 0.95
+#: Samples of photos behind the difference of two methods. [usual]
+N_DRAWS = 400
 #: Labelled photos from which on a learning curve is measured. [reason]
 LEAST_FOR_CURVE = 20
 #: A budget in which ``auto`` tries its usual candidate alone. [speed]

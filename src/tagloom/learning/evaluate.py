@@ -35,7 +35,7 @@ from tagloom.tuning.evaluation.evaluation import cross_validate
 from tagloom.tuning.evaluation.group_figures import GroupFigure, compare_groups
 from tagloom.tuning.evaluation.label_curve import learning_curve
 
-__all__ = ["Comparison", "compare_with_truth", "evaluate", "read_truth"]
+__all__ = ["Comparison", "check_enough", "compare_with_truth", "evaluate", "read_truth"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def evaluate(
     learner = choose_learner(settings, method)
     with store.lock(), store.cache() as cache:
         check_decided(store)
-        _check_enough(store)
+        check_enough(store)
         rows = load_rows(store, cache, settings, progress=progress)
     labels = read_labels(store, rows.ids)
     with limit_libraries(settings.n_threads):
@@ -217,7 +217,7 @@ def evaluate(
     return result
 
 
-def _check_enough(store: ProjectStore) -> None:
+def check_enough(store: ProjectStore) -> None:
     """Say at once, before any photo is read, that the labels are too few to hide some of them."""
     n_labeled = store.photos.counts().labeled
     if n_labeled < 2:
