@@ -270,7 +270,7 @@ LEARNERS = {
         Learner(
             "sfss",
             "one set of features for all tags, scores spread over the neighbour graph",
-            lambda k, groups: methods.SFSS(n_neighbors=k, tol=1e-4),
+            lambda k, groups: methods.SFSS(n_neighbors=k, tol=1e-4, ranking="auto"),
             "Ma, Yang, Nie, Uijlings, Sebe 2011",
             (GRAPH,),
         ),

@@ -237,12 +237,14 @@ def _chosen(fitted: Annotator, names: list[str]) -> dict[str, NDArray[Any]]:
         with contextlib.suppress(TypeError, ValueError):  # a parameter whose choice is not a number stays automatic
             value = getattr(fitted, f"{name}_", getattr(fitted, f"{name}s_", None))  # one number, or one for each tag
             found[name] = _numbers(value)
-    return {name: value for name, value in found.items() if np.isfinite(value).all()}
+    return {name: value for name, value in found.items() if value.dtype.kind == "U" or np.isfinite(value).all()}
 
 
 def _numbers(value: Any) -> NDArray[Any]:
-    """Return whole numbers as such and others as floats; raise TypeError or ValueError for what is none."""
+    """Return words and whole numbers as such, others as floats; raise TypeError or ValueError for what is none."""
     values = np.asarray(value)
+    if values.ndim == 0 and values.dtype.kind == "U":
+        return values
     return values if values.dtype.kind == "i" else np.asarray(value, dtype=np.float64)
 
 
