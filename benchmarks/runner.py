@@ -96,6 +96,7 @@ def run(
     experiment: Experiment,
     *,
     methods: tuple[str, ...] = (),
+    data: tuple[str, ...] = (),
     fresh: bool = False,
     jobs: int = 1,
     say: Callable[[str], None] = print,
@@ -106,8 +107,8 @@ def run(
     ----------
     experiment : Experiment
         What to run.
-    methods : tuple of str
-        Only these methods; empty: all. Cells of the others are kept as they are.
+    methods, data : tuple of str
+        Only these methods, and only on these data; empty: all. Other cells are kept as they are.
     fresh : bool
         Run also what is there already.
     jobs : int
@@ -119,7 +120,11 @@ def run(
     known = {key: cell for key, cell in store.load().items() if not cell.error}
     wanted = list(cells_of(experiment))
     todo = [
-        cell for cell in wanted if (not methods or cell.method.name in methods) and (fresh or cell.key not in known)
+        cell
+        for cell in wanted
+        if (not methods or cell.method.name in methods)
+        and (not data or cell.data.name in data)
+        and (fresh or cell.key not in known)
     ]
     # Cells of two methods that compute the same are run once.
     todo = list({cell.key: cell for cell in todo}.values())

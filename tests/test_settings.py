@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tagloom.cli.app import app
 from tagloom.exceptions import SettingsError
-from tagloom.settings import ENVIRONMENT_PREFIX, Settings, load_settings, setting_names
+from tagloom.settings import ENVIRONMENT_PREFIX, Settings, load_settings, raises_limits, setting_names
 
 FLAGS = {
     "method": "flag --method",
@@ -92,7 +92,7 @@ def test_all_settings_in_a_file_and_the_same_in_variables(project_file, tmp_path
             f"encoder = {str(tmp_path / 'net.onnx')!r}\nabsent_means = 'Unknown'\nn_workers = 2\nn_threads = 'auto'\n"
             "batch_size = 8\ndeadline_seconds = 5\nmemory_limit_mb = 1024\nmax_megapixels = 100\n"
             "report_photos = 0\nlog_level = 'debug'\nprecision = 0.8\nbudget_seconds = 60\nn_backups = 2\n"
-            "sidecar_names = 'photo.xmp'\n"
+            "sidecar_names = 'photo.xmp'\n[method_parameters.ridge]\nsmoothing = 0.2\n"
         )
     )
     environ = {ENVIRONMENT_PREFIX + name.upper(): value for name, value, _ in from_file.rows()}
@@ -203,3 +203,41 @@ def test_settings_do_not_change():
         settings.n_keywords = 4
     with pytest.raises(TypeError):
         settings.origins["n_keywords"] = "elsewhere"
+
+
+def test_methods_have_tables_in_the_file(project_file):
+    path = project_file(
+        'n_keywords = 3\n[method]\nname = "nova"\n[method.nova]\npenalty = "scad"\ntol = 1e-3\n'
+        "[method.sfss]\ntol = 1e-2\n"
+    )
+    found = load_settings(project_file=path)
+    assert (found.method, found.n_keywords) == ("nova", 3)
+    assert found.parameters_of("nova") == {"penalty": "scad", "tol": 1e-3}
+    assert found.origin("method_parameters") == f"in {path}"
+
+
+def test_parameters_of_methods_are_put_together_one_by_one(project_file):
+    path = project_file('[method.nova]\npenalty = "scad"\ntol = 1e-3\nmax_iter = 9\n')
+    environ = {"TAGLOOM_METHOD_PARAMETERS": '{"nova": {"tol": 0.5}}'}
+    flags = {"method_parameters": ("max_iter=5", "nova.standardize=columns", "sfss.sparsity=auto")}
+    found = load_settings(flags, environ, path)
+    assert found.parameters_of("nova") == {"penalty": "scad", "tol": 0.5, "max_iter": 5, "standardize": "columns"}
+    assert found.parameters_of("sfss") == {"sparsity": "auto", "max_iter": 5}
+    assert found.origin("method_parameters") == "flag --set"
+    assert load_settings({"method_parameters": ()}).origin("method_parameters") == "default"
+
+
+@pytest.mark.parametrize("lines", [("tol",), ("=3",), ("tol=",), ("tol={a = 1}",), ("tol=1979-05-27",)])
+def test_what_is_no_assignment_is_refused(lines):
+    with pytest.raises(SettingsError, match=r"method_parameters \(flag --set\) must be plain values"):
+        load_settings({"method_parameters": lines})
+
+
+def test_a_table_of_methods_holds_no_other_settings(project_file):
+    with pytest.raises(SettingsError, match=r"'tol' does not belong in \[method\]"):
+        load_settings(project_file=project_file("[method]\ntol = 3\n"))
+
+
+@pytest.mark.parametrize(("value", "raises"), [({"nova": {"max_iter": 10**9}}, True), ({}, False)])
+def test_parameters_of_methods_may_raise_what_is_used(value, raises):
+    assert raises_limits("method_parameters", value) is raises

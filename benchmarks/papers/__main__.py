@@ -40,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("run", help="run the cells that are missing, then write tables, figures and page")
     command.add_argument("name")
     command.add_argument("--method", action="append", default=[], help="only this method (may be repeated)")
+    command.add_argument("--data", action="append", default=[], help="only on these data (may be repeated)")
     command.add_argument("--study", action="append", default=[], help="only this study (may be repeated)")
     command.add_argument("--fresh", action="store_true", help="run also the cells that are there")
     command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
@@ -61,16 +62,18 @@ def _run(arguments: argparse.Namespace) -> None:
     experiment = read_experiment(PAPERS / arguments.name)
     for kind, asked, known in (
         ("method", arguments.method, experiment.methods),
+        ("data", arguments.data, experiment.data),
         ("study", arguments.study, experiment.studies),
     ):
         unknown = set(asked) - {item.name for item in known}
         if unknown:
             raise BenchmarkError(f"no {kind} {sorted(unknown)}; there are {[item.name for item in known]}")
-    # Naming methods alone leaves the studies out, and the other way round.
+    # Naming methods or data alone leaves the studies out, and the other way round.
     if arguments.method or not arguments.study:
-        cells = run(experiment, methods=tuple(arguments.method), fresh=arguments.fresh, jobs=arguments.jobs)
+        chosen = {"methods": tuple(arguments.method), "data": tuple(arguments.data)}
+        cells = run(experiment, **chosen, fresh=arguments.fresh, jobs=arguments.jobs)
         CellStore(experiment.folder).commit(cells, [])
-    if arguments.study or not arguments.method:
+    if arguments.study or not (arguments.method or arguments.data):
         run_studies(experiment, names=tuple(arguments.study), fresh=arguments.fresh)
 
 

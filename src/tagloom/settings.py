@@ -4,6 +4,7 @@ Every setting is one field of `Settings`; its kind and range stand beside it, it
 """
 
 import difflib
+import json
 import math
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
@@ -191,9 +192,68 @@ class OptionalPath:
         return Path(value)
 
 
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters by method: plain values by name, by method; "" stands for the method in use.
+
+    Text is JSON, such as ``{"nova": {"penalty": "scad"}}``. A list holds lines ``name=value`` or ``method.name=value``,
+    as a person types them. Which names and values a method takes is known to `tagloom.learning.methods`.
+    """
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words."""
+        return "plain values by parameter and method, such as penalty=scad or nova.penalty=scad"
+
+    def parse(self, value: Any) -> dict[str, dict[str, Any]]:
+        """Return ``{method: {name: value}}``, without methods of which nothing is set."""
+        if _is_nothing(value):
+            return {}
+        if isinstance(value, str):
+            value = json.loads(value)
+        if isinstance(value, Sequence):
+            value = self._assigned(value)
+        if not isinstance(value, Mapping):
+            raise TypeError(value)
+        found = {}
+        for method, table in value.items():
+            if not isinstance(method, str) or not isinstance(table, Mapping):
+                raise TypeError(value)
+            for name, one in table.items():
+                if not isinstance(name, str) or not name or not all(map(_is_plain, _as_items(one))):
+                    raise ValueError(value)
+            found[method] = dict(table)
+        return {method: table for method, table in found.items() if table}
+
+    @staticmethod
+    def _assigned(lines: Sequence[Any]) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for line in lines:
+            name, separator, text = line.partition("=")
+            if not separator or not name.strip() or not text.strip():
+                raise ValueError(line)
+            method, _, parameter = name.strip().rpartition(".")
+            try:
+                value = tomllib.loads(f"value = {text.strip()}")["value"]
+            except tomllib.TOMLDecodeError:  # a word needs no quotation marks
+                value = text.strip()
+            found.setdefault(method, {})[parameter] = value
+        return found
+
+
+def _as_items(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
 PROJECT_FILE_NAME = "tagloom.toml"
 ENVIRONMENT_PREFIX = "TAGLOOM_"
 DEFAULT_ORIGIN = "default"
+IN_USE = ""
+"""Stands for the method in use where parameters are set by method."""
 LONGEST_FILE = 1_000_000
 #: What a photo, or all the work, may cost: a project that is not trusted cannot raise these.
 LIMITS = frozenset(
@@ -212,6 +272,7 @@ LIMITS = frozenset(
 #: Options of commands that set a value.
 _FLAGS = {
     "method": "--method",
+    "method_parameters": "--set",
     "n_keywords": "--keywords",
     "n_neighbors": "--neighbors",
     "descriptors": "--groups",
@@ -233,6 +294,9 @@ class Settings:
     ----------
     method : str, default="auto"
         The annotator that learns from the labels; "default" stands for the default one.
+    method_parameters : mapping, default={}
+        Parameters of methods, ``{method: {name: value}}``; "" stands for the method in use. In ``tagloom.toml`` each
+        method has a table, such as ``[method.nova]``.
     n_keywords : int, default=5
         How many tags at most are suggested for a photo; 0 means all.
     n_neighbors : int, default=15
@@ -278,6 +342,9 @@ class Settings:
     """
 
     method: Annotated[str, Word()] = "auto"
+    method_parameters: Annotated[Mapping[str, Mapping[str, Any]], Parameters()] = field(
+        default_factory=dict, hash=False
+    )
     n_keywords: Annotated[int, Integer(0, 100000)] = 5
     n_neighbors: Annotated[int, Integer(1, 1000)] = 15
     descriptors: Annotated[tuple[str, ...], Names()] = ("default",)
@@ -322,6 +389,16 @@ class Settings:
         _check_name(name, "settings")
         return self.origins.get(name, DEFAULT_ORIGIN)
 
+    def parameters_of(self, method: str) -> dict[str, Any]:
+        """Return the parameters that are set for a method, those of the method in use among them.
+
+        Parameters
+        ----------
+        method : str
+            The method.
+        """
+        return {**self.method_parameters.get(method, {}), **self.method_parameters.get(IN_USE, {})}
+
     def rows(self) -> tuple[tuple[str, str, str], ...]:
         """Return (name, value as text, origin) of every setting, for a report."""
         return tuple((name, _value_text(getattr(self, name), kind), self.origin(name)) for name, kind in _KINDS.items())
@@ -340,7 +417,12 @@ def setting_names() -> tuple[str, ...]:
 
 
 def raises_limits(name: str, value: Any) -> bool:
-    """Tell whether a setting names a file to run, or raises what tagloom may use above the default."""
+    """Tell whether a setting names a file to run, or may raise what tagloom uses above the default.
+
+    Parameters of methods may: a million rounds, or a matrix that fills the memory.
+    """
+    if isinstance(_KINDS[name], Parameters):
+        return bool(value)
     if name not in LIMITS and not isinstance(_KINDS[name], OptionalPath):
         return False
     try:
@@ -391,18 +473,41 @@ def load_settings(
         for name, value in read_project_file(path).items():
             if name in ignored:
                 continue
+            if isinstance(_KINDS[name], Parameters):
+                _merge_parameters(values, origins, value, place)
+                continue
             is_relative_path = isinstance(_KINDS[name], OptionalPath) and isinstance(value, str)
             values[name] = _below(path.parent, value) if is_relative_path else value
             origins[name] = place
     for name in _KINDS:
         variable = ENVIRONMENT_PREFIX + name.upper()
         if environ is not None and environ.get(variable, "").strip():
+            if isinstance(_KINDS[name], Parameters):
+                _merge_parameters(values, origins, environ[variable], f"environment variable {variable}")
+                continue
             values[name], origins[name] = environ[variable], f"environment variable {variable}"
     for name, value in (flags or {}).items():
         _check_name(name, "flags")
-        if value is not None:
-            values[name], origins[name] = value, _flag(name)
+        if value is None:
+            continue
+        if isinstance(_KINDS[name], Parameters):
+            if value:
+                _merge_parameters(values, origins, value, _flag(name))
+            continue
+        values[name], origins[name] = value, _flag(name)
     return Settings(**values, origins=origins)
+
+
+def _merge_parameters(values: dict[str, Any], origins: dict[str, str], value: Any, place: str) -> None:
+    """Put parameters of methods over those of an earlier place, one by one."""
+    name, kind = "method_parameters", Parameters()
+    try:
+        found = kind.parse(value)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise SettingsError(f"{name} ({place}) must be {kind.expected}, got {value!r}") from error
+    before: dict[str, dict[str, Any]] = values.get(name, {})
+    values[name] = before | {method: before.get(method, {}) | table for method, table in found.items()}
+    origins[name] = place
 
 
 def _flag(name: str) -> str:
@@ -442,9 +547,29 @@ def read_project_file(path: Path) -> dict[str, Any]:
         raise SettingsError(f"settings {place}: cannot be read ({error.strerror or error})") from error
     except RecursionError as error:
         raise SettingsError(f"settings {place}: nested too deeply; write one setting per line") from error
+    found = _with_method_tables(found, place)
     for name in found:
         _check_name(name, place)
     return found
+
+
+def _with_method_tables(found: dict[str, Any], place: str) -> dict[str, Any]:
+    """Return what a file says, its table ``[method]`` as the method's name and the methods' parameters."""
+    table = found.get("method")
+    if not isinstance(table, dict):
+        return found
+    rest = {name: value for name, value in found.items() if name != "method"}
+    for name, value in table.items():
+        if isinstance(value, dict):
+            rest.setdefault("method_parameters", {})[name] = value
+        elif name == "name":
+            rest["method"] = value
+        else:
+            raise SettingsError(
+                f"settings {place}: {name!r} does not belong in [method]; write [method.NAME] for the parameters of a "
+                f'method, and name = "ridge" in [method] to choose one'
+            )
+    return rest
 
 
 def _check_name(name: str, place: str) -> None:
@@ -458,6 +583,8 @@ def _check_name(name: str, place: str) -> None:
 def _value_text(value: Any, kind: Kind) -> str:
     if value is None:
         return "none" if isinstance(kind, OptionalPath) else "auto"
+    if isinstance(kind, Parameters):
+        return _printable(json.dumps(value)) if value else "none"
     if isinstance(value, tuple):
         return ", ".join(value)
     return f"{value:g}" if isinstance(value, float) else _printable(str(value))

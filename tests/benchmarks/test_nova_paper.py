@@ -176,6 +176,17 @@ def test_selected_attributes_are_compared_with_the_truth(monkeypatch):
     assert counts["rows"] == [["A", "1.5", "0.667", "1.000", "0.750"]]
 
 
+def test_classes_without_a_score_above_zero_are_not_predicted(monkeypatch):
+    dataset = SimpleNamespace(X=np.eye(3))
+    split = SimpleNamespace(evaluate={"novel": np.arange(2)})
+    coef = np.array([[1.0, 0.0, -1.0], [0.0, -1.0, 0.0], [0.0, 1.0, 1.0]])
+    model = SimpleNamespace(coef_=coef, decision_function=lambda X: X @ coef)
+    monkeypatch.setattr(attributes, "fit_cell", lambda *_: (dataset, split, model))
+    found = attributes.predicted_classes(read_experiment(PAPERS / "nova"), "AwA attributes", ["SVM"])
+    # Of the first two photos only the first has a score above 0, for the first class.
+    assert found["tables"][0]["rows"] == [["linear SVM", "1.0", "1 to 1", "1.7 of 85"]]
+
+
 def test_example_words_mark_what_is_wrong(monkeypatch):
     dataset = SimpleNamespace(
         X=np.eye(3), Y=np.array([[1, 0, 0], [1, 1, 0], [0, 1, 1]]), tags=("sky", "sea", "ox"), names=("10", "11", "12")

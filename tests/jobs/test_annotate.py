@@ -348,7 +348,7 @@ def test_a_wrong_start_says_what_to_do(photos, tmp_path):
         annotate(tmp_path / "bare", photos / "labels.csv", tmp_path / "out", LIGHT)
     with pytest.raises(LabelsFileError):
         annotate(photos, photos / "missing.csv", tmp_path / "out", LIGHT)
-    with pytest.raises(SettingsError, match="choose one of auto, smoothed-ridge"):
+    with pytest.raises(SettingsError, match=r"No method 'magic'\. Run: tagloom methods"):
         annotate(photos, photos / "labels.csv", tmp_path / "out", Settings(method="magic"))
     with pytest.raises(InvalidInputError, match="no feature group or descriptor 'smell'"):
         annotate(photos, photos / "labels.csv", tmp_path / "out", Settings(descriptors=("smell",)))

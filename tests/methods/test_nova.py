@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.curds_and_whey import CurdsAndWhey
-from tagloom.methods.nova import NOVA, PENALTIES, choose_strengths, held_out_scores
+from tagloom.methods.nova import NOVA, PENALTIES, HeldOutFigures, choose_strengths, held_out_figures
 from tagloom.methods.shared.out_of_fold import out_of_fold_scores, stable_folds
 from tagloom.solvers.groups.penalties import MCP, SCAD, Norm
 
@@ -217,8 +217,10 @@ def test_auto_takes_the_best_area_under_the_curve_over_the_folds():
                 scores[point, tag] += roc_auc_score(Y[held_out][known, tag], found) / 3
     np.testing.assert_allclose(model.strength_scores_, scores, atol=0.02)  # the folds are solved to 1e-3
     assert np.median(np.abs(model.strength_scores_ - scores)) < 1e-9
-    best = 1 + np.argmax(model.strength_scores_[1:], axis=0)  # the first point uses nothing
-    np.testing.assert_array_equal(model.strengths_, grid[best, np.arange(3)])
+    for tag in range(3):  # the first point uses nothing
+        areas, errors = model.strength_scores_[1:, tag], model.strength_errors_[1:, tag]
+        tied = np.flatnonzero(areas == areas.max())
+        assert model.strengths_[tag] == grid[1 + tied[np.argmin(errors[tied])], tag]
     fixed = NOVA(GROUPS, penalty="group_lasso", strength=model.strengths_).fit(X, Y)
     np.testing.assert_array_equal(model.coef_, fixed.coef_)
     assert fixed.strength_scores_ is None
@@ -231,16 +233,59 @@ def test_a_tag_that_can_be_told_is_not_left_without_any_group():
     X = 8.0 * (np.arange(6) % 3 == cluster[:, None]) + 0.5 * rng.normal(size=(18, 6))
     Y = (cluster[:, None] == np.arange(3)).astype(np.int8)
     model = NOVA(n_splits=2).fit(X, Y)
-    by_folds_alone = choose_strengths(model.strength_scores_, model.strength_grid_)
+    equal = np.zeros_like(model.strength_grid_)
+    by_folds_alone = choose_strengths(HeldOutFigures(model.strength_scores_, equal, equal), model.strength_grid_)
     assert not NOVA(strength=by_folds_alone).fit(X, Y).selected_groups_.any(axis=1).all()
     assert model.selected_groups_.any(axis=1).all()
 
 
-def test_equal_scores_take_the_largest_strength_and_tags_without_a_score_the_usual_one():
-    strengths = np.array([[4.0, 40.0, 400.0], [2.0, 20.0, 200.0], [1.0, 10.0, 100.0]])
-    scores = np.array([[0.5, 0.5, np.nan], [0.9, 0.6, np.nan], [0.9, 0.9, np.nan]])
-    np.testing.assert_array_equal(choose_strengths(scores, strengths), [2.0, 10.0, 100.0])
-    np.testing.assert_array_equal(choose_strengths(np.full((3, 3), np.nan), strengths), [2.0, 20.0, 200.0])
+def test_equal_areas_take_the_smallest_error_then_the_largest_strength():
+    strengths = np.array([[4.0, 40.0, 400.0, 4e3], [2.0, 20.0, 200.0, 2e3], [1.0, 10.0, 100.0, 1e3]])
+    areas = np.array([[0.5, 0.5, np.nan, 0.9], [0.9, 0.6, np.nan, 0.9], [0.9, 0.9, np.nan, 0.9]])
+    errors = np.array([[0.9, 0.9, np.nan, 0.9], [0.9, 0.9, np.nan, 0.2], [0.9, 0.9, np.nan, 0.3]])
+    found = HeldOutFigures(areas, errors, np.zeros_like(errors))
+    np.testing.assert_array_equal(choose_strengths(found, strengths), [2.0, 10.0, 100.0, 2e3])
+    nothing = HeldOutFigures(*[np.full((3, 4), np.nan)] * 3)
+    np.testing.assert_array_equal(choose_strengths(nothing, strengths), [2.0, 20.0, 200.0, 2e3])
+
+
+def test_one_standard_error_of_the_squared_error():
+    strengths = np.array([[4.0, 4.0, 4.0], [2.0, 2.0, 2.0], [1.0, 1.0, 1.0]])
+    errors = np.array([[0.50, 0.50, 0.9], [0.45, 0.30, 0.9], [0.40, 0.25, 0.9]])
+    deviations = np.array([[0.2, 0.1, 0.1], [0.2, 0.1, 0.1], [0.1, 0.06, 0.1]])
+    found = HeldOutFigures(np.ones((3, 3)), errors, deviations)
+    # Within 0.10 of 0.40: the first; within 0.06 of 0.25: the second; equal ones: the largest.
+    np.testing.assert_array_equal(choose_strengths(found, strengths, "error"), [4.0, 2.0, 4.0])
+
+
+def test_errors_of_held_out_photos_are_those_of_their_scores():
+    X, Y = photos(n=40, seed=10, missing=0.1)
+    coefs = np.random.default_rng(0).normal(size=(2, 9, 3))
+
+    def path(features, labels, strengths):
+        for coef in coefs:
+            yield coef, np.array([0.1, -0.2, 0.0])
+
+    found = held_out_figures(X, Y, np.ones((2, 3)), path, n_splits=4, random_state=0)
+    for point, coef in enumerate(coefs):
+        scores = X @ coef + np.array([0.1, -0.2, 0.0])
+        for tag in range(3):
+            known = Y[:, tag] != -1
+            errors = (np.where(Y[known, tag] == 1, 1.0, -1.0) - scores[known, tag]) ** 2
+            assert found.errors[point, tag] == pytest.approx(errors.mean())
+            assert found.deviations[point, tag] == pytest.approx(errors.std() / np.sqrt(known.sum()))
+
+
+def test_where_every_ranking_is_perfect_scores_still_tell_yes_from_no():
+    """Clusters far apart: nearly every strength ranks without a fault, most of them leave all scores below 0."""
+    rng = np.random.default_rng(0)
+    cluster = np.arange(200) % 8
+    X = np.eye(8)[cluster] + 0.02 * rng.normal(size=(200, 8))
+    Y = np.eye(8, dtype=np.int8)[cluster]
+    for selection in ("auc", "error"):
+        model = NOVA(penalty="lasso", selection=selection).fit(X, Y)
+        assert (model.strength_scores_ == 1.0).sum(axis=0).min() > 5
+        np.testing.assert_array_equal(model.transduction_ > 0, Y == 1)
 
 
 def test_a_tag_that_no_fold_can_score():
@@ -253,8 +298,9 @@ def test_a_tag_that_no_fold_can_score():
         for _ in strengths:
             yield np.ones((9, 3)), np.zeros(3)
 
-    scores = held_out_scores(X, Y, np.ones((2, 3)), path, n_splits=3, random_state=0)
-    np.testing.assert_array_equal(np.isnan(scores), [[False, True, False]] * 2)
+    found = held_out_figures(X, Y, np.ones((2, 3)), path, n_splits=3, random_state=0)
+    for figures in (found.areas, found.errors):
+        np.testing.assert_array_equal(np.isnan(figures), [[False, True, False]] * 2)
     assert np.isfinite(NOVA(GROUPS, penalty="group_lasso", n_splits=3).fit(X, Y).strengths_).all()
 
 

@@ -611,3 +611,48 @@ def test_features_beyond_single_precision_are_told(dtype):
     plain = SFSS(sparsity=0.1, graph=graph).fit(X.astype(dtype), Y)
     # With γ scaled as the features are, W is that of the features as they were.
     np.testing.assert_allclose(large.coef_ * 1e15, plain.coef_, atol=1e-5)
+
+
+# Which scores rank.
+
+
+def test_scores_that_rank_are_f_or_the_regression():
+    X, Y, graph = problem(missing=0.1)
+    shared = {"graph": graph, "sparsity": 1.0}
+    plain = SFSS(**shared).fit(X, Y)
+    line = SFSS(**shared, ranking="regression").fit(X, Y)
+    assert (plain.ranking_, line.ranking_) == ("propagated", "regression")
+    np.testing.assert_array_equal(line.coef_, plain.coef_)
+    np.testing.assert_allclose(line.transduction_, X @ plain.coef_ + plain.intercept_, atol=1e-12)
+    np.testing.assert_array_equal(line.thresholds_, plain.thresholds_)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_ranking_is_the_better_one_on_held_out_photos(seed):
+    X, Y, graph = problem(n=60, n_labelled=30, seed=seed)
+    found = SFSS(graph=graph, sparsity=2.0, ranking="auto").fit(X, Y)
+    figures = []
+    for labels, held_out in LabeledKFold(5, random_state=0).split_labels(Y):
+        fold = SFSS(graph=graph, sparsity=2.0).fit(X, labels)
+        both = fold.transduction_[held_out], fold.decision_function(X[held_out])
+        figures.append([mean_average_precision(Y[held_out], scores) for scores in both])
+    propagated, regression = np.mean(figures, axis=0)
+    assert found.ranking_ == ("regression" if regression > propagated else "propagated")
+
+
+def test_with_a_useless_graph_the_regression_ranks_and_with_useless_features_the_graph():
+    rng = np.random.default_rng(0)
+    cluster = np.arange(90) % 3
+    Y = np.where(np.arange(90)[:, None] < 45, np.eye(3, dtype=np.int8)[cluster], -1).astype(np.int8)
+    told = np.eye(3)[cluster] + 0.1 * rng.normal(size=(90, 3))
+    noise = rng.normal(size=(90, 3))
+    found = {
+        name: SFSS(graph=knn_graph(space, 5), sparsity=0.5, ranking="auto").fit(X, Y).ranking_
+        for name, X, space in (("features", told, noise), ("graph", noise, told))
+    }
+    assert found == {"features": "regression", "graph": "propagated"}
+
+
+def test_without_enough_labels_to_compare_f_ranks():
+    X, Y, graph = problem(n_labelled=1)
+    assert SFSS(graph=graph, sparsity=1.0, ranking="auto").fit(X, Y).ranking_ == "propagated"

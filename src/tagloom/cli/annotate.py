@@ -16,6 +16,7 @@ from tagloom.cli.options import (
     OutFolder,
     Quiet,
     RetryOption,
+    SetOption,
     ThreadsOption,
     WorkersOption,
 )
@@ -28,6 +29,7 @@ def annotate(
     labels: Annotated[Path, typer.Option("--labels", help="CSV file with the columns file,tags (tags split by ;).")],
     out: OutFolder,
     method: Method = None,
+    parameters: SetOption = None,
     keywords: Annotated[int | None, typer.Option("--keywords", help="Suggestions per photo; 0 means all tags.")] = None,
     absent_means: AbsentMeans = None,
     separator: Annotated[
@@ -68,6 +70,7 @@ def annotate(
 
     flags = {
         "method": method,
+        "method_parameters": parameters,
         "n_keywords": keywords,
         "absent_means": absent_means,
         "n_neighbors": neighbors,

@@ -11,6 +11,7 @@ from tagloom._version import __version__
 from tagloom.cli.annotate import annotate
 from tagloom.cli.backup import backup
 from tagloom.cli.check import check, repair
+from tagloom.cli.compare import compare
 from tagloom.cli.console import complete, discard_output, output_problem, print_error, print_line, print_text
 from tagloom.cli.demo import demo
 from tagloom.cli.doctor import doctor
@@ -24,6 +25,7 @@ from tagloom.cli.history import history
 from tagloom.cli.import_ import import_
 from tagloom.cli.init import init
 from tagloom.cli.label import label
+from tagloom.cli.methods import methods
 from tagloom.cli.next import next_
 from tagloom.cli.readable import Command, Group
 from tagloom.cli.remove import remove
@@ -85,6 +87,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "suggest": suggest,
     "explain": explain,
     "evaluate": evaluate,
+    "compare": compare,
+    "methods": methods,
     "report": report,
     "next": next_,
     "duplicates": duplicates,

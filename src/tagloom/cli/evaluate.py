@@ -13,6 +13,7 @@ from tagloom.cli.options import (
     NeighborsOption,
     ProjectOption,
     Quiet,
+    SetOption,
     ThreadsOption,
     Verbose,
     WorkersOption,
@@ -28,6 +29,7 @@ N_TAGS = 20
 
 def evaluate(
     method: Method = None,
+    parameters: SetOption = None,
     folds: Annotated[
         int, typer.Option("--folds", min=2, help="Parts of the labelled photos; each is hidden once.")
     ] = 5,
@@ -63,6 +65,7 @@ def evaluate(
 
     flags = {
         "method": method,
+        "method_parameters": parameters,
         "n_neighbors": neighbors,
         "descriptors": groups,
         "encoder": encoder,

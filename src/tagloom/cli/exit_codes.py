@@ -17,6 +17,7 @@ _KEPT = {
     **dict.fromkeys(("scan", "extract", "write", "undo", "repair", "remove"), _GOES_ON),
     "train": _BEGINS_ANEW.format("learning"),
     "annotate": _BEGINS_ANEW.format("learning"),
+    "compare": _BEGINS_ANEW.format("measuring"),
     "evaluate": _BEGINS_ANEW.format("measuring"),
     **dict.fromkeys(("update", "import", "explain", "next", "check"), _NOTHING),
 }

@@ -16,12 +16,21 @@ __all__ = [
     "ProjectOption",
     "Quiet",
     "RetryOption",
+    "SetOption",
     "ThreadsOption",
     "Verbose",
     "WorkersOption",
 ]
 
-Method = Annotated[str | None, typer.Option("--method", help="How to learn; see `tagloom doctor` for the names.")]
+Method = Annotated[str | None, typer.Option("--method", help="How to learn; `tagloom methods` lists the names.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter of the method, as often as needed; `tagloom methods NAME` lists them.",
+    ),
+]
 NeighborsOption = Annotated[int | None, typer.Option("--neighbors", help="Neighbours of each photo in the graph.")]
 WorkersOption = Annotated[int | None, typer.Option("--workers", help="Processes that decode photos.")]
 ThreadsOption = Annotated[int | None, typer.Option("--threads", help="Threads of numerical work.")]

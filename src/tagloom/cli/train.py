@@ -10,6 +10,7 @@ from tagloom.cli.options import (
     NeighborsOption,
     ProjectOption,
     Quiet,
+    SetOption,
     ThreadsOption,
     Verbose,
     WorkersOption,
@@ -23,6 +24,7 @@ __all__ = ["train"]
 
 def train(
     method: Method = None,
+    parameters: SetOption = None,
     neighbors: NeighborsOption = None,
     groups: GroupsOption = None,
     encoder: EncoderOption = None,
@@ -45,6 +47,7 @@ def train(
 
     flags = {
         "method": method,
+        "method_parameters": parameters,
         "n_neighbors": neighbors,
         "descriptors": groups,
         "encoder": encoder,

@@ -3,7 +3,7 @@
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions, make_constraint
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
@@ -21,6 +21,7 @@ __all__ = [
     "check_groups",
     "check_magnitude",
     "check_parameters",
+    "satisfies",
 ]
 
 
@@ -30,6 +31,15 @@ class NumberIn(Interval):
     def is_satisfied_by(self, val: Any) -> bool:
         """Return whether a value is such a number."""
         return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
+
+    def in_words(self) -> str:
+        """Return the interval as a person says it."""
+        noun = "a whole number" if self.type is Integral else "a number"
+        low = {"left": "from", "both": "from"}.get(self.closed, "above")
+        high = {"right": "to", "both": "to"}.get(self.closed, "below")
+        if self.right is None:
+            return f"{noun} {low} {self.left:g} on" if low == "from" else f"{noun} above {self.left:g}"
+        return f"{noun} {low} {self.left:g} {high} {self.right:g}"
 
 
 class OneOf(StrOptions):
@@ -71,6 +81,11 @@ def check_parameters(estimator: Any) -> None:
         estimator._validate_params()
     except InvalidParameterError as error:
         raise InvalidInputError(str(error)) from None
+
+
+def satisfies(value: Any, constraints: list[Any]) -> bool:
+    """Return whether a value satisfies any of some constraints; none at all refuse nothing."""
+    return not constraints or any(make_constraint(one).is_satisfied_by(value) for one in constraints)
 
 
 def check_groups(groups: Any) -> None:

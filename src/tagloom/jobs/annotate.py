@@ -32,7 +32,7 @@ from tagloom.features import ExtractionCounts
 from tagloom.learning.constants import MIN_PHOTOS
 from tagloom.learning.evaluate import Comparison, compare_with_truth, evaluate, read_truth
 from tagloom.learning.evaluation import ModelEvaluation
-from tagloom.learning.methods import get_learner, prepare
+from tagloom.learning.methods import choose_learner, prepare
 from tagloom.learning.suggest import open_suggestions, suggest_each
 from tagloom.learning.train import train
 from tagloom.metadata import KeywordRow, PhotoLabels, name_to_text, read_labels, write_keywords
@@ -188,7 +188,7 @@ def annotate(
         If ``out`` holds the project of other photos; nothing is read then.
     """
     settings = settings if settings is not None else Settings()
-    learner = get_learner(settings.method)
+    learner = choose_learner(settings)
     check_output_folder(out, photos)
     inputs = [labels] if truth is None else [labels, truth]
     check_results(Path(out), (KEYWORDS_FILE, SCORES_FILE, REPORT_FILE), inputs=inputs, overwrite=overwrite)

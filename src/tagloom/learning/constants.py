@@ -111,6 +111,8 @@ MAX_PATTERNS = 8
 
 #: Level of the intervals. [usual]
 LEVEL = 0.95
+#: Samples of photos behind the difference of two methods. [usual]
+N_DRAWS = 400
 #: Labelled photos from which on a learning curve is measured. [reason]
 LEAST_FOR_CURVE = 20
 #: A budget in which ``auto`` tries its usual candidate alone. [speed]
@@ -126,5 +128,7 @@ CHOICE_ROWS = 4096
 SCORE_ROUNDING = 1e-3
 #: Tags, and typical photos, that are stored of each topic. [reason]
 SHOWN_IN_A_TOPIC = 5
+#: Photos that tell whether the scores of a method are linear in the features. [reason]
+TRIED_ROWS = 16
 #: Rows of features hashed at once for a stored graph. [memory]
 GRAPH_ROWS = 65536

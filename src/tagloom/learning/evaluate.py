@@ -21,7 +21,7 @@ from tagloom.exceptions import LabelsFileError, NothingToScoreError
 from tagloom.learning.constants import LEAST_FOR_CURVE, LEVEL, ONE_CANDIDATE
 from tagloom.learning.evaluation import ModelEvaluation, make_evaluation
 from tagloom.learning.labels import TrainingLabels, check_decided, read_labels
-from tagloom.learning.methods import Learner, as_extracted, get_learner, make_annotator, prepare
+from tagloom.learning.methods import Learner, as_extracted, choose_learner, make_annotator, prepare
 from tagloom.learning.names import class_probabilities, given_by_names
 from tagloom.learning.probabilities import too_few
 from tagloom.learning.stored_evaluation import keep_evaluation
@@ -36,7 +36,7 @@ from tagloom.tuning.evaluation.evaluation import cross_validate
 from tagloom.tuning.evaluation.group_figures import GroupFigure, compare_groups
 from tagloom.tuning.evaluation.label_curve import learning_curve
 
-__all__ = ["Comparison", "compare_with_truth", "evaluate", "read_truth"]
+__all__ = ["Comparison", "check_enough", "compare_with_truth", "evaluate", "read_truth"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +184,10 @@ def evaluate(
         If nothing was decided yet.
     """
     begin = time.perf_counter()
-    learner = get_learner(method or settings.method)
+    learner = choose_learner(settings, method)
     with store.lock(), store.cache() as cache:
         check_decided(store)
-        _check_enough(store)
+        check_enough(store)
         rows = load_rows(store, cache, settings, progress=progress)
     labels = read_labels(store, rows.ids)
     with limit_libraries(settings.n_threads):
@@ -220,7 +220,7 @@ def evaluate(
     return result
 
 
-def _check_enough(store: ProjectStore) -> None:
+def check_enough(store: ProjectStore) -> None:
     """Say at once, before any photo is read, that the labels are too few to hide some of them."""
     n_labeled = store.photos.counts().labeled
     if n_labeled < 2:

@@ -10,7 +10,7 @@ checked, as a project folder may come from anywhere.
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -47,7 +47,11 @@ from tagloom.learning.registration import FeaturesUsed, Registration, registrati
 from tagloom.learning.ridge import RidgeLearner, RidgePhotos, choose_strength, learn_ridge
 from tagloom.learning.suggest import PROBABILITY, SCORE, SuggestionInfo
 from tagloom.methods import (
+    FSNM,
+    GLLR,
     NOVA,
+    SBMLR,
+    FisherScore,
     HarmonicPropagation,
     LapRLS,
     LocalGlobalConsistency,
@@ -75,6 +79,8 @@ Changed = tuple[NDArray[np.intp], NDArray[np.float32]]
 PHOTO_IDS, VALUES = "photo_ids", "values"
 #: Fitted again for an explanation: quick, and the same for the same labels.
 _FITTED_AGAIN = (HarmonicPropagation, LocalGlobalConsistency, LapRLS, NeighborTransfer)
+#: Their scores in training, too, are linear in the features.
+_LINEAR = (NOVA, FSNM, SBMLR, GLLR, FisherScore)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +109,8 @@ class ModelHeader(Result):
         For each tag its text and its other names, as it was trained with; empty in files that do not hold them.
     embeddings : tuple of str
         Which of the groups are an embedding.
+    parameters : dict
+        Parameters of the method that were set.
     """
 
     method: str
@@ -117,6 +125,7 @@ class ModelHeader(Result):
     completeness: float | None
     names: tuple[tuple[str, ...], ...] = ()
     embeddings: tuple[str, ...] = ()
+    parameters: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         per_tag = (self.tag_ids, self.column_digests, self.n_positive, self.forgettable, self.reviewed)
@@ -370,7 +379,8 @@ class StoredModel(ABC):
             Of the graph.
         """
         made, shared = get_learner(self.header.method).make(n_neighbors, rows.groups), photos(None)
-        if not isinstance(made, _FITTED_AGAIN):
+        # Parameters that were set may be anything in a project of somebody else's.
+        if not isinstance(made, _FITTED_AGAIN) or self.header.parameters:
             return self._by_predictions(rows, current, shared.X)
         graph = None
         if isinstance(made, HarmonicPropagation | LocalGlobalConsistency):
@@ -635,7 +645,7 @@ class LinearModel(_MixedModel):
         X = photos(self.linear.scaler).X
         made: Any = get_learner(self.header.method).make(n_neighbors, rows.groups)
         made.coef_, made.intercept_ = self.linear.coef, self.linear.intercept
-        if not (isinstance(made, NOVA) and made.boost is None):
+        if not isinstance(made, _LINEAR):
             return self._by_predictions(rows, current, X, made if current.kind == SCORE else None)
         scores = linear_scores(X, made.coef_, made.intercept_)
         explainer = ScoreExplainer(made, X, current.Y, groups=rows.groups, scores=scores)

@@ -5,6 +5,7 @@ are stored and it takes the place of the one before. A run that is cut off leave
 """
 
 import contextlib
+import json
 import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -20,10 +21,10 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.threads import limit_libraries
 from tagloom.features.scaling import GroupScaler
-from tagloom.learning.constants import SHOWN_IN_A_TOPIC
+from tagloom.learning.constants import SHOWN_IN_A_TOPIC, TRIED_ROWS
 from tagloom.learning.kept_graph import KeptGraph, features_key
 from tagloom.learning.labels import TrainingLabels, check_decided, read_labels
-from tagloom.learning.methods import Learner, get_learner, make_annotator, prepare
+from tagloom.learning.methods import Learner, choose_learner, make_annotator, prepare
 from tagloom.learning.names import class_probabilities, given_by_names
 from tagloom.learning.probabilities import Learned, learn, learn_auto, tells_probabilities, too_few
 from tagloom.learning.registration import FeaturesUsed, registration_of
@@ -49,6 +50,8 @@ __all__ = ["TrainResult", "train"]
 
 
 AUTOMATIC = "auto"
+#: Parameters that ask for another graph than that of the project.
+OF_GRAPH = frozenset({"metric", "n_neighbors"})
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -112,17 +115,20 @@ def train_learner(
     if learner.features is not prepare:
         X, annotator = learner.features(rows.X, rows.groups), make_annotator(learner, settings, rows.groups)
         learned, choice = _learn(annotator, X, labels, settings, {})
-        return Trained(learned=learned, model=_model_of(learned, learner, rows, labels), choice=choice)
+        return Trained(learned=learned, model=_model_of(learned, learner, rows, labels, X), choice=choice)
     photos = RidgePhotos(store, rows, settings)
     key = features_key(photos.X, settings.n_neighbors)
+    if learner.parameters:
+        key += f" {json.dumps(dict(learner.parameters), sort_keys=True)}"
     earlier = _earlier_choice(store, learner.name, key, labels)
-    if learner.smoothing is not None:
+    if learner.smoothing is not None and not learner.parameters:
         return _train_ridge(settings, learner, learner.smoothing, photos, labels, key, earlier)
     annotator = learner.make(settings.n_neighbors, rows.groups)
-    if isinstance(annotator, HarmonicPropagation | LocalGlobalConsistency | SFSS) and len(photos.X) > 1:
+    takes_graph = isinstance(annotator, HarmonicPropagation | LocalGlobalConsistency | SFSS)
+    if takes_graph and len(photos.X) > 1 and not OF_GRAPH.intersection(learner.parameters):
         annotator.set_params(graph=photos.neighbors)
     learned, choice = _learn(annotator, photos.X, labels, settings, earlier)
-    model = _model_of(learned, learner, rows, labels, photos.scaler)
+    model = _model_of(learned, learner, rows, labels, photos.X, photos.scaler)
     model.graph = None if photos.graph is None else photos.graph.part
     reused = _reused(photos.graph, any(name in earlier for name in choice))
     return Trained(learned=learned, model=model, features_key=key, choice=choice, reused=reused)
@@ -173,23 +179,39 @@ def _learn(
     found = {name: earlier[name] for name in automatic if name in earlier}
     if automatic and not found and not too_few(labels) and not tells_probabilities(annotator):
         found = _chosen(clone(annotator).fit(X, labels.Y), automatic)
-    fixed = {name: float(value) if value.ndim == 0 else value for name, value in found.items()}
+    fixed = {name: value.item() if value.ndim == 0 else value for name, value in found.items()}
     learned = learn(annotator.set_params(**fixed), X, labels, precision=settings.precision)
     return learned, {name: value.tolist() for name, value in found.items()}
 
 
 def _model_of(
-    learned: Learned, learner: Learner, rows: FeatureRows, labels: TrainingLabels, scaler: GroupScaler | None = None
+    learned: Learned,
+    learner: Learner,
+    rows: FeatureRows,
+    labels: TrainingLabels,
+    X: Any,
+    scaler: GroupScaler | None = None,
 ) -> StoredModel:
     """Return what is stored of a method: its coefficients, or its predictions where it has none."""
     header = ModelHeader.of(learner.name, learned.kind, labels, rows.groups, learned.completeness)
+    header = replace(header, parameters=dict(learner.parameters))
     fitted: Any = learned.annotator
-    is_linear = hasattr(fitted, "coef_") and hasattr(fitted, "intercept_")
+    is_linear = scaler is not None and _is_linear(fitted, X)
     can_score = learned.calibration is not None or learned.kind == SCORE
     if scaler is None or not is_linear or not can_score:
         return OtherModel(header, rows.ids, learned.values)
     coef, intercept = np.asarray(fitted.coef_), np.asarray(fitted.intercept_)
     return LinearModel(header, LinearPart(scaler, coef, intercept, learned.calibration))
+
+
+def _is_linear(fitted: Any, X: NDArray[Any]) -> bool:
+    """Tell whether the coefficients of an annotator give its scores: not if they are of coordinates, or boosted."""
+    coef, intercept = getattr(fitted, "coef_", None), getattr(fitted, "intercept_", None)
+    if coef is None or intercept is None or np.shape(coef) != (X.shape[1], len(fitted.thresholds_)):
+        return False
+    few = X[:TRIED_ROWS]
+    scores = fitted.decision_function(few)
+    return bool(np.allclose(few @ coef + intercept, scores, rtol=1e-4, atol=1e-4 * (np.abs(scores).max() + 1e-12)))
 
 
 def _automatic(annotator: Annotator) -> list[str]:
@@ -216,8 +238,16 @@ def _chosen(fitted: Annotator, names: list[str]) -> dict[str, NDArray[Any]]:
     for name in names:
         with contextlib.suppress(TypeError, ValueError):  # a parameter whose choice is not a number stays automatic
             value = getattr(fitted, f"{name}_", getattr(fitted, f"{name}s_", None))  # one number, or one for each tag
-            found[name] = np.asarray(value, dtype=np.float64)
-    return {name: value for name, value in found.items() if np.isfinite(value).all()}
+            found[name] = _numbers(value)
+    return {name: value for name, value in found.items() if value.dtype.kind == "U" or np.isfinite(value).all()}
+
+
+def _numbers(value: Any) -> NDArray[Any]:
+    """Return words and whole numbers as such, others as floats; raise TypeError or ValueError for what is none."""
+    values = np.asarray(value)
+    if values.ndim == 0 and values.dtype.kind == "U":
+        return values
+    return values if values.dtype.kind == "i" else np.asarray(value, dtype=np.float64)
 
 
 def _earlier_choice(store: ProjectStore, method: str, key: str, labels: TrainingLabels) -> dict[str, NDArray[Any]]:
@@ -230,7 +260,7 @@ def _earlier_choice(store: ProjectStore, method: str, key: str, labels: Training
             labels.digest,
         ):
             with contextlib.suppress(TypeError, ValueError):  # what is registered may be anything
-                return {name: np.asarray(value, dtype=np.float64) for name, value in known.choice.items()}
+                return {name: _numbers(value) for name, value in known.choice.items()}
     return {}
 
 
@@ -338,7 +368,7 @@ def train(
         If nothing was decided yet.
     """
     begin = time.perf_counter()
-    learner = get_learner(method or settings.method)
+    learner = choose_learner(settings, method)
     with store.lock(), store.cache() as cache:
         check_decided(store)
         rows = load_rows(store, cache, settings, progress=progress)

@@ -23,6 +23,7 @@ from tagloom.store.project import ProjectStore
 if TYPE_CHECKING:
     from tagloom.catalog.extraction import ExtractSummary
     from tagloom.core.labels import AbsentMeans
+    from tagloom.learning.compare import MethodComparison
     from tagloom.learning.evaluation import ModelEvaluation
     from tagloom.learning.explain import ExplainResult, ProjectExplainer
     from tagloom.learning.next_photos import NextPhotos
@@ -482,6 +483,25 @@ class Project:
         return evaluate(
             self.store, self.settings, method, folds=folds, n_more=n_more, curve=curve, groups=groups, progress=progress
         )
+
+    @recorded("compare")
+    def compare(
+        self, methods: "Sequence[str]" = (), *, folds: int = 5, progress: Progress = NO_PROGRESS
+    ) -> "MethodComparison":
+        """Compare methods on the labelled photos (see `tagloom.learning.compare.compare`).
+
+        Parameters
+        ----------
+        methods : sequence of str
+            Names; default: `tagloom.learning.compare.COMPARED`.
+        folds : int, default=5
+            Parts of the labelled photos; each is hidden once.
+        progress : Progress, optional
+            Told how far the work is, method by method.
+        """
+        from tagloom.learning.compare import COMPARED, compare
+
+        return compare(self.store, self.settings, methods or COMPARED, folds=folds, progress=progress)
 
     def last_evaluation(self) -> "LastEvaluation | None":
         """Return the last evaluation and whether labels have changed since; None if there is none."""

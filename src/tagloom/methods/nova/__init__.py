@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,18 +24,40 @@ from tagloom.metrics import auc
 from tagloom.solvers.groups.columns import GroupColumns, GroupColumnsResult
 from tagloom.solvers.groups.penalties import MCP, SCAD, Norm, Radial
 
-__all__ = ["NOVA", "NovaPath", "choose_strengths", "held_out_scores"]
+__all__ = ["NOVA", "HeldOutFigures", "NovaPath", "choose_strengths", "held_out_figures"]
 
 
 # NOVA's strength for each tag, from held-out photos.
 
+Selection = Literal["auc", "error"]
 Path = Callable[[NDArray[Any], LabelMatrix, Floats], Iterator[tuple[Floats, Floats]]]
 
 
-def held_out_scores(
+@dataclass(frozen=True)
+class HeldOutFigures:
+    """What each point of a path says of held-out photos, all arrays of shape (k, c).
+
+    NaN where no fold has the tag both present and absent in its held-out part and in the rest.
+
+    Attributes
+    ----------
+    areas : ndarray
+        Mean area under the ROC curve over the folds.
+    errors : ndarray
+        Mean squared error of the scores beside labels coded ±1, over all held-out photos.
+    deviations : ndarray
+        Standard error of that mean.
+    """
+
+    areas: Floats
+    errors: Floats
+    deviations: Floats
+
+
+def held_out_figures(
     X: NDArray[Any], Y: LabelMatrix, strengths: Floats, path: Path, *, n_splits: int, random_state: Any
-) -> Floats:
-    """Return for each point of a path and each tag the mean area under the ROC curve over the folds.
+) -> HeldOutFigures:
+    """Return for each point of a path and each tag what it says of photos held out.
 
     Parameters
     ----------
@@ -47,17 +69,12 @@ def held_out_scores(
         From features, labels and strengths to coefficients and intercepts, one pair after another.
     n_splits, random_state : int, Any
         Of `LabeledKFold`, dealt by what photos look like and not by their order.
-
-    Returns
-    -------
-    ndarray of shape (k, c)
-        NaN where no fold has the tag both present and absent in its held-out part and in the rest.
     """
     total, count = np.zeros(strengths.shape), np.zeros(strengths.shape[1])
+    sums, squares, photos = np.zeros(strengths.shape), np.zeros(strengths.shape), np.zeros(strengths.shape[1])
     rows = labeled_rows(Y)
-    if rows.sum() < 2:
-        return np.full(strengths.shape, np.nan)
-    for test in stable_folds(X, Y, n_splits=n_splits, random_state=random_state):
+    folds = stable_folds(X, Y, n_splits=n_splits, random_state=random_state) if rows.sum() >= 2 else ()
+    for test in folds:
         learnt = np.setdiff1d(np.flatnonzero(rows), test)
         part = Y[learnt]
         contrast = (part == 1).any(axis=0) & (part == 0).any(axis=0)
@@ -66,24 +83,49 @@ def held_out_scores(
         if not contrast.any():
             continue
         tags = np.flatnonzero(contrast)
+        known = held[:, tags] != UNKNOWN
+        codes = np.where(held[:, tags] == 1, 1.0, -1.0)
         # Tags that cannot be scored here need not be learnt either.
         points = path(X[learnt], np.where(contrast, part, UNKNOWN).astype(np.int8), strengths)
         for point, (coef, intercept) in enumerate(points):
-            total[point, tags] += auc(held[:, tags], linear_scores(X[test], coef[:, tags], intercept[tags]))
+            scores = linear_scores(X[test], coef[:, tags], intercept[tags])
+            total[point, tags] += auc(held[:, tags], scores)
+            error = np.where(known, np.square(codes - scores), 0.0)
+            sums[point, tags] += error.sum(axis=0)
+            squares[point, tags] += np.square(error).sum(axis=0)
         count[tags] += 1
-    return np.divide(total, count, out=np.full(strengths.shape, np.nan), where=count > 0)
+        photos[tags] += known.sum(axis=0)
+    areas, errors, means_of_squares = (
+        np.divide(one, divisor, out=np.full(strengths.shape, np.nan), where=divisor > 0)
+        for one, divisor in ((total, count), (sums, photos), (squares, photos))
+    )
+    variance = np.maximum(means_of_squares - np.square(errors), 0.0)
+    return HeldOutFigures(areas, errors, np.sqrt(variance / np.maximum(photos, 1.0)))
 
 
-def choose_strengths(scores: Floats, strengths: Floats) -> Floats:
-    """Return each tag's strength of the best score; equal ones: the largest strength.
+def choose_strengths(found: HeldOutFigures, strengths: Floats, selection: Selection = "auc") -> Floats:
+    """Return each tag's strength.
+
+    "auc": the largest area under the ROC curve; of equal ones the smallest squared error, then the largest strength.
+    "error": the largest strength whose squared error is within one standard error of the smallest.
 
     A tag that could not be scored takes the point that is best on average over the others, or the middle one.
     """
-    scored = ~np.isnan(scores).any(axis=0)
-    usual = int(np.argmax(scores[:, scored].mean(axis=1))) if scored.any() else len(strengths) // 2
-    best = np.full(scores.shape[1], usual)
-    best[scored] = np.argmax(scores[:, scored], axis=0)
-    chosen: Floats = strengths[best, np.arange(scores.shape[1])]
+    scored = ~np.isnan(found.areas).any(axis=0)
+    errors = np.where(np.isnan(found.errors), np.inf, found.errors)
+    if selection == "error":
+        least = np.argmin(errors, axis=0)
+        columns = np.arange(errors.shape[1])
+        allowed = errors <= errors[least, columns] + np.nan_to_num(found.deviations[least, columns])
+        chosen_points = np.argmax(allowed, axis=0)  # strengths fall from point to point
+        usual = int(np.argmin(found.errors[:, scored].mean(axis=1))) if scored.any() else len(strengths) // 2
+    else:
+        areas = np.where(scored, found.areas, -np.inf)
+        tied = areas == areas.max(axis=0)
+        chosen_points = np.argmin(np.where(tied, errors, np.inf), axis=0)
+        usual = int(np.argmax(found.areas[:, scored].mean(axis=1))) if scored.any() else len(strengths) // 2
+    points = np.where(scored, chosen_points, usual)
+    chosen: Floats = strengths[points, np.arange(strengths.shape[1])]
     return chosen
 
 
@@ -329,8 +371,13 @@ class NOVA(Annotator):
         "group_scad", "group_mcp", "group_lasso" and "sparse_group_lasso" penalise groups; "scad", "mcp" and "lasso"
         every column by itself, whatever the groups.
     strength : "auto", float or array of shape (c,), default="auto"
-        λ. "auto" takes for each tag, of the points of its own path that use any group, the one with the best area under
-        the ROC curve over `LabeledKFold`; equal ones: the largest.
+        λ. "auto" takes for each tag one of the points of its own path that use any group, by ``selection`` over
+        `LabeledKFold`.
+    selection : {"auc", "error"}, default="auc"
+        What "auto" goes by. "auc": the best area under the ROC curve; of equal ones the point with the smallest squared
+        error. "error": the one-standard-error rule, the largest λ whose squared error is within one standard error of
+        the smallest. A ranking that is perfect at many points says nothing about scores; "error" keeps them near ±1,
+        so that 0 tells yes from no.
     concavity : float, default=3.7
         a of SCAD (above 2) and γ of MCP (above 1): the smaller, the sooner a long group is let go.
     group_weights : {"none", "sqrt"}, default="none"
@@ -368,6 +415,8 @@ class NOVA(Annotator):
         λ of each tag; NaN where a tag cannot be learnt.
     strength_scores_ : ndarray of shape (k, c) or None
         Mean area under the ROC curve of each point that "auto" looked at.
+    strength_errors_ : ndarray of shape (k, c) or None
+        Mean squared error of each on held-out photos.
     strength_grid_ : ndarray of shape (k, c) or None
         These points.
     objective_ : list of float
@@ -405,6 +454,7 @@ class NOVA(Annotator):
         "entry_share": [NumberIn(Real, 0, 1, closed="left")],
         "solver": [OneOf("auto", "descent", "lqa")],
         "boost": [OneOf("curds_and_whey", "structured"), None],
+        "selection": [OneOf(*get_args(Selection))],
         "standardize": [OneOf("columns", "groups"), None],
     }
 
@@ -414,6 +464,7 @@ class NOVA(Annotator):
         *,
         penalty: Penalty = "group_scad",
         strength: float | ArrayLike | Literal["auto"] = "auto",
+        selection: Selection = "auc",
         concavity: float = 3.7,
         group_weights: Literal["none", "sqrt"] = "none",
         entry_share: float = 0.5,
@@ -428,6 +479,7 @@ class NOVA(Annotator):
         self.groups = groups
         self.penalty = penalty
         self.strength = strength
+        self.selection = selection
         self.concavity = concavity
         self.group_weights = group_weights
         self.entry_share = entry_share
@@ -488,6 +540,7 @@ class NOVA(Annotator):
                 stacklevel=3,
             )
         self.strength_scores_: Floats | None = None
+        self.strength_errors_: Floats | None = None
         self.strength_grid_: Floats | None = None
         self.strengths_ = self._choose(X, Y, task) if isinstance(self.strength, str) else self._given_strengths(task)
         self.coef_, self.intercept_, found = task.solve(lambda p, s: self._solve(p, radial, s), self.strengths_)
@@ -601,10 +654,9 @@ class NOVA(Annotator):
             return ((coef, intercept) for coef, intercept, _ in walk)
 
         self.strength_grid_ = grid
-        self.strength_scores_ = held_out_scores(
-            X, Y, grid, path, n_splits=self.n_splits, random_state=self.random_state
-        )
-        if np.isnan(self.strength_scores_).all():
+        found = held_out_figures(X, Y, grid, path, n_splits=self.n_splits, random_state=self.random_state)
+        self.strength_scores_, self.strength_errors_ = found.areas, found.errors
+        if np.isnan(found.areas).all():
             warnings.warn(
                 "NOVA: no held-out photos could be scored, so strength='auto' takes the middle of the path. Label more "
                 "photos",
@@ -612,7 +664,10 @@ class NOVA(Annotator):
             )
         # Folds may use a group where all photos together use none, and a model without any ranks nothing.
         used = np.array([coef.any(axis=0) for coef, _ in path(X, Y, grid)])
-        return choose_strengths(np.where(used, self.strength_scores_, np.minimum(self.strength_scores_, -1.0)), grid)
+        areas = np.where(used, found.areas, np.minimum(found.areas, -1.0))
+        # Where no point uses a group, the errors of all count.
+        errors = np.where(used | ~used.any(axis=0), found.errors, np.inf)
+        return choose_strengths(HeldOutFigures(areas, errors, found.deviations), grid, self.selection)
 
 
 def _total(histories: list[list[float]]) -> list[float]:
