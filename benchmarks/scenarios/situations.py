@@ -4,14 +4,12 @@ import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.projects import Collection, Flags, Ids, bare_project, photo_name
 from tagloom.core.labels import AbsentMeans
-from tagloom.learning import stored_model
 from tagloom.learning.suggest import OpenSuggestions, open_suggestions
 from tagloom.learning.update import Updater
 
@@ -192,13 +190,6 @@ def updated(work: Work) -> None:
     work.project.update()
 
 
-def mixed(work: Work) -> None:
-    """Do the same, then update by mixing the model's numbers with a ridge, as in larger collections."""
-    before(work)
-    with patch.object(stored_model, "MOST_WORK", 0.0):
-        work.project.update()
-
-
 def trained_again(work: Work) -> None:
     """Do the same, then train."""
     before(work)
@@ -244,7 +235,6 @@ TOLD = {
 #: What is learnt from more photos after a training.
 LEARNT = {
     "before": Situation("as trained before", before),
-    "mixed": Situation("update, mixed with a ridge", mixed),
     "updated": Situation("update by `auto` itself", updated),
     "trained": Situation("trained again", trained_again),
 }

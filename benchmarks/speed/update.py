@@ -1,7 +1,6 @@
 """Twenty more photos decided: `Updater.update`, as the review page calls it, beside a fit of everything from scratch.
 
-The second part starts from a trained model of the default method. It learns by itself,
-or is mixed with a ridge as larger ones are; beside it a training from scratch.
+The second part starts from a trained model of the default method; beside it a training from scratch.
 
 The photos are records without files, with made-up features and tags; all tags of the twenty photos are decided, so that
 every tag changes. The timed step stores the decisions durably, reads all labels, and solves, smooths and calibrates all
@@ -14,7 +13,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +34,6 @@ from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import average_precision, brier_skill, calibration_error
 from tagloom.project.project import Project
 from tagloom.solvers import block_cg
-from tagloom.tuning.auto.annotator import AutoAnnotator
 
 TITLE = "Learning from twenty more photos"
 DESCRIPTORS = ("color", "rgb", "correlogram", "edges", "gist", "wavelet")
@@ -180,19 +177,16 @@ def auto_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]:
         scene.project.train(AUTO)
         with ExitStack() as stack:
             stack.enter_context(scene.project)
-            own, anew, mixed = (stack.enter_context(_updater(scene)) for _ in range(3))
-            mixed._auto = None
+            own = stack.enter_context(_updater(scene))
             store, settings = scene.project.store, scene.project.settings
             with store.lock(), store.cache() as cache:
                 rows = load_rows(store, cache, settings, compute=False)
             d = rows.X.shape[1]
 
-            def step(updater: Updater, *, more: bool = False, due: bool = False) -> NDArray[np.float32]:
-                if more:
-                    scene.say(N_MORE)
-                with patch.object(AutoAnnotator, "is_calibration_due", lambda *_: due):
-                    updater.update()
-                return updater.values
+            def step() -> NDArray[np.float32]:
+                scene.say(N_MORE)
+                own.update()
+                return own.values
 
             def scratch() -> NDArray[np.float64]:
                 labels = read_labels(store, rows.ids)
@@ -207,10 +201,8 @@ def auto_case(n: int, n_labeled: int, c: int, threads: int) -> dict[str, Any]:
                 }
 
             contenders = [
-                # Of each round the first one says more; the others learn the same.
-                Local("Updater.update, by auto itself", lambda: step(own, more=True), role="ours"),
-                Local("the same, all probabilities anew", lambda: step(anew, due=True), role="ours"),
-                Local("the same, mixed with a ridge", lambda: step(mixed), role="ours"),
+                # Of each round it says more; the other learns the same.
+                Local("Updater.update", step, role="ours"),
                 Local("trained from scratch", scratch, role="literal", runs=1),
             ]
             entries = compare(contenders, accuracy=accuracy, repeats=REPEATS, threads=threads)

@@ -69,7 +69,7 @@ def test_training_tells_how_far_it_is_and_what_there_was_no_time_for(made_up):
         ("combining the best", False),
         ("working out probabilities", False),
     ]
-    assert "graph kernel" in trained.untried
+    assert "joint, features, further widths" in trained.untried
 
 
 def test_photos_that_came_later_have_numbers_after_an_update(made_up):

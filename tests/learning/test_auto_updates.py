@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tagloom.catalog.extraction import load_rows
-from tagloom.learning import stored_model
 from tagloom.learning.labels import read_labels
 from tagloom.learning.methods import get_learner, make_annotator
 from tagloom.learning.stored_model import AutoModel, load_model
@@ -33,17 +32,19 @@ def open_updater(made):
     return Updater(made.project.store, made.project.settings)
 
 
-def test_a_few_decisions_change_their_tags_alone(trained):
+def test_a_few_decisions_change_their_tag_and_hardly_others(trained):
     made, annotator = trained
     with open_updater(made) as updater:
         before = updater.values
         assert updater.update().tag_ids == ()
         made.say(range(50, 54), [1])
-        assert updater.update().tag_ids == (made.tags[1],)
+        assert made.tags[1] in updater.update().tag_ids
         annotator.update(labels_of(made).Y)
-        np.testing.assert_array_equal(updater.values[:, [0, 2, 3]], before[:, [0, 2, 3]])
         np.testing.assert_allclose(updater.values, annotator.probabilities_, atol=2e-4)
-        assert np.abs(updater.values[60:, 1] - before[60:, 1]).max() > 1e-3
+        # What scores of one tag are worth tells something of those of others: the map is one for all.
+        moved = np.abs(updater.values[60:] - before[60:]).max(axis=0)
+        assert moved[[0, 2, 3]].max() < 0.5 * moved[1]
+        assert moved[1] > 1e-3
 
 
 def test_many_decisions_bring_all_probabilities_up_to_date(trained):
@@ -70,7 +71,7 @@ def test_it_is_stored_whole_and_goes_on_from_there(trained):
     with open_updater(made) as updater:
         assert updater.update().tag_ids == ()
         made.say(range(70, 73), [2])
-        assert updater.update().tag_ids == (made.tags[2],)
+        assert made.tags[2] in updater.update().tag_ids
         annotator.update(labels_of(made).Y)
         np.testing.assert_allclose(updater.values, annotator.probabilities_, atol=5e-4)
         updater.save()
@@ -87,12 +88,10 @@ def test_a_new_tag_and_a_tag_taken_back(trained):
     (extra,) = made.project.store.tags.add(["something new"])
     with open_updater(made) as updater:
         made.project.store.decisions.decide(made.ids[:20], extra, np.arange(20) % 2)
-        # Scores without the labels of a new tag would know nothing: all are made anew.
         assert set(updater.update().tag_ids) == {*made.tags.tolist(), extra}
         assert updater.tag_ids.tolist() == [*made.tags.tolist(), extra]
         assert np.ptp(updater.values[:20, 4]) > 0.01
-        annotator.set_tags([0, 1, 2, 3, -1])
-        annotator.update(labels_of(made).Y)
+        annotator.update(labels_of(made).Y, columns=[0, 1, 2, 3, -1])
         np.testing.assert_allclose(updater.values, annotator.probabilities_, atol=2e-4)
         made.project.undo()
         updater.update()
@@ -125,45 +124,21 @@ def test_what_is_suggested_is_the_same_after_it_was_saved(trained):
         np.testing.assert_array_equal(updater.values > updater.thresholds, suggested)
 
 
-@pytest.mark.parametrize("limit", ["MOST_WORK", "MOST_BYTES"])
-def test_a_ridge_stands_in_where_it_would_take_too_long(trained, limit, monkeypatch):
+def test_photos_that_came_since_are_learnt_from_by_the_same_members(trained):
     made, annotator = trained
-    monkeypatch.setattr(stored_model, limit, 1)
-    model = made.project.store.models.active().id
-    with open_updater(made) as updater:
-        before = updater.values
-        made.say(range(50, 70), [1])
-        assert updater.update().tag_ids == (made.tags[1],)
-        assert np.array_equal(updater.values[:, [0, 2, 3]], before[:, [0, 2, 3]])
-        assert not np.allclose(
-            updater.values[:, 1], annotator.update(labels_of(made).Y).probabilities_[:, 1], atol=1e-3
-        )
-        assert updater.save() == model
-
-
-def test_a_model_that_is_too_large_is_not_even_restored(trained, monkeypatch):
-    made, annotator = trained
-    asked = []
-    real = stored_model.is_quick
-    monkeypatch.setattr(stored_model, "is_quick", lambda *given: asked.append(given) or real(*given))
-    monkeypatch.setattr(stored_model.AutoAnnotator, "restore", lambda *given, **named: pytest.fail("restored"))
-    monkeypatch.setattr(stored_model, "MOST_WORK", 1)
-    with open_updater(made) as updater:
-        assert updater.update().tag_ids == ()
-    ((shape, known, n_labeled, n_members),) = asked
-    members = annotator.choice_["members"]
-    assert (shape, known.tolist(), n_labeled) == ((200, 4), [50], 50)
-    assert n_members == sum(member["weight"] > 0 for member in members)
-
-
-def test_photos_that_came_since_leave_it_to_the_ridge(trained):
-    made, _ = trained
     made.add_photos(np.random.default_rng(1).gamma(2.0, size=(5, 289)).astype(np.float32))
     with open_updater(made) as updater:
         made.say(range(50, 70), [1])
         updater.update()
         assert len(updater.photo_ids) == 205
         assert np.isfinite(updater.values).all()
+        own = updater.model._annotator
+        assert [one.candidate for one in own.model_.members] == [one.candidate for one in annotator.model_.members]
+        np.testing.assert_allclose(updater.values, own.probabilities_, atol=1e-6)
+        model = updater.save()
+    assert made.project.store.models.active().id == model
+    with open_updater(made) as updater:
+        assert updater.update().tag_ids == ()
 
 
 def test_what_was_said_of_suggestions_is_followed_as_in_a_training(trained):

@@ -8,7 +8,6 @@ import pytest
 
 from tagloom.datasets import write_scenes
 from tagloom.exceptions import InvalidInputError, StoreError
-from tagloom.learning import stored_model
 from tagloom.project.project import Project
 
 pytestmark = pytest.mark.medium
@@ -158,11 +157,11 @@ def test_scores_are_explained_as_they_are_suggested(made_up):
 
 
 @pytest.mark.parametrize(
-    ("n", "kind", "method"), [(12, "score", "auto"), (40, "probability", "auto"), (40, "probability", "consistency")]
+    ("n", "kind", "method"),
+    [(12, "score", "harmonic"), (40, "probability", "harmonic"), (40, "probability", "consistency")],
 )
-def test_an_update_is_explained(made_up, monkeypatch, n, kind, method):
+def test_an_update_is_explained(made_up, n, kind, method):
     """Numbers that mix the model's with a ridge's: the ridge by photos and groups, the model as a row of its own."""
-    monkeypatch.setattr(stored_model, "MOST_WORK", 0.0)
     made = made_up(120, n_tags=6, method=method)
     made.say(np.arange(n))
     project = made.project
@@ -196,10 +195,9 @@ def test_a_new_tag_after_a_training_is_explained(made_up):
     assert found.photos_exact
 
 
-def test_labels_that_no_update_knows_are_not_explained_away(made_up, monkeypatch):
+def test_labels_that_no_update_knows_are_not_explained_away(made_up):
     """What was decided since the update is in no number: the rest is told."""
-    monkeypatch.setattr(stored_model, "MOST_WORK", 0.0)
-    made = made_up(120, n_tags=6)
+    made = made_up(120, n_tags=6, method="harmonic")
     made.say(np.arange(40))
     made.project.train()
     made.say(np.arange(40, 46))

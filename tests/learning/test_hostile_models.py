@@ -93,7 +93,10 @@ def test_a_hostile_state_of_the_default_method_leaves_a_ridge(made_up):
     made.say(range(30))
     made.project.train()
     kept = made.project.store.models.load()
-    names = ("auto/deviations", "auto/labels/values", "auto/labels/rows", "auto/views/indices", "auto/model/rows")
+    names = (
+        *("auto/model/deviations", "auto/model/left_out", "auto/model/rows/0", "auto/model/targets/rows"),
+        *("auto/labels/values", "auto/labels/rows", "auto/views/indices"),
+    )
     assert set(names) <= kept[0].keys()
     for name in names:
         for make in (lambda one: one[:-1], lambda one: one // 2 * 100 - 50, lambda one: one.astype(np.float64)[None]):

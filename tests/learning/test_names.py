@@ -163,7 +163,7 @@ def test_evaluation_knows_the_names(made):
         cache.put(get_descriptor("deep").key, [f"{number + 1:064x}" for number in range(N)], made.X[:N])
     made.say(np.arange(60), [0, 2])
     found = {tag.tag: tag.average_precision for tag in made.project.evaluate(curve=False, groups=False).tags}
-    assert found["Zebra"] > 0.8 > 0.6 > found["Anna"]
+    assert found["Zebra"] > 0.75 > 0.6 > found["Anna"]
 
 
 def test_a_model_without_names_in_its_file_still_scores(made):

@@ -138,8 +138,7 @@ def test_tags_that_were_gone_through_follow_what_was_said_of_them(made_up):
     np.testing.assert_allclose(score(model, made.project, X)[:, 1], 0.25 * told[:, 1], rtol=2e-2)
 
 
-def test_tags_solved_since_training_have_what_the_update_says(made_up, monkeypatch):
-    monkeypatch.setattr(stored_model, "MOST_WORK", 0)  # a ridge stands in
+def test_new_photos_have_what_the_updated_model_says(made_up):
     made = made_up(140, 3)
     made.say(range(40))
     made.project.train()
@@ -149,28 +148,24 @@ def test_tags_solved_since_training_have_what_the_update_says(made_up, monkeypat
     made.project.store.decisions.decide(made.ids[:8], extra, np.arange(8) % 2)
     made.project.update()
     assert isinstance(model_of(made.project), AutoModel)
+    fitted.update(read_labels(made.project.store, made.ids).Y, columns=[0, 1, 2, -1])
     ids, X = added(made)
-    with Updater(made.project.store, made.project.settings) as updater:
-        updater.update()
-        expected = updater.values[np.searchsorted(updater.photo_ids, ids)]
     assert made.project.score_new().n_scored == 12
-    found = values_of(made.project, ids)
     assert made.project.store.suggestions.load().tag_ids.tolist() == [*made.tags.tolist(), extra]
-    np.testing.assert_allclose(found[:, [0, 2]], fitted.predict_proba(X)[:, [0, 2]], atol=1e-6)
-    np.testing.assert_allclose(found[:, [1, 3]], expected[:, [1, 3]], atol=1e-6)
+    np.testing.assert_allclose(values_of(made.project, ids), fitted.predict_proba(X), atol=1e-6)
 
 
-def test_an_update_that_mixes_all_tags_is_noticed(made_up):
+def test_an_update_after_new_photos_came_explains_its_own_scores(made_up):
     made = made_up(120, 3)
     made.say(range(40))
-    made.project.train()
-    model = model_of(made.project)
-    assert model.solved_since(Predictions.of(made.project.store.suggestions.load())) == set()
+    before = made.project.train().model
     made.add_photos(new_features(4))
-    made.project.update()  # photos without numbers: every tag is solved, on the labels of before
-    assert model.solved_since(Predictions.of(made.project.store.suggestions.load())) == set(made.tags.tolist())
-    found = made.project.explain(int(made.ids[100]), "tag 1")
-    assert found.score == pytest.approx(np.log(found.value / (1 - found.value)), rel=1e-4)
+    # Photos without numbers: all are learnt again, on the labels of before.
+    assert made.project.update().model != before
+    model = model_of(made.project)
+    assert len(model.predictions.photo_ids) == 124
+    assert model.solved_since(Predictions.of(made.project.store.suggestions.load())) == set()
+    assert made.project.explain(int(made.ids[100]), "tag 1").photos_exact
 
 
 def test_labels_since_training_that_no_update_has_seen_do_not_matter(made_up):
@@ -312,12 +307,11 @@ def test_explanations_stay_those_of_the_training(made_up):
     later = made.project.explain(int(ids[0]), "tag 1")
     assert later.score == pytest.approx(np.log(later.value / (1 - later.value)), rel=1e-4)
     assert not later.photos_exact
-    # So has a tag that was solved since; the others stay.
+    # An update learns from both, and explains what it says.
     made.project.update()
-    solved = made.project.explain(int(made.ids[100]), "tag 1")
-    assert solved.score == pytest.approx(np.log(solved.value / (1 - solved.value)), rel=1e-4)
-    assert any("log-odds" in note for note in solved.notes)
-    assert made.project.explain(int(made.ids[100]), "tag 2").photos_exact
+    updated = made.project.explain(int(ids[0]), "tag 1")
+    assert updated.photos_exact
+    assert not any("log-odds" in note for note in updated.notes)
     # Another model has another explanation.
     made.project.train()
     expected, labels = explained_in_memory(made.project, 100, 1)

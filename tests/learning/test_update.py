@@ -253,7 +253,7 @@ def test_a_second_session_blends_with_the_model_and_not_with_the_first(made_up):
             np.testing.assert_allclose(second.values[:, 1], whole.values[:, 1], rtol=1e-3)
 
 
-def test_a_blended_model_of_scores_gives_way_once_probabilities_can_be_told(made_up):
+def test_a_model_of_scores_tells_probabilities_once_they_can_be_told(made_up):
     made = made_up(200, 3)
     made.say(range(12))
     assert made.project.train("auto").kind == "score"
@@ -265,7 +265,7 @@ def test_a_blended_model_of_scores_gives_way_once_probabilities_can_be_told(made
         updater.update()
         assert updater.kind == "probability"
         updater.save()
-    assert made.project.store.models.active().settings["method"] == "smoothed-ridge"
+    assert made.project.store.models.active().settings["method"] == "auto"
 
 
 def test_looks_move_the_probabilities_of_a_blended_tag(made_up):

@@ -90,54 +90,61 @@ def test_what_was_chosen_is_told_in_plain_words_and_numbers(fitted):
     assert all(isinstance(why, str) for why in model.left_out_.values())
 
 
-def test_update_gives_what_a_solution_with_all_labels_gives(fitted):
+def _trained_with_the_members_of(model, X, Y, limits):
+    """Return an annotator whose search finds what another one's has found."""
+    again = AutoAnnotator(model.groups, random_state=0, **limits)
+    again.left_out_, again.choice_, again._against, again._seed = {}, {}, None, model._seed
+    again.views_, again.n_tags_, again.n_features_in_ = model.make_views(X), Y.shape[1], X.shape[1]
+    again.model_ = StackModel(again.views_, model.model_.weightings, model.model_.members)
+    again._learn(Y)
+    return again
+
+
+@pytest.mark.parametrize("n_more", [7, 200])
+@pytest.mark.parametrize("limits", [{}, {"max_rows": 60, "max_search_rows": 40}], ids=["all", "some"])
+def test_an_update_is_a_training_given_the_same_members(fitted, n_more, limits):
     X, truth, Y, model = fitted
+    updated = AutoAnnotator(model.groups, random_state=0, **limits).fit(X, Y)
     more = Y.copy()
-    rows = np.flatnonzero(Y[:, 0] == -1)[:7]
+    rows = np.flatnonzero(Y[:, 0] == -1)[:n_more]
     more[rows] = truth[rows]
     more[rows[:3], 0] = -1
-    updated = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
-    before = updated.transduction_.copy()
-    kept = updated.own_scores_.copy()
+    more[rows[4:], 3] = -1
+    more[np.flatnonzero(Y[:, 0] != -1)[:2]] = -1
     assert updated.update(more) is updated
-    fresh = updated.model_.fit(more, np.flatnonzero((more != -1).any(axis=1)), updated.priors_)
-    np.testing.assert_allclose(updated.own_scores_, fresh + updated.priors_, atol=1e-6)
-    # What was unknown keeps the score it had without its label, up to the scale of the tag.
-    np.testing.assert_array_equal(updated.scores_[rows[3:]], kept[rows[3:]])
-    assert not np.array_equal(before, updated.transduction_)
-    assert np.isfinite(updated.decision_function(X[:5])).all()
+    trained = _trained_with_the_members_of(updated, X, more, limits)
+    for name in ("probabilities_", "transduction_", "scores_", "own_scores_", "priors_", "thresholds_"):
+        np.testing.assert_allclose(getattr(updated, name), getattr(trained, name), atol=1e-6, err_msg=name)
+    np.testing.assert_allclose(updated.predict_proba(X[:5] + 0.01), trained.predict_proba(X[:5] + 0.01), atol=1e-6)
 
 
 def test_update_solves_changed_tags_only(fitted):
     X, truth, Y, model = fitted
     updated = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
-    scores, new = updated.own_scores_.copy(), updated.decision_function(X[:7])
+    attached = updated.views_.attach(X[:7])
+    scores, new = updated.own_scores_.copy(), updated.model_.score_new(attached)
     more = Y.copy()
     row = int(np.flatnonzero(Y[:, 0] == -1)[0])
     more[row, 2] = truth[row, 2]
     updated.update(more)
     others = np.arange(6) != 2
     np.testing.assert_array_equal(updated.own_scores_[:, others], scores[:, others])
-    np.testing.assert_allclose(updated.decision_function(X[:7])[:, others], new[:, others], atol=1e-8)
+    np.testing.assert_allclose(updated.model_.score_new(attached)[:, others], new[:, others], atol=1e-8)
     assert np.abs(updated.own_scores_[:, 2] - scores[:, 2]).max() > 1e-6
     before = updated.transduction_
     assert updated.update(more).transduction_ is before
 
 
-def test_with_more_labels_an_update_learns_probabilities_anew(fitted, monkeypatch):
+def test_what_an_update_says_of_a_known_entry_is_said_without_its_label(fitted):
     X, truth, Y, model = fitted
     updated = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
-    stale = AutoAnnotator(model.groups, random_state=0).fit(X, Y)
+    before = updated.map_.coefficients
     more = Y.copy()
     rows = np.flatnonzero(Y[:, 0] == -1)[:120]
     more[rows] = truth[rows]
     more[rows[:30], 2:] = -1
     updated.update(more)
-    monkeypatch.setattr(AutoAnnotator, "is_calibration_due", lambda *given: False)
-    stale.update(more)
     known = np.flatnonzero((more != -1).any(axis=1))
-    np.testing.assert_allclose(updated.own_scores_, stale.own_scores_, atol=1e-6)
-    # What is said of a known entry is what a solution without its label says.
     for row, tag in ((rows[0], 0), (rows[100], 4), (np.flatnonzero(Y[:, 0] != -1)[5], 3)):
         hidden = more.copy()
         hidden[row, tag] = -1
@@ -148,27 +155,8 @@ def test_with_more_labels_an_update_learns_probabilities_anew(fitted, monkeypatc
         assert updated.scores_[row, tag] == pytest.approx(without + prior_told, abs=2e-4)
     hidden = (more == -1).all(axis=1)
     assert calibration_error(truth[hidden], updated.probabilities_[hidden]) < 0.08
-    assert not np.array_equal(updated.map_.coefficients, stale.map_.coefficients)
-    assert updated._n_calibrated == 200
+    assert not np.array_equal(updated.map_.coefficients, before)
     assert not updated.seen_.any()
-
-
-@pytest.mark.parametrize(
-    ("n_photos", "n_of_tag", "due"), [(80, 10, False), (88, 10, True), (72, 10, True), (80, 20, True), (80, 5, True)]
-)
-def test_probabilities_are_due_by_labelled_photos_and_by_those_of_a_tag(fitted, n_photos, n_of_tag, due):
-    *_, Y, model = fitted
-    labels = np.full_like(Y, -1)
-    labels[:n_photos] = 0
-    labels[:30] = 1
-    labels[:n_of_tag, 0] = 1
-    labels[n_of_tag:30, 0] = 0
-    before = AutoAnnotator(model.groups)
-    before._search_rows, before._n_calibrated = np.arange(80), 80
-    counts = np.full((2, 6), 30)
-    counts[:, 0], counts[1] = 10, 80
-    before._calibrated_counts = counts
-    assert before.is_calibration_due(labels) == due
 
 
 def test_update_calibrates_against_other_labels_where_they_are_given(fitted):

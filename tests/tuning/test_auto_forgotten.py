@@ -10,10 +10,8 @@ from tagloom.metrics import mean_average_precision
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.model import StackModel
 from tagloom.tuning.auto.refine import counted_completeness, forgotten_per_named, soften
-from tagloom.tuning.auto.search import GRAPH
 from tagloom.tuning.auto.views import prior_shifts, smoothed_priors
 from tagloom.tuning.calibration.positive_unlabeled import estimate_completeness, weak_negatives
-from tagloom.tuning.constants import GRAPH_SCALE, GRAPH_SMOOTHING
 
 
 def half_named(n=240, c=5, n_labelled=50, seed=0, noise=1.2):
@@ -43,15 +41,14 @@ def fitted(request):
 
 def refits(model, labels, rows, priors=None):
     """Return the deviations of labelled photos, each by a solution without it; from a prior without it by default."""
-    kept = model.rows, model.coefficients, model._smoothed
+    again = StackModel(model.views, model.weightings, model.members)
     found = []
     for place, row in enumerate(rows):
         others = np.delete(rows, place)
         own = smoothed_priors(labels[others]) if priors is None else priors
-        found.append(model.fit(labels, others, own)[row])
-    found = np.stack(found)
-    model.rows, model.coefficients, model._smoothed = kept
-    return found
+        hidden = np.where(np.isin(np.arange(len(labels)), others)[:, None], labels, -1)
+        found.append(again.fit(hidden, others, own)[row].copy())
+    return np.stack(found)
 
 
 def test_the_operator_gives_what_solutions_without_each_photo_give(fitted):
@@ -59,7 +56,7 @@ def test_the_operator_gives_what_solutions_without_each_photo_give(fitted):
     model, labels = annotator.model_, weak_negatives(Y)
     assert any(member.candidate.score_smoothing for member in model.members)
     rows, priors = model.rows, smoothed_priors(labels)
-    ((tags, operator),) = model.left_out_operators(rows, 5)
+    ((tags, operator),) = model.left_out_operators(5)
     assert tags.tolist() == list(range(5))
     np.testing.assert_allclose(np.diag(operator), 0.0, atol=1e-10)
     expected = refits(model, labels, rows, priors)
@@ -75,9 +72,9 @@ def test_tags_with_members_of_their_own_have_an_operator_of_their_own(fitted):
     ]
     halved[0] = replace(halved[0], factor=halved[0].factor + np.array([0, 0, 0.7, 0, 0.7]))
     model = StackModel(annotator.views_, annotator.model_.weightings, halved)
-    operators = model.left_out_operators(rows, 5)
+    model.fit(labels, rows, priors, rows)
+    operators = model.left_out_operators(5)
     assert sorted(tags.tolist() for tags, _ in operators) == [[0, 1, 3], [2, 4]]
-    model.fit(labels, rows, priors)
     expected = refits(model, labels, rows, priors)
     for tags, operator in operators:
         np.testing.assert_allclose(operator @ (labels[rows] - priors)[:, tags], expected[:, tags], atol=1e-5)
@@ -90,38 +87,28 @@ def test_absent_tags_have_a_share_of_their_left_out_score_as_target(fitted):
     named = refits(model, labels, rows) + priors
     share = forgotten_per_named(Y[rows], named)
     assert 0.0 < share <= 2.0 / 3.0
-    assert annotator._forgotten == pytest.approx(share)
     expected = np.where(Y[rows] == 1, 1.0, np.clip(share * named, 0.0, 1.0))
-    np.testing.assert_allclose(annotator._targets[rows], expected, atol=1e-5)
-    assert (annotator._targets[np.setdiff1d(np.arange(len(Y)), rows)] == -1).all()
+    np.testing.assert_allclose(annotator.model_.labels[rows], expected, atol=1e-5)
+    assert (annotator.model_.labels[np.setdiff1d(np.arange(len(Y)), rows)] == -1).all()
 
 
 def dense_scores(model, targets, priors):
     """Return ``π + Σ w A K (K + λI)⁻¹ (T - π)`` over all photos with dense solvers."""
     views, rows = model.views, model.rows
-    laplacian = views.laplacian().toarray()
-    identity = np.eye(len(laplacian))
-    total = np.tile(priors, (len(laplacian), 1))
+    S, total = views.links.toarray(), np.tile(priors, (views.n_photos, 1))
     for member in model.members:
         one = member.candidate
-        if one.view == GRAPH:
-            columns = GRAPH_SCALE * np.linalg.solve(identity + GRAPH_SMOOTHING * laplacian, identity)[:, rows]
-        else:
-            points = views.coordinates(one.smoothed)
-            squares = views.distances(points, points[rows], [model._weightings[one.view]])[0]
-            scale = views.mean_distance(model._weightings[one.view], one.smoothed)
-            columns = np.exp(-one.width * squares / scale)
-        coefficients = np.linalg.solve(columns[rows] + one.ridge * np.eye(len(rows)), targets - priors)
-        scores = columns @ coefficients
-        if one.score_smoothing:
-            scores = np.linalg.solve(identity + one.score_smoothing * laplacian, scores)
-        total += member.factor * scores
+        points, view = views.coordinates(one.smoothed), model.views_by_name[one.view]
+        squares = views.distances(points, points[rows], [view])[0]
+        columns = np.exp(-one.width * squares / views.mean_distance(view, one.smoothed))
+        scores = columns @ np.linalg.solve(columns[rows] + one.ridge * np.eye(len(rows)), targets - priors)
+        total += member.factor * (scores + one.score_smoothing * S @ scores) / (1.0 + one.score_smoothing)
     return total
 
 
 def test_scores_are_those_of_a_dense_solution_with_the_soft_targets(fitted):
     X, _, _, annotator = fitted
-    model, targets = annotator.model_, annotator._targets
+    model, targets = annotator.model_, annotator.model_.labels
     priors = (targets[model.rows].sum(axis=0, dtype=np.float64) + 0.5) / (len(model.rows) + 1.0)
     np.testing.assert_allclose(annotator.priors_, priors)
     np.testing.assert_allclose(annotator.own_scores_, dense_scores(model, targets[model.rows], priors), atol=1e-5)
@@ -132,12 +119,13 @@ def test_left_out_scores_hold_nothing_of_the_own_label_that_went_through_other_t
     _, _, Y, annotator = fitted
     model, labels = annotator.model_, weak_negatives(Y)
     rows, priors = model.rows, smoothed_priors(labels)
-    ((_, operator),) = model.left_out_operators(rows, 5)
+    ((_, operator),) = model.left_out_operators(5)
     plain = labels[rows] - priors
     named = operator @ plain + priors
     everywhere = np.zeros(Y.shape)
     everywhere[rows] = named
-    share, targets, found = soften(model, Y, rows, everywhere)
+    share = forgotten_per_named(Y[rows], named)
+    targets, found = soften(model, Y, everywhere)
     agree = 0
     for place in range(len(rows)):
         without = plain.copy()
@@ -174,50 +162,49 @@ def test_photos_beyond_those_compared_on_are_judged_by_a_solution_without_them()
     X, _, Y, groups = half_named()
     annotator = AutoAnnotator(groups, absent_means="unknown", max_search_rows=20, random_state=0).fit(X, Y)
     labels = weak_negatives(Y)
-    rows, priors = annotator._search_rows, smoothed_priors(labels)
-    others = np.setdiff1d(annotator.model_.rows, rows)
+    model = annotator.model_
+    rows, priors = model.compared, smoothed_priors(labels)
+    others = np.setdiff1d(model.rows, rows)
     assert len(others) > 10
-    scores = annotator.model_.fit(labels, rows, priors)[others] + priors
-    expected = np.where(Y[others] == 1, 1.0, np.clip(annotator._forgotten * scores, 0.0, 1.0))
-    np.testing.assert_allclose(annotator._targets[others], expected, atol=1e-6)
+    again = StackModel(model.views, model.weightings, model.members)
+    scores = again.fit(labels, rows, priors, rows)[others] + priors
+    share = forgotten_per_named(Y[rows], again.left_out + priors)
+    expected = np.where(Y[others] == 1, 1.0, np.clip(share * scores, 0.0, 1.0))
+    np.testing.assert_allclose(annotator.model_.labels[others], expected, atol=1e-6)
 
 
-def test_update_learns_from_a_new_photo_with_soft_targets():
+def test_update_gives_a_new_photo_soft_targets_and_solves_with_them():
     X, truth, Y, groups = half_named()
     annotator = AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, Y)
-    scores, targets, rows = annotator.own_scores_.copy(), annotator._targets.copy(), annotator.model_.rows
+    rows = annotator.model_.rows
     more = Y.copy()
     tag = int(np.flatnonzero(truth[100])[0])
     more[100, tag] = 1
-    annotator.update(more)
-    np.testing.assert_array_equal(annotator._targets[rows], targets[rows])
-    share = annotator._forgotten / (1.0 + annotator._forgotten)
-    expected = np.clip(share * scores[100], 0.0, 1.0)
-    expected[tag] = 1.0
-    np.testing.assert_allclose(annotator._targets[100], expected, atol=1e-6)
+    targets = annotator.update(more).model_.labels
+    assert targets[100, tag] == 1.0
+    assert ((targets[100] >= 0.0) & (targets[100] < 1.0)).sum() == Y.shape[1] - 1
     used = annotator.model_.rows
     np.testing.assert_array_equal(used, np.union1d(rows, [100]))
     np.testing.assert_allclose(
-        annotator.own_scores_, dense_scores(annotator.model_, annotator._targets[used], annotator.priors_), atol=1e-5
+        annotator.own_scores_, dense_scores(annotator.model_, targets[used], annotator.priors_), atol=1e-5
     )
 
 
-def test_update_learns_that_an_absent_tag_was_denied_and_solves_that_tag_only():
+def test_update_learns_that_an_absent_tag_was_denied():
     X, _, Y, groups = half_named()
     annotator = AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, Y)
     scores = annotator.own_scores_.copy()
-    absent = np.where(Y == -1, annotator._targets, -1.0)
+    absent = np.where(Y == -1, annotator.model_.labels, -1.0)
     row, tag = np.unravel_index(int(np.argmax(absent)), Y.shape)
     more = Y.copy()
     more[row, tag] = 0
     annotator.update(more)
-    assert annotator._targets[row, tag] == 0.0
-    others = np.arange(Y.shape[1]) != tag
-    np.testing.assert_array_equal(annotator.own_scores_[:, others], scores[:, others])
+    assert annotator.model_.labels[row, tag] == 0.0
     assert annotator.own_scores_[row, tag] < scores[row, tag] - 1e-4
     # Taken back, the entry is absent again and no certain no.
     annotator.update(Y)
-    assert annotator._targets[row, tag] > 0.0
+    assert annotator.model_.labels[row, tag] > 0.0
+    np.testing.assert_allclose(annotator.own_scores_, scores, atol=1e-6)
 
 
 def test_labels_without_a_named_tag_are_learnt_from_as_they_are():
@@ -225,8 +212,7 @@ def test_labels_without_a_named_tag_are_learnt_from_as_they_are():
     Y = np.full(truth.shape, -1, dtype=np.int8)
     Y[:20][truth[:20] == 0] = 0
     annotator = AutoAnnotator(groups, absent_means="unknown", random_state=0).fit(X, Y)
-    assert annotator._forgotten == 0.0
-    np.testing.assert_array_equal(annotator._targets, weak_negatives(Y))
+    np.testing.assert_array_equal(annotator.model_.labels, weak_negatives(Y))
     assert np.isfinite(annotator.transduction_).all()
 
 

@@ -14,9 +14,8 @@ from tagloom.tuning.auto import annotator as _annotator
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.model import Member, StackModel
 from tagloom.tuning.auto.refine import TagMixing, label_correlations
-from tagloom.tuning.auto.search import GRAPH, Candidate
+from tagloom.tuning.auto.search import Candidate
 from tagloom.tuning.auto.views import default_views, smoothed_priors
-from tagloom.tuning.constants import GRAPH_SCALE, GRAPH_SMOOTHING
 from tagloom.tuning.explain import label_weights as _exact_stack
 from tagloom.tuning.explain.explain import ScoreExplainer, explain_score
 from tagloom.tuning.explain.label_weights import AutoWeights
@@ -55,8 +54,7 @@ def chosen():
 COMBINATIONS = {
     "one": [Member(Candidate("deep", False, 0.7, 0.3, 0.0), 1.0)],
     "smoothed": [Member(Candidate("joint", True, 2.0, 0.1, 0.5), 0.8)],
-    "graph": [Member(Candidate("deep", True), 0.5), Member(Candidate(GRAPH, False, 0.0, 0.3, 0.0), 0.7)],
-    "graph alone": [Member(Candidate(GRAPH, False, 0.0, 1.0, 0.0), 1.0)],
+    "two": [Member(Candidate("deep", True), 0.5), Member(Candidate("deep", False, 2.0, 0.3, 0.0), 0.7)],
     "a factor for each tag": [
         Member(Candidate("joint", True), np.array([0.2, 1.0, 0.0, 0.5])),
         Member(Candidate("deep", False, 0.2, 0.03, 0.0), np.array([0.9, 0.0, 0.4, 0.5])),
@@ -70,7 +68,8 @@ def combined(members, chosen):
     X, Y, fitted = chosen
     model = copy.copy(fitted)
     model.model_ = StackModel(model.views_, model.model_.weightings, members)
-    model.own_scores_ = model.model_.fit(Y, np.flatnonzero(labeled_rows(Y)), smoothed_priors(Y)) + smoothed_priors(Y)
+    rows = np.flatnonzero(labeled_rows(Y))
+    model.model_.fit(Y, rows, smoothed_priors(Y), rows)
     return X, Y, model
 
 
@@ -86,25 +85,20 @@ def literal_deviations(model, labels, tag):
     views, rows = model.views_, model.model_.rows
     rows = rows[~np.isnan(labels[rows])]
     prior = (np.nansum(labels) + 0.5) / ((~np.isnan(labels)).sum() + 1)
-    laplacian = views.laplacian().toarray()
-    weightings = {one.name: one.weights for one in model.model_.weightings}
+    S, weightings = views.links.toarray(), model.model_.views_by_name
     total = np.zeros(N)
     for member in model.model_.members:
         one = member.candidate
-        if one.view == GRAPH:
-            kernel = GRAPH_SCALE * np.linalg.inv(np.eye(N) + GRAPH_SMOOTHING * laplacian)
-        else:
-            points = views.smooth if one.smoothed else views.plain
-            weights = weightings[one.view]
-            squares = sum(
-                weight * cdist(points[:, views.groups[name]], points[:, views.groups[name]], "sqeuclidean")
-                for name, weight in weights.items()
-            )
-            kernel = np.exp(-one.width * squares / squares.mean())
+        points = views.smooth if one.smoothed else views.plain
+        squares = sum(
+            factor * cdist(points[:, views.groups[name]], points[:, views.groups[name]], "sqeuclidean")
+            for name, factor in views.factors(weightings[one.view]).items()
+        )
+        kernel = np.exp(-one.width * squares / squares.mean())
         inner = np.linalg.inv(kernel[np.ix_(rows, rows)] + one.ridge * np.eye(len(rows)))
         found = kernel[:, rows] @ inner @ (labels[rows] - prior)
         factor = np.broadcast_to(member.factor, N_TAGS)[tag]
-        total += factor * np.linalg.inv(np.eye(N) + one.score_smoothing * laplacian) @ found
+        total += factor * (found + one.score_smoothing * S @ found) / (1.0 + one.score_smoothing)
     return total
 
 
@@ -181,9 +175,9 @@ def test_one_score_does_not_wait_for_those_of_all_photos(chosen, monkeypatch):
         explainer.scores_of(1)
 
 
-@pytest.mark.parametrize("name", ["smoothed", "graph", "a factor for each tag"])
+@pytest.mark.parametrize("name", ["smoothed", "two", "a factor for each tag"])
 def test_what_there_is_no_room_for_is_computed_again(name, chosen, monkeypatch):
-    for limit in ("FACTOR_BYTES", "KERNEL_BYTES", "TOGETHER_BYTES", "STEP_ENTRIES"):
+    for limit in ("FACTOR_BYTES", "TOGETHER_BYTES", "STEP_ENTRIES"):
         monkeypatch.setattr(_exact_stack, limit, 0)
     X, Y, model = combined(COMBINATIONS[name], chosen)
     explainer = ScoreExplainer(model, X, Y)
@@ -193,25 +187,14 @@ def test_what_there_is_no_room_for_is_computed_again(name, chosen, monkeypatch):
             found = explainer.explain(row, tag)
             assert abs(found.score - expected[row]) < 1e-9
             assert abs(total(found.neighbors) - expected[row]) < 1e-9
-    assert not explainer._weights._stack._kernels
-
-
-def test_kernels_are_kept_where_there_is_room_for_some(chosen, monkeypatch):
-    X, Y, model = combined(COMBINATIONS["smoothed"], chosen)
-    monkeypatch.setattr(model.views_, "blocks", lambda n, n_anchors: (slice(at, at + 50) for at in range(0, n, 50)))
-    monkeypatch.setattr(_exact_stack, "KERNEL_BYTES", 2 * 8 * 50 * len(model.model_.rows))
-    explainer = ScoreExplainer(model, X, Y)
-    expected = literal_deviations(model, as_numbers(Y[:, 2]), 2) + smoothed_priors(Y)[2]
-    for row in (1, 120):
-        assert abs(explainer.explain(row, 2).score - expected[row]) < 1e-9
-    assert list(explainer._weights._stack._kernels) == [0, 50]
 
 
 @pytest.mark.parametrize("names", [["deep", "semantic", "rgb", "edges"], ["colour", "edges"], ["deep"]])
 def test_distances_of_several_views_are_those_of_each(names):
     points = np.random.default_rng(0).standard_normal((30, 3 * len(names))).astype(np.float32)
     views = default_views(names)
-    distances = _exact_stack.ViewDistances(points, FeatureGroups(names, [3] * len(names)), views)
+    factors = {view.name: {name: view.weights.get(name, 0.0) for name in names} for view in views}
+    distances = _exact_stack.ViewDistances(points, FeatureGroups(names, [3] * len(names)), factors)
     wide, rows = points.astype(float), np.array([3, 8, 9])
     for asked in (views, views[-1:]):
         found = distances.between(slice(4, 21), rows, [view.name for view in asked])
@@ -222,12 +205,6 @@ def test_distances_of_several_views_are_those_of_each(names):
             expected = cdist(wide * roots, wide * roots, "sqeuclidean")
             np.testing.assert_allclose(found[view.name], expected[4:21][:, rows], atol=1e-12)
             np.testing.assert_allclose(square[view.name], expected[np.ix_(rows, rows)], atol=1e-12)
-
-
-def test_the_graph_kernel_is_exact_at_small_penalties(chosen):
-    X, Y, model = combined([Member(Candidate(GRAPH, False, 0.0, 0.01, 0.0), 1.0)], chosen)
-    expected = literal_deviations(model, as_numbers(Y[:, 2]), 2)[99] + smoothed_priors(Y)[2]
-    assert abs(explain_score(model, X, Y, 99, 2).score - expected) < 1e-9
 
 
 def test_photos_that_are_not_learnt_from_count_through_the_frequency():

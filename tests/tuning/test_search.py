@@ -6,9 +6,10 @@ import pytest
 from tagloom.core.folds import label_budget
 from tagloom.core.groups import FeatureGroups
 from tagloom.tuning.auto.model import Member, StackModel
-from tagloom.tuning.auto.search import GRAPH, Candidate, Search, smooth_columns
+from tagloom.tuning.auto.search import Candidate, LabelledKernels, Search, start_views
 from tagloom.tuning.auto.views import (
     PhotoViews,
+    Reduction,
     View,
     default_views,
     joint_weights,
@@ -35,7 +36,6 @@ CANDIDATES = [
     Candidate("joint", True, 0.7, 0.1, 0.5),
     Candidate("joint", False, 2.0, 0.3, 0.0),
     Candidate("deep", False, 0.2, 0.1, 0.5),
-    Candidate(GRAPH, False, 0.0, 0.1, 0.0),
 ]
 
 
@@ -90,19 +90,12 @@ def test_scores_are_those_of_the_dense_formula(candidate):
     found = StackModel(views, weightings, [Member(candidate, 2.0)]).fit(Y, rows, priors)
     n = len(X)
     S = views.links.toarray()
-    spread = np.linalg.inv(np.eye(n) + (candidate.score_smoothing or 20.0) * (np.eye(n) - S))
-    if candidate.view == GRAPH:
-        K, A = 0.5 * 21.0 * spread, np.eye(n)
-    else:
-        weights = {view.name: view.weights for view in weightings}[candidate.view]
-        Z = np.hstack(
-            [
-                np.sqrt(weights.get(name, 0.0)) * part
-                for name, part in groups.split(views.coordinates(candidate.smoothed)).items()
-            ]
-        )
-        D = ((Z[:, None] - Z) ** 2).sum(axis=2)
-        K, A = np.exp(-candidate.width * D / D.mean()), spread if candidate.score_smoothing else np.eye(n)
+    A = (np.eye(n) + candidate.score_smoothing * S) / (1.0 + candidate.score_smoothing)
+    factors = views.factors({view.name: view for view in weightings}[candidate.view])
+    parts = groups.split(views.coordinates(candidate.smoothed)).items()
+    Z = np.hstack([np.sqrt(factors[name]) * part for name, part in parts])
+    D = ((Z[:, None] - Z) ** 2).sum(axis=2)
+    K = np.exp(-candidate.width * D / D.mean())
     for tag in range(3):
         known = np.flatnonzero(Y[:, tag] != -1)
         system = K[np.ix_(known, known)] + candidate.ridge * np.eye(len(known))
@@ -110,12 +103,13 @@ def test_scores_are_those_of_the_dense_formula(candidate):
         np.testing.assert_allclose(found[:, tag], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_groups_have_mean_squared_distance_one_and_views_weight_them():
+def test_groups_have_the_mean_squared_distance_of_the_joint_view_and_views_weight_them():
     X, _, groups = problem()
     views = shared(X, groups)
     for name, part in groups.split(views.plain).items():
         D = ((part[:, None] - part) ** 2).sum(axis=2)
-        assert D.mean() == pytest.approx(1.0, rel=1e-4)
+        assert D.mean() == pytest.approx(joint_weights(groups.names)[name], rel=1e-4)
+        D /= joint_weights(groups.names)[name]
         view = View("one", {name: 0.3})
         np.testing.assert_allclose(views.distances(views.plain, views.plain, [view])[0], 0.3 * D, atol=1e-5)
         assert views.mean_distance(view, False) == pytest.approx(0.3, rel=1e-4)
@@ -124,7 +118,7 @@ def test_groups_have_mean_squared_distance_one_and_views_weight_them():
 def test_smoothed_features_approach_the_solution_of_the_linear_system():
     X, _, groups = problem()
     views = shared(X, groups)
-    exact = smooth_columns(views, views.plain, 2.0)
+    exact = np.linalg.solve(3.0 * np.eye(len(X)) - 2.0 * views.links.toarray(), views.plain)
     assert np.abs(views.smooth - exact).max() < 0.05 * np.abs(views.plain).max()
     assert np.abs(views.plain - exact).max() > 0.2 * np.abs(views.plain).max()
 
@@ -133,10 +127,8 @@ def test_a_new_photo_is_attached_by_one_step_from_its_neighbours():
     X, _, groups = problem()
     views = shared(X, groups)
     new = views.attach(X[:4] + 0.01)
-    Z = views.plain * np.sqrt([joint_weights(groups.names)[name] for name in groups])[groups.labels]
-    query = new.plain * np.sqrt([joint_weights(groups.names)[name] for name in groups])[groups.labels]
     for row in range(4):
-        nearest = np.argsort(((Z - query[row]) ** 2).sum(axis=1))[:5]
+        nearest = np.argsort(((views.plain - new.plain[row]) ** 2).sum(axis=1))[:5]
         links = 1.0 / np.sqrt(5 * views.graph.degrees[nearest])
         expected = (new.plain[row] + 2.0 * links @ views.smooth[nearest]) / 3.0
         np.testing.assert_allclose(new.smooth[row], expected, atol=1e-6)
@@ -158,19 +150,68 @@ def test_without_a_network_groups_are_there_as_directions_and_standardised():
     assert views.groups.names == ("color", "edges", "color standardised", "edges standardised")
     part = X[:, 6:]
     expected = (part - part.mean(axis=0)) / part.std(axis=0) / np.sqrt(2.0 * 4)
+    expected *= np.sqrt(joint_weights(views.groups.names)["edges standardised"])
     np.testing.assert_allclose(views.plain[:, views.groups["edges standardised"]], expected, atol=1e-6)
     np.testing.assert_allclose(views.attach(X[:3]).plain, views.plain[:3], atol=1e-6)
     names = [view.name for view in default_views(views.groups.names)]
     assert names == ["joint", "directions", "standardised", "color", "edges"]
 
 
-def test_without_time_the_first_candidate_is_tried_and_the_others_are_named():
+def test_without_time_what_a_combination_begins_with_is_tried_and_the_others_are_named():
     X, Y, groups = problem()
     rows = np.flatnonzero(Y[:, 0] != -1)
-    found = Search(shared(X, groups), default_views(groups.names), Y, rows, go_on=lambda: False).run()
-    assert [trial.candidate.view for trial in found.trials] == ["joint"]
+    weightings = default_views(groups.names)
+    found = Search(shared(X, groups), weightings, Y, rows, go_on=lambda: False).run()
+    tried = [(trial.candidate.view, trial.candidate.smoothed, trial.candidate.width) for trial in found.trials]
+    assert sorted(tried) == sorted((name, flag, 0.7) for flag, names in start_views(weightings) for name in names)
     assert set(found.left_out.values()) == {"the time was over"}
-    assert "graph kernel" in found.left_out
+    assert "without the network, features" in found.left_out
+
+
+def test_kernels_of_labelled_photos_need_their_neighbours_alone():
+    X, Y, groups = problem()
+    views = shared(X, groups)
+    (joint, *_), rows = default_views(groups.names), np.flatnonzero(Y[:, 0] != -1)
+    S, Z = views.links.toarray(), views.smooth
+    D = ((Z[:, None] - Z[rows]) ** 2).sum(axis=2)
+    K = np.exp(-2.0 * D / views.mean_distance(joint, True))
+    [(among, spread)] = LabelledKernels(views, rows, rows).of(joint, True, [2.0])
+    np.testing.assert_allclose(among, K[rows], atol=1e-9)
+    np.testing.assert_allclose(spread, ((np.eye(len(X)) + 0.5 * S) / 1.5 @ K)[rows], atol=1e-9)
+
+
+def test_groups_are_reduced_to_principal_axes_that_keep_distances():
+    rng = np.random.default_rng(0)
+    latent = rng.standard_normal((150, 5))
+    X = np.hstack([latent @ rng.standard_normal((5, 90)) + 1e-3 * rng.standard_normal((150, 90)), latent])
+    groups = FeatureGroups(["context", "phash"], [90, 5])
+    views = shared(X, groups)
+    assert set(views.groups.sizes) == {64, 5}
+    plain = PhotoViews(
+        X,
+        groups,
+        n_neighbors=5,
+        smoothing=2.0,
+        n_threads=1,
+        reductions={name: Reduction(one.centre, np.ones((1, 1))) for name, one in views.reductions.items()},
+    )
+    for name in views.groups:
+        reduced, whole = (
+            ((part[:, None] - part) ** 2).sum(axis=2)
+            for part in (views.plain[:, views.groups[name]], plain.plain[:, plain.groups[name]])
+        )
+        np.testing.assert_allclose(reduced / reduced.mean(), whole / whole.mean(), atol=1e-2)
+
+
+def test_large_arrays_are_files_that_nobody_sees(monkeypatch, tmp_path):
+    monkeypatch.setattr("tagloom.tuning.auto.views.IN_MEMORY_BYTES", 100)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    X, _, groups = problem()
+    mapped = shared(X, groups)
+    assert isinstance(mapped.plain, np.memmap)
+    assert isinstance(mapped.smooth, np.memmap)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(mapped.smooth, shared(X, groups).smooth)
 
 
 def test_what_is_clearly_behind_is_dropped_with_its_reason():

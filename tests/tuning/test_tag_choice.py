@@ -43,7 +43,7 @@ def test_the_tag_that_other_features_show_gets_them(fitted):
     shared = [member for member in model.model_.members if not isinstance(member.factor, np.ndarray)]
     without = StackModel(model.views_, model.model_.weightings, [*shared, *_as_for_others(model, tag=6)])
     rows = model.model_.rows
-    scores = without.fit(model._targets, rows, model.priors_)
+    scores = without.fit(model.model_.labels, rows, model.priors_)
     before = mean_average_precision(truth[300:, 6:], scores[300:, 6:])
     assert mean_average_precision(truth[300:, 6:], model.transduction_[300:, 6:]) > before + 0.02
 

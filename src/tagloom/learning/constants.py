@@ -97,10 +97,6 @@ FEW_UNKNOWN_SHARE = 0.2
 SETTLED_PHOTOS = 500
 #: Share of the known entries that chooses the penalty of a ridge. [speed]
 ENOUGH_ENTRIES = 0.5
-#: Memory that kernels may take in an update, above which a ridge stands in. [memory]
-MOST_BYTES = 800_000_000
-#: Multiplications of an update above which a ridge stands in: a person waits. [speed]
-MOST_WORK = 4e10
 #: Where tags listen to each other, an explanation solves once for every set of photos that some tag is known on. With
 #: more of these than this it would take too long to wait for. [speed]
 MOST_PATTERNS = 30

@@ -187,10 +187,15 @@ def learn_auto(annotator: AutoAnnotator, X: Any, labels: TrainingLabels, *, prec
     X, labels, precision
         See `learn`.
     """
+    annotator.set_params(calibration=calibration_method(labels)).fit(X, labels.Y, representative(labels))
+    return learned_by_auto(annotator, labels, precision=precision)
+
+
+def learned_by_auto(annotator: AutoAnnotator, labels: TrainingLabels, *, precision: float) -> Learned:
+    """Return what an annotator says that has learnt from the labels: after a fit or an update."""
     why = too_few(labels)
     if why:
-        return _learn_scores(annotator, X, labels, why)
-    annotator.set_params(calibration=calibration_method(labels)).fit(X, labels.Y, representative(labels))
+        return _scores_of(annotator, why)
     completeness = _completeness(labels, annotator.probabilities_)
     values = auto_probabilities(annotator, labels, np.arange(len(labels.tags)), completeness)
     threshold = probability_threshold(values, labels, precision)
@@ -223,7 +228,10 @@ def auto_probabilities(
 
 
 def _learn_scores(annotator: Annotator, X: Any, labels: TrainingLabels, why: str) -> Learned:
-    annotator.fit(X, labels.Y)
+    return _scores_of(annotator.fit(X, labels.Y), why)
+
+
+def _scores_of(annotator: Annotator, why: str) -> Learned:
     scores = np.asarray(annotator.transduction_, dtype=np.float32)
     return Learned(annotator, scores, SCORE, np.asarray(annotator.thresholds_, dtype=np.float64), why)
 

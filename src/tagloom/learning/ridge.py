@@ -1,6 +1,7 @@
 """Ridge, smoothed or not, as a project learns with it: one penalty and one graph for training, folds and updates."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -199,10 +200,6 @@ class RidgePhotos:
 
     Attributes
     ----------
-    X : ndarray of float32, shape (n, d)
-        Scaled features.
-    scaler : GroupScaler
-        What scaled them.
     graph : KeptGraph or None
         The graph, once a ridge was smoothed over it.
     """
@@ -218,10 +215,19 @@ class RidgePhotos:
     ) -> None:
         self._store, self._settings, self._given = store, settings, graph
         self._learner: RidgeLearner | None = None
+        self._rows, self._scaler = rows.X, scaler
         self.groups = rows.groups
-        self.scaler = GroupScaler(rows.groups).fit(rows.X) if scaler is None else scaler
-        self.X: NDArray[np.float32] = self.scaler.transform(rows.X)
         self.graph: KeptGraph | None = None
+
+    @cached_property
+    def scaler(self) -> GroupScaler:
+        """What scales the features."""
+        return GroupScaler(self.groups).fit(self._rows) if self._scaler is None else self._scaler
+
+    @cached_property
+    def X(self) -> NDArray[np.float32]:
+        """Scaled features; made when they are first asked for."""
+        return self.scaler.transform(self._rows)
 
     @property
     def neighbors(self) -> NeighborGraph | None:

@@ -22,10 +22,10 @@ from tagloom.catalog.results import Result, restored
 from tagloom.core.alignment import rows_of
 from tagloom.core.annotator import Annotator
 from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, known_patterns, labeled_rows
-from tagloom.exceptions import DamagedStoreError, InvalidInputError
+from tagloom.core.labels import UNKNOWN, known_patterns
+from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreError
 from tagloom.features.scaling import GroupScaler
-from tagloom.learning.constants import ENOUGH_ENTRIES, MOST_BYTES, MOST_PATTERNS, MOST_WORK, SETTLED_PHOTOS, SMOOTHING
+from tagloom.learning.constants import ENOUGH_ENTRIES, MOST_PATTERNS, SETTLED_PHOTOS, SMOOTHING
 from tagloom.learning.explained_scores import ExplainedScores, ExplainedUpdate, LabelledPredictions
 from tagloom.learning.judgements import calibrate_new, follow_judgements
 from tagloom.learning.kept_graph import GraphPart
@@ -39,6 +39,7 @@ from tagloom.learning.probabilities import (
     auto_probabilities,
     calibration_method,
     correct_named,
+    learned_by_auto,
     representative,
     too_few,
 )
@@ -312,8 +313,8 @@ class StoredModel(ABC):
     def is_due(self, labels: TrainingLabels) -> bool:
         """Tell whether a ridge has to be fitted from scratch, which concerns all tags."""
 
-    def refit(self, labels: TrainingLabels, photos: RidgePhotos, *, precision: float) -> "tuple[RidgeModel, Learned]":
-        """Return the ridge that takes its place, fitted from scratch, and what it has learnt."""
+    def refit(self, labels: TrainingLabels, photos: RidgePhotos, *, precision: float) -> "tuple[StoredModel, Learned]":
+        """Return what takes its place, and what that has learnt; by default a ridge fitted from scratch."""
         return RidgeModel.fit(labels, photos, precision=precision)
 
     @abstractmethod
@@ -708,26 +709,28 @@ class OtherModel(_MixedModel):
 
     @classmethod
     def restore(cls, header: ModelHeader, arrays: Arrays, details: Any) -> Self:
-        return cls(header, *cls._predictions(header, arrays))
-
-    @staticmethod
-    def _predictions(header: ModelHeader, arrays: Arrays) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        photo_ids = checked_array(arrays, PHOTO_IDS, (None,), "i")
-        if len(np.unique(photo_ids)) != len(photo_ids):
-            raise ValueError(f"the array {PHOTO_IDS} names a photo twice")
-        values = checked_array(arrays, VALUES, (len(photo_ids), len(header.tag_ids)))
-        return photo_ids.astype(np.int64, copy=False), values.astype(np.float32, copy=False)
+        return cls(header, *_predictions(header, arrays))
 
 
-class AutoModel(OtherModel):
+def _predictions(header: ModelHeader, arrays: Arrays) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    photo_ids = checked_array(arrays, PHOTO_IDS, (None,), "i")
+    if len(np.unique(photo_ids)) != len(photo_ids):
+        raise ValueError(f"the array {PHOTO_IDS} names a photo twice")
+    values = checked_array(arrays, VALUES, (len(photo_ids), len(header.tag_ids)))
+    return photo_ids.astype(np.int64, copy=False), values.astype(np.float32, copy=False)
+
+
+class AutoModel(StoredModel):
     """The default method's model, stored whole: it scores, learns and explains as the annotator that was trained.
-
-    Where it cannot, as its photos are no longer there or an update would take too long, it is mixed with a ridge.
 
     Parameters
     ----------
-    header, photo_ids, values
-        See `OtherModel`.
+    header : ModelHeader
+        What it was trained on.
+    photo_ids : ndarray of int64
+        The photos of its training.
+    values : ndarray of float32, shape (n, c)
+        What it predicted for them.
     state_arrays, state : dict
         See `AutoAnnotator.state`.
     """
@@ -742,10 +745,14 @@ class AutoModel(OtherModel):
         state_arrays: Arrays,
         state: dict[str, Any],
     ) -> None:
-        super().__init__(header, photo_ids, values)
+        super().__init__(header)
+        thresholds = np.full(len(header.tag_ids), np.inf)
+        self.predictions = Predictions(photo_ids, header.tags, values, thresholds, header.kind)
         self._state_arrays, self._state = state_arrays, state
-        #: Follows the decisions as long as that is quick; its columns.
+        #: Follows the decisions; its columns.
         self._annotator: AutoAnnotator | None = None
+        #: Whether it learns on other photos than those of its training.
+        self._is_moved = False
         #: What the network sees in its photos, for names of tags that are new.
         self._classes: NDArray[np.float16] | None = None
         self._columns = header.tags
@@ -776,19 +783,21 @@ class AutoModel(OtherModel):
         if X is None:
             return None
         try:
-            found = AutoAnnotator.restore(X, self._state_arrays, self._state, n_threads=self.n_threads)
-            if found.labels_.shape != self.predictions.values.shape:
-                raise InvalidInputError("its tags are not those of its header")
-        except InvalidInputError as error:  # it can be trained again, and a ridge stands in until then
+            return self._restored(X)
+        except InvalidInputError as error:  # it can be trained again
             logger.warning("the stored model cannot be used whole: %s", error)
             return None
+
+    def _restored(self, X: NDArray[np.float32]) -> AutoAnnotator:
+        found = AutoAnnotator.restore(X, self._state_arrays, self._state, n_threads=self.n_threads)
+        if found.labels_.shape != self.predictions.values.shape:
+            raise InvalidInputError("its tags are not those of its header")
         return found
 
     def _trained_features(self, rows: FeatureRows) -> NDArray[np.float32] | None:
-        wanted = self.predictions.photo_ids
-        if np.array_equal(rows.ids, wanted):
+        if np.array_equal(rows.ids, self.predictions.photo_ids):
             return rows.X
-        at = rows_of(rows.ids, wanted)
+        at = rows_of(rows.ids, self.predictions.photo_ids)
         return None if (at < 0).any() else rows.X[at]
 
     def score(self, new: FeatureRows, load: LoadFeatures) -> NDArray[np.float32] | None:
@@ -819,53 +828,66 @@ class AutoModel(OtherModel):
         return values
 
     def resume(self, current: Predictions, has: NDArray[np.bool_], info: SuggestionInfo, rows: FeatureRows) -> None:
-        super().resume(current, has, info, rows)
-        n_labeled = len(self._state_arrays.get("auto/labels/rows", ()))
-        n_members = sum(name.startswith("auto/model/coefficients/") for name in self._state_arrays)
-        shape = (len(rows.ids), len(self.header.tag_ids))
-        is_same = np.array_equal(self.predictions.photo_ids, rows.ids)
-        if self.header.kind != PROBABILITY or not is_same:
-            return
-        if is_quick(shape, np.array([n_labeled]), n_labeled, n_members):
-            self._annotator = self.restored(rows)
-        if self._annotator is not None:
-            self._annotator.model_.keep_kernels()
-            classes = class_probabilities(rows.X, rows.groups)
-            self._classes = None if classes is None else classes.astype(np.float16)
+        """Restore the annotator; where photos came or went, its members learn on those of now.
+
+        Raises
+        ------
+        InvalidInputError
+            If it cannot be restored.
+        """
+        self._is_moved = not np.array_equal(rows.ids, self.predictions.photo_ids)
+        if not self._is_moved:
+            self._annotator = self._restored(rows.X)
+        else:
+            self._annotator = AutoAnnotator.moved(rows.X, self._state_arrays, self._state, n_threads=self.n_threads)
+        classes = class_probabilities(rows.X, rows.groups)
+        self._classes = None if classes is None else classes.astype(np.float16)
+
+    def is_due(self, labels: TrainingLabels) -> bool:
+        return self.header.kind == SCORE and not too_few(labels)
+
+    def refit(self, labels: TrainingLabels, photos: RidgePhotos, *, precision: float) -> "tuple[AutoModel, Learned]":
+        annotator = self._follow(labels)
+        learned = learned_by_auto(annotator, labels, precision=precision)
+        header = ModelHeader.of(self.header.method, learned.kind, labels, self.header.groups, learned.completeness)
+        found = self.of(annotator, header, labels.photo_ids, learned.values)
+        found._annotator, found.graph, found.n_threads = annotator, self.graph, self.n_threads
+        found._classes = self._classes
+        return found, learned
 
     def update(self, labels: TrainingLabels, columns: NDArray[np.intp], photos: RidgePhotos) -> Changed:
+        annotator, everything = self._follow(labels), np.arange(len(labels.tags))
+        if self.header.kind == SCORE:
+            return everything, np.asarray(annotator.transduction_, dtype=np.float32)
+        return everything, auto_probabilities(annotator, labels, everything, self.header.completeness or 1.0)
+
+    def _follow(self, labels: TrainingLabels) -> AutoAnnotator:
         annotator = self._annotator
-        if annotator is not None:
-            rows = labeled_rows(labels.Y)
-            n_known = known_patterns(labels.Y[rows])[0].sum(axis=0)
-            if not is_quick(labels.Y.shape, n_known, int(rows.sum()), len(annotator.model_.members)):
-                annotator = self._annotator = None
         if annotator is None:
-            return super().update(labels, columns, photos)
-        at, before = rows_of(self._columns, labels.tag_ids), annotator.probabilities_
-        new = np.flatnonzero(at < 0)
-        if len(new):
-            given = np.full(labels.Y.shape, np.nan, dtype=np.float32)
-            of_new = given_by_names(self._classes, [labels.names[column] for column in new])
-            given[:, new] = np.nan if of_new is None else of_new
-            annotator.set_tags(at, given)
-        else:
-            annotator.set_tags(at)
-        self._columns = labels.tag_ids
+            raise StoreError("the model was not resumed; open another updater")
         annotator.set_params(calibration=calibration_method(labels))
-        annotator.update(labels.Y, representative(labels))
-        old = np.flatnonzero(at >= 0)
-        differs = (annotator.probabilities_[:, old] != before[:, at[old]]).any(axis=0)
-        changed = np.union1d(columns, old[differs])
-        return changed, auto_probabilities(annotator, labels, changed, self.header.completeness or 1.0)
+        at = rows_of(self._columns, labels.tag_ids)
+        given = self._given(labels, np.arange(len(at)) if self._is_moved else np.flatnonzero(at < 0))
+        annotator.update(labels.Y, representative(labels), columns=at, given=given)
+        self._columns, self._is_moved = labels.tag_ids, False
+        return annotator
+
+    def _given(self, labels: TrainingLabels, tags: NDArray[np.intp]) -> NDArray[np.float32] | None:
+        """Return what the names of some tags say of the photos, NaN for the others; None for nothing."""
+        found = given_by_names(self._classes, [labels.names[tag] for tag in tags])
+        if found is None:
+            return None
+        given = np.full(labels.Y.shape, np.nan, dtype=np.float32)
+        given[:, tags] = found
+        return given
 
     def updated(self, labels: TrainingLabels, predictions: Predictions, photos: RidgePhotos) -> "AutoModel | None":
-        if self._annotator is None:
+        annotator, before = self._annotator, self.header
+        if annotator is None:
             return None
-        before = self.header
         header = ModelHeader.of(before.method, predictions.kind, labels, before.groups, before.completeness)
-        new = self.of(self._annotator, header, predictions.photo_ids, predictions.values)
-        new.graph = self.graph
+        new = self.of(annotator, header, predictions.photo_ids, predictions.values)
+        new.graph = self.graph if len(predictions.photo_ids) == len(self.predictions.photo_ids) else None
         return new
 
     def own_scores(self, rows: FeatureRows) -> ExplainedScores | None:
@@ -876,7 +898,8 @@ class AutoModel(OtherModel):
         return ExplainedScores(self.predictions.photo_ids, self.header.tags, explainer)
 
     def arrays(self) -> Arrays:
-        return super().arrays() | self._state_arrays
+        found: Arrays = {PHOTO_IDS: self.predictions.photo_ids, VALUES: self.predictions.values}
+        return found | self._state_arrays
 
     def details(self) -> dict[str, Any]:
         return self._state
@@ -884,34 +907,12 @@ class AutoModel(OtherModel):
     @classmethod
     def restore(cls, header: ModelHeader, arrays: Arrays, details: Any) -> Self:
         state_arrays = {name: values for name, values in arrays.items() if name.startswith("auto/")}
-        return cls(header, *cls._predictions(header, arrays), state_arrays, restored(dict[str, Any], details))
+        return cls(header, *_predictions(header, arrays), state_arrays, restored(dict[str, Any], details))
 
 
 def is_outgrown(n_labeled: int, labels: TrainingLabels) -> bool:
     """Tell whether there are so many more labelled photos that what was chosen on few has to be chosen again."""
     return n_labeled < SETTLED_PHOTOS and labels.n_labeled >= 2 * n_labeled
-
-
-def is_quick(shape: tuple[int, ...], n_known: NDArray[Any], n_labeled: int, n_members: int) -> bool:
-    """Tell whether an update of `AutoAnnotator` takes about a second, and memory that is to spare.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Photos and tags.
-    n_known : array of int
-        Photos that tags are known on, once for all tags that are known on the same ones.
-    n_labeled : int
-        Labelled photos.
-    n_members : int
-        Members of the combination.
-    """
-    n, c = shape
-    entries = float(n) * n_labeled
-    solved = float((np.asarray(n_known, dtype=np.float64) ** 3).sum())
-    # Scores of all tags, and at times leave-one-out scores of all labelled photos.
-    work = n_members * (entries * (c + n_labeled) + solved)
-    return 4.0 * entries * n_members <= MOST_BYTES and work <= MOST_WORK
 
 
 def _takes_too_long(annotator: AutoAnnotator) -> bool:

@@ -21,6 +21,7 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.threads import limit_libraries
 from tagloom.features.scaling import GroupScaler
+from tagloom.graph import NeighborGraph
 from tagloom.learning.constants import SHOWN_IN_A_TOPIC, TRIED_ROWS
 from tagloom.learning.kept_graph import KeptGraph, features_key
 from tagloom.learning.labels import TrainingLabels, check_decided, read_labels
@@ -142,11 +143,15 @@ def _train_auto(
     labels: TrainingLabels,
     progress: Progress,
 ) -> Trained:
-    graph: KeptGraph | None = None
     annotator: Any = make_annotator(learner, settings, rows.groups).set_params(progress=progress)
-    if len(rows.ids) > 1:
-        # Not for itself: updates smooth a ridge over it, and must not be kept waiting for it.
-        graph = KeptGraph(store, prepare(rows.X, rows.groups), settings.n_neighbors, n_threads=settings.n_threads)
+    kept: list[KeptGraph] = []
+
+    def link(points: NDArray[Any]) -> NeighborGraph:
+        kept.append(KeptGraph(store, points, settings.n_neighbors, n_threads=settings.n_threads))
+        return kept[0].graph
+
+    annotator.share_views(annotator.make_views(rows.X, link))
+    graph = kept[0] if len(rows.ids) > 1 else None
     annotator.set_params(given=given_by_names(class_probabilities(rows.X, rows.groups), labels.names))
     learned = learn_auto(annotator, rows.X, labels, precision=settings.precision)
     header = ModelHeader.of(learner.name, learned.kind, labels, rows.groups, learned.completeness)

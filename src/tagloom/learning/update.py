@@ -15,7 +15,7 @@ from tagloom.catalog.results import Result
 from tagloom.core.annotator import fit_thresholds
 from tagloom.core.labels import labeled_rows
 from tagloom.core.threads import limit_libraries
-from tagloom.exceptions import StoreBusyError, StoreError
+from tagloom.exceptions import InvalidInputError, StoreBusyError, StoreError
 from tagloom.graph import NeighborGraph
 from tagloom.learning.labels import Judgements, TrainingLabels, read_labels
 from tagloom.learning.predictions import Predictions
@@ -83,11 +83,10 @@ class Updater:
 
     Notes
     -----
-    A ridge keeps its penalty and its map to probabilities, so `update` gives what a fit from scratch with that penalty
-    gives. A model of the default method that was trained on the same photos learns by itself, up to a size from which
-    on that would take longer than a person waits. Other models are mixed with a smoothed ridge on the same features;
-    see `tagloom.learning.stored_model`. Probabilities of tags whose suggestions a person has judged follow the
-    judgements: see `tagloom.learning.judgements`.
+    A model of the default method keeps what was chosen, so `update` gives what a training with the same choices gives.
+    So does a ridge, which keeps its penalty and its map to probabilities. Other models are mixed with a smoothed ridge
+    on the same features; see `tagloom.learning.stored_model`. Probabilities of tags whose suggestions a person has
+    judged follow the judgements: see `tagloom.learning.judgements`.
     """
 
     def __init__(self, store: ProjectStore, settings: Settings, *, graph: NeighborGraph | None = None) -> None:
@@ -115,15 +114,16 @@ class Updater:
             model = load_model(self._store, active, n_threads=self._settings.n_threads)
             stored = self._store.suggestions.load()
             info = None if stored is None else suggestion_info(stored)
-        except StoreError as error:  # both can be made again
+            if stored is None or info is None or info.model != active.id:
+                return None
+            predictions, has = Predictions.of(stored).aligned(rows.ids)
+            model.resume(predictions, has, info, rows)
+        except (StoreError, InvalidInputError) as error:  # it can be made again
             logger.warning("model %d cannot be read, starting without it: %s", active.id, error)
             return None
-        if stored is None or info is None or info.model != active.id:
-            return None
-        self.predictions, has = Predictions.of(stored).aligned(rows.ids)
+        self.predictions = predictions
         if has.all():  # photos that have come since have no predictions yet: every tag is solved
             self._digests = model.header.digests | {int(tag): one for tag, one in info.column_digests.items()}
-        model.resume(self.predictions, has, info, rows)
         return model
 
     @property

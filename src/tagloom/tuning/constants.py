@@ -26,14 +26,6 @@ import numpy as np
 FEATURE_SMOOTHING = 2.0
 #: Share of the budget after which no further candidate is tried: the fit itself comes afterwards. [speed]
 SEARCH_SHARE = 0.6
-#: Share of the budget after which an update no longer makes leave-one-out scores of tags known on different photos
-#: exact. [speed]
-CALIBRATION_SHARE = 0.3
-#: Labelled photos, in units of those at the last calibration, from which on it is made again; where there are as much
-#: fewer, as after an undo, too. [speed]
-DUE = 1.1
-#: The same of the photos that a tag is known on, and of those that have it. [speed]
-DUE_FOR_TAG = 2.0
 #: Rows described at a time. [memory]
 DESCRIBED_ROWS = 4096
 
@@ -51,8 +43,23 @@ WORTHS: Mapping[str, float] = dict.fromkeys(("rgb", "edge_blocks", "wavelet", "c
 MOST_SINGLE_GROUPS = 6
 #: Steps of feature smoothing; each leaves s/(1 + s) of the distance to its limit. [speed]
 SMOOTHING_STEPS = 8
-#: Rows that are added at a time: no copy of all features for it. [memory]
-SMOOTHED_ROWS = 4096
+#: Columns of coordinates or scores that are smoothed at a time: they stay in the cache. [speed]
+SMOOTHED_COLUMNS = 64
+#: Share of a group's variance that its principal axes keep. [corel]
+KEPT_VARIANCE = 0.92
+#: Axes of a group at least, all columns where it has no more, and at most. [corel]
+FEWEST_COMPONENTS = 64
+MOST_COMPONENTS = 512
+#: Columns up to which axes are exact; of more they are found by random projections. [speed]
+EXACT_COLUMNS = 2600
+#: Photos that scales and axes are learnt from at most. [speed]
+SAMPLED_PHOTOS = 20_000
+#: Rows of features that are brought to coordinates at a time. [memory]
+MAPPED_ROWS = 8192
+#: Distances that are held at once. [memory]
+BLOCK_DISTANCES = 4_000_000
+#: Arrays up to this size are in memory, larger ones in a file. [memory]
+IN_MEMORY_BYTES = 64 << 20
 #: Entries up to which features are kept in float64: small problems are exact, large ones half the size. [memory]
 DOUBLE_ENTRIES = 2_000_000
 
@@ -67,12 +74,8 @@ PENALTIES = (0.3, 0.1, 0.03, 1.0)
 WIDTHS_WITHOUT_NETWORK = (2.0, 0.7, 0.2, 5.0)
 #: Penalties there. [corel]
 PENALTIES_WITHOUT_NETWORK = (1.0, 0.3, 0.1, 3.0)
-#: Strengths of smoothing of scores over the graph. [corel]
+#: Strengths of smoothing of scores over the graph, by one step. [corel]
 SCORE_SMOOTHINGS = (0.5, 0.0)
-#: Smoothing of the graph kernel. [corel]
-GRAPH_SMOOTHING = 20.0
-#: Brings the diagonal of the graph kernel, about 2/(1 + s), near 1. [reason]
-GRAPH_SCALE = 0.5 * (1.0 + GRAPH_SMOOTHING)
 #: A setting replaces the usual one where its gain is more than this many standard errors. [no record]
 SETTING_CAUTION = 2.0
 #: A third kernel of a view is tried unless the first two are behind the best by more than this share. [speed]
@@ -134,8 +137,8 @@ GIVEN_USUAL_COUNT = 20.0
 
 # auto/model and auto/state: the solution, and what is stored of it.
 
-#: Room for this share of columns more, so that a few more labelled photos move nothing. [memory]
-ROOM = 0.25
+#: Share of labelled photos that come to a factorisation, or leave it, before it is made anew. [speed]
+MOST_GROWTH = 0.25
 #: Marks of coordinates made again may differ by rounding; the mean squared distance of photos is 1 in every group.
 #: [rounding]
 SAME_COORDINATES = 1e-3
@@ -316,14 +319,10 @@ MOST_IDENTITY_ROWS = 4000
 EXPLANATION_ROWS = 8192
 #: Factorisations are kept up to this size together, one at least. [memory]
 FACTOR_BYTES = 1_000_000_000
-#: So are kernels of members whose scores are smoothed: every photo's score comes from all of them. [memory]
-KERNEL_BYTES = 500_000_000
 #: Distances of labelled photos in all views are computed together up to this size, and otherwise one by one. [memory]
 TOGETHER_BYTES = 400_000_000
 #: Distances that are computed at a time. [memory]
 STEP_ENTRIES = 1_000_000
-#: Solutions with the graph kernel are differences of nearly equal numbers, divided by the penalty. [rounding]
-GRAPH_TOLERANCE = 1e-12
 #: What a decomposition may miss of the score and still be called exact, relative to the larger of 1 and the score.
 #: [rounding]
 EXACT = 1e-6

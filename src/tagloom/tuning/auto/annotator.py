@@ -1,7 +1,7 @@
 """The annotator that chooses for itself: views of features, kernels, smoothing, their combination, probabilities."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self, get_args
@@ -16,14 +16,15 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.seeds import check_generator
-from tagloom.core.typing import Floats, Indices
+from tagloom.core.typing import Floats, Indices, Reals
 from tagloom.core.validation import COMMON, NumberIn, OneOf
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
+from tagloom.graph import NeighborGraph
 from tagloom.tuning.auto.combine import choose_per_tag, combine
-from tagloom.tuning.auto.model import StackModel, members_left_out, pattern_left_out
+from tagloom.tuning.auto.model import StackModel
 from tagloom.tuning.auto.priors import GivenMember, check_given
-from tagloom.tuning.auto.refine import TagMixing, change_targets, counted_completeness, find_mixing, soften
-from tagloom.tuning.auto.search import OVER, Search
+from tagloom.tuning.auto.refine import TagMixing, counted_completeness, find_mixing, soften
+from tagloom.tuning.auto.search import Search
 from tagloom.tuning.auto.state import (
     Arrays,
     NotPlainError,
@@ -36,31 +37,25 @@ from tagloom.tuning.auto.state import (
     restored_views,
     unpack,
 )
-from tagloom.tuning.auto.views import PhotoViews, default_views, smoothed_priors
+from tagloom.tuning.auto.views import PhotoViews, default_views, row_blocks, scratch, smoothed_priors
 from tagloom.tuning.calibration.calibrated import Accepting, folds_of, scale_of
-from tagloom.tuning.calibration.level_scale import LevelScale, TagRates, heaps, sharpened, tag_counts, telling
+from tagloom.tuning.calibration.level_scale import LevelScale, heaps, sharpened, telling
 from tagloom.tuning.calibration.maps import CalibrationMap, Method, fit_map, left_out_prior, take_tags
 from tagloom.tuning.calibration.positive_unlabeled import absent_entries, forgotten_share, weak_negatives
 from tagloom.tuning.constants import (
-    CALIBRATION_SHARE,
     DESCRIBED_ROWS,
-    DUE,
-    DUE_FOR_TAG,
     FEATURE_SMOOTHING,
     SEARCH_SHARE,
 )
 
 __all__ = ["AutoAnnotator"]
 
-#: Of a stored state; one more whenever the same numbers would mean another model, such as with another graph kernel.
-FORMAT = 1
+#: Of a stored state; one more whenever the same numbers would mean another model.
+FORMAT = 2
 #: Parameters that matter to a fit alone and may be anything, or that are stored in a way of their own.
 NOT_STORED = {"given", "groups", "n_threads", "progress", "random_state"}
 #: Attributes that are made again, or stored in a way of their own. All others are stored as they are.
-MADE_AGAIN = {
-    *("views_", "model_", "labels_", "scores_", "own_scores_", "_targets", "_deviations"),
-    *("transduction_", "probabilities_", "_shared", "n_features_in_"),
-}
+MADE_AGAIN = {"views_", "model_", "labels_", "transduction_", "probabilities_", "_against", "_shared", "n_features_in_"}
 
 
 class AutoAnnotator(Accepting):
@@ -77,7 +72,8 @@ class AutoAnnotator(Accepting):
     groups : FeatureGroups or None, default=None
         The column ranges of X; None takes all columns as one group.
     budget_seconds : float, default=300
-        Past six tenths of it no further candidate is tried; ``left_out_`` names those.
+        Processor time of the search and what follows it. Past six tenths of it no further candidate is tried beside
+        those that the combination begins with; ``left_out_`` names those.
     absent_means : {"no", "unknown"}, default="no"
         "unknown": an entry -1 of a photo that has a known one was not named, which is no no. It is learnt from as the
         share of a yes that its left-out score gives it, and probabilities are corrected by the share of true tags that
@@ -123,8 +119,6 @@ class AutoAnnotator(Accepting):
         Labelled photos that candidates were not compared on: what is said of them knows their labels.
     labels_ : label matrix of shape (n, c)
         What it has learnt from.
-    scores_, own_scores_ : ndarray of shape (n, c)
-        Scores before calibration, shares in kind; those of known entries without and with their photo's labels.
     priors_ : ndarray of shape (c,)
         How often each tag is expected.
     views_ : PhotoViews
@@ -160,6 +154,8 @@ class AutoAnnotator(Accepting):
 
     #: Made of the same features before; never part of a clone.
     _shared: PhotoViews | None = None
+    #: Whether probabilities were learnt against other labels.
+    _is_sampled = False
     mixing_: TagMixing | None
     given_member_: GivenMember | None = None
     _given: NDArray[np.float16] | None = None
@@ -201,106 +197,98 @@ class AutoAnnotator(Accepting):
         self.random_state = random_state
 
     def _fit(self, X: NDArray[Any], Y: LabelMatrix) -> None:
-        began = time.perf_counter()
         self._check_parameters(X)
         self.left_out_: dict[str, str] = {}
         self._given, self.given_member_ = check_given(self.given, *Y.shape), None
         labels = self._labels_to_learn(Y)
+        self._seed = int(check_generator(self.random_state).integers(2**31))
         self.views_ = self._make_views(X) if self._shared is None else self._shared
+        # Processor time, so that a busy machine learns the same; the graph is not chosen, and not counted.
+        began = time.process_time()
         weightings = default_views(self.views_.groups.names, self.views_.groups.embeddings)
-        rows, self._search_rows = self._choose_rows(labels)
+        rows, compared = self._choose_rows(labels)
+        n_beyond = int(labeled_rows(labels).sum()) - len(rows)
+        if n_beyond:
+            self.left_out_[f"{n_beyond} labelled photos"] = f"max_rows is {self.max_rows}"
         progress = self.progress or NO_PROGRESS
         search = Search(
             self.views_,
             weightings,
             labels,
-            self._search_rows,
-            go_on=lambda: time.perf_counter() - began < SEARCH_SHARE * self.budget_seconds,
+            compared,
+            go_on=lambda: time.process_time() - began < SEARCH_SHARE * self.budget_seconds,
             progress=progress,
         )
         found = search.run()
         progress.start("combining the best")
         self.left_out_ |= found.left_out
-        compared = labels[self._search_rows]
-        combined = choose_per_tag(found.trials, combine(found.trials, compared, weightings), compared)
-        members, self.leaderboard_, self.choice_ = combined.members, combined.leaderboard, combined.choice
-        deviations, n_left = pattern_left_out(
-            search,
-            weightings,
-            members,
-            combined.deviations,
-            go_on=lambda: time.perf_counter() - began < self.budget_seconds,
-        )
-        if n_left:
-            self.left_out_[f"exact left-out scores of {n_left} tags"] = OVER
-        self.model_ = StackModel(self.views_, weightings, members)
-        folds = folds_of(X, labels, self._search_rows)
-        plain = self._learn_unmixed(labels, rows, deviations)
-        mixing = find_mixing(deviations, compared, self._deviations.std(axis=0), folds)
-        self.choice_ |= {
-            "feature_smoothing": FEATURE_SMOOTHING,
-            "n_search_rows": len(self._search_rows),
-            "tag_mixing": {"strength": mixing.strength, "gain": mixing.gain},
-        }
+        combined = choose_per_tag(found.trials, combine(found.trials, search.labels, weightings), search.labels)
+        self.leaderboard_, self.choice_ = combined.leaderboard, combined.choice
+        self.choice_ |= {"feature_smoothing": FEATURE_SMOOTHING, "n_search_rows": len(compared)}
+        self.model_ = StackModel(self.views_, weightings, combined.members)
         progress.start("working out probabilities")
-        self._settle(Y, labels, rows, deviations, folds, plain, mixing if mixing.strength else None)
+        self._learn(Y)
         progress.finish()
 
-    def _learn_unmixed(self, labels: LabelMatrix, rows: Indices, deviations: Floats) -> Floats:
-        """Solve with the labels, no tag listening to others; return the left-out scores."""
+    def _learn(self, Y: LabelMatrix) -> None:
+        """Learn from labels with the members there are: what a fit does once they are chosen, and all of an update."""
+        model, labels = self.model_, self._labels_to_learn(Y)
+        rows, compared = self._choose_rows(labels)
+        is_unknown = self.absent_means == "unknown"
         self.mixing_ = None
-        self._learn(labels, labels, self._search_rows if self.absent_means == "unknown" else rows, deviations)
-        return self.scores_
-
-    def _settle(
-        self,
-        Y: LabelMatrix,
-        labels: LabelMatrix,
-        rows: Indices,
-        deviations: Floats,
-        folds: Indices,
-        plain: Floats,
-        mixing: TagMixing | None,
-    ) -> None:
-        """Make the map to probabilities; then learn from absent tags as shares of a yes where absence means unknown."""
-        self.mixing_ = mixing
-        self._calibrate(labels, deviations, folds)
-        if self.absent_means == "unknown":
-            self._forgotten, targets, deviations = soften(self.model_, Y, self._search_rows, plain)
-            self._learn(labels, targets, rows, deviations)
+        self._solve(labels, compared if is_unknown else rows, compared)
+        folds = folds_of(self.views_.plain, labels, compared)
+        mixing = find_mixing(model.left_out, labels[compared], model.deviations.std(axis=0, dtype=np.float64), folds)
+        self.choice_ |= {"tag_mixing": {"strength": mixing.strength, "gain": mixing.gain}}
+        plain = self.scores_ if is_unknown else None
+        self.mixing_ = mixing if mixing.strength else None
+        self._calibrate(labels, folds)
+        if plain is not None:
+            targets, left_out = soften(model, Y, plain)
+            self._solve(targets, rows, compared)
+            model.left_out = left_out
+            self._scale = self._scale_of(labels)
         self._finish(Y, labels)
 
-    def _learn(self, labels: LabelMatrix, targets: NDArray[Any], rows: Indices, deviations: Floats) -> None:
-        """Solve with the targets; deviations are those of photos that were compared on, without their own label."""
-        self._targets, self.priors_ = targets.copy(), smoothed_priors(targets)
-        #: Of the combination alone.
-        self._deviations: Floats = self.model_.fit(targets, rows, self.priors_)
-        self._express(labels, deviations)
+    def _solve(self, targets: NDArray[Any], rows: Indices, compared: Indices) -> None:
+        self.priors_ = smoothed_priors(targets)
+        self.model_.fit(targets, rows, self.priors_, compared)
 
-    def _express(self, labels: LabelMatrix, deviations: Floats) -> None:
-        """Set the scores of all photos, and those of known entries without their photo's labels."""
-        self.own_scores_: Floats = self._mixed(self._deviations) + self.priors_
-        self.scores_: Floats = self.own_scores_.copy()
+    @property
+    def own_scores_(self) -> Reals:
+        """Scores (n, c) before calibration, shares in kind; those of known entries know their photo's labels."""
+        deviations = self.model_.deviations
+        found = scratch(deviations.shape, deviations.dtype)
+        for block in row_blocks(len(found), DESCRIBED_ROWS):
+            found[block] = self._mixed(deviations[block]) + self.priors_
+        return found
+
+    @property
+    def scores_(self) -> Reals:
+        """The same, those of known entries without their photo's labels."""
+        found, compared = self.own_scores_, self.model_.compared
         # Without its only labelled photo an annotator knows nothing.
-        if len(deviations) >= 2:
-            known = labels[self._search_rows] != UNKNOWN
-            left_out = self._mixed(deviations) + self.priors_
-            self.scores_[self._search_rows] = np.where(known, left_out, self.own_scores_[self._search_rows])
-        self._scale = self._scale_of(labels)
+        if len(compared) >= 2:
+            known = self.model_.labels[compared] != UNKNOWN
+            found[compared] = np.where(known, self._left_out_scores(), found[compared])
+        return found
 
-    def _mixed(self, deviations: Floats) -> Floats:
+    def _left_out_scores(self) -> Floats:
+        return self._mixed(self.model_.left_out) + self.priors_
+
+    def _mixed(self, deviations: NDArray[Any]) -> NDArray[Any]:
         """Return deviations that have listened to those of other tags."""
         return deviations if self.mixing_ is None else self.mixing_.apply(deviations)
 
-    def _calibrate(self, labels: LabelMatrix, deviations: Floats, folds: Indices) -> None:
+    def _calibrate(self, labels: LabelMatrix, folds: Indices) -> None:
         """Fit the map from scores to probabilities on left-out scores, on one scale with those of all photos."""
-        self._express(labels, deviations)
-        rows = self._search_rows if len(self._search_rows) >= 2 else self._search_rows[:0]
-        left_out = (self._mixed(deviations) + self.priors_)[: len(rows)]
+        self._scale = self._scale_of(labels)
+        self._is_sampled = self._against is not None
+        compared = self.model_.compared
+        rows = compared if len(compared) >= 2 else compared[:0]
         self.seen_ = labeled_rows(labels)
-        self._n_calibrated, self._calibrated_counts = int(self.seen_.sum()), tag_counts(labels)
         self.seen_[rows] = False
-        described = self._scale.describe_left_out(left_out, labels, rows)
+        described = self._scale.describe_left_out(self._left_out_scores()[: len(rows)], labels, rows)
         against, tells = self._calibrated_against(labels)[rows], telling(labels, rows)
         found = fit_map(
             described,
@@ -316,40 +304,46 @@ class AutoAnnotator(Accepting):
             by_examples = self.map_.logits(described)
             self.given_member_ = GivenMember.fit(self._given, by_examples, labels, against, rows, tells)
 
-    def _scale_of(self, labels: LabelMatrix, rates: TagRates | None = None) -> LevelScale:
-        return LevelScale.of(scale_of(self.scores_, np.full_like(labels, UNKNOWN)), labels, rates)
+    def _scale_of(self, labels: LabelMatrix) -> LevelScale:
+        everywhere = np.broadcast_to(np.int8(UNKNOWN), labels.shape)
+        return LevelScale.of(scale_of(self.scores_, everywhere), labels)
 
     def _finish(self, Y: LabelMatrix, labels: LabelMatrix) -> None:
         """Set what is reported of the training photos."""
         self.labels_ = Y.copy()
         if self.given_member_ is not None:
             self.given_member_ = self.given_member_.with_examples(labels)
-        logits = self._log_odds(self.scores_, self._given)
-        named = expit(logits)
+        self.transduction_ = logits = self._log_odds(self.scores_, self._given)
+        self.probabilities_ = scratch(logits.shape, logits.dtype)
+        for block in row_blocks(len(logits), DESCRIBED_ROWS):
+            self.probabilities_[block] = expit(logits[block])
         self.completeness_ = 1.0
-        seen = self.seen_[:, None]
+        rows = np.flatnonzero(labeled_rows(labels))
+        not_seen = np.where(self.seen_[rows, None], UNKNOWN, labels[rows])
         if self.absent_means == "unknown":
-            self.completeness_ = counted_completeness(np.where(seen, UNKNOWN, Y).astype(np.int8), named)
-        self.transduction_ = logits - np.log(self.completeness_)
-        unseen = fit_thresholds(self.transduction_, np.where(seen, UNKNOWN, labels))
-        self.thresholds_ = np.where(np.isinf(unseen), fit_thresholds(self.transduction_, labels), unseen)
-        self.probabilities_ = np.minimum(named / self.completeness_, 1.0)
-        if self.absent_means == "unknown":
+            named = self.probabilities_[rows]
+            self.completeness_ = counted_completeness(
+                np.where(self.seen_[rows, None], UNKNOWN, Y[rows]).astype(np.int8), named
+            )
             missed = forgotten_share(named, self.completeness_)
-            self.probabilities_ = np.where(absent_entries(Y), missed, self.probabilities_)
+            logits -= np.log(self.completeness_)
+            np.minimum(self.probabilities_ / self.completeness_, 1.0, out=self.probabilities_)
+            self.probabilities_[rows] = np.where(absent_entries(Y)[rows], missed, self.probabilities_[rows])
+        unseen = fit_thresholds(logits[rows], not_seen)
+        self.thresholds_ = np.where(np.isinf(unseen), fit_thresholds(logits[rows], labels[rows]), unseen)
 
-    def _described(self, function: Callable[[Floats], Floats], scores: Floats) -> Floats:
+    def _described(self, function: Callable[[Floats], Floats], scores: NDArray[Any]) -> Reals:
         """Return what a function makes of described scores, a few rows at a time."""
-        found = np.empty(scores.shape)
-        for block in _blocks(len(scores)):
+        found = scratch(scores.shape, scores.dtype)
+        for block in row_blocks(len(scores), DESCRIBED_ROWS):
             found[block] = function(self._scale.describe(scores[block]))
         return found
 
-    def _log_odds(self, scores: Floats, given: NDArray[np.float16] | None) -> Floats:
+    def _log_odds(self, scores: NDArray[Any], given: NDArray[np.float16] | None) -> Reals:
         """Return log-odds of being named, by scores and by what is given."""
         found = self._described(self.map_.logits, scores)
         if self.given_member_ is not None and given is not None:
-            for block in _blocks(len(found)):
+            for block in row_blocks(len(found), DESCRIBED_ROWS):
                 found[block] = self.given_member_.added_to(found[block], given[block])
         return found
 
@@ -366,10 +360,10 @@ class AutoAnnotator(Accepting):
         nothing = np.zeros((1, self.n_tags_))
         return self.given_member_.added_to(nothing, self._given[[row]])[0]
 
-    def _log_odds_deviations(self) -> Floats:
+    def _log_odds_deviations(self) -> Reals:
         found = self._described(self.map_.deviations, self.scores_)
         if self.given_member_ is not None and self._given is not None:
-            for block in _blocks(len(found)):
+            for block in row_blocks(len(found), DESCRIBED_ROWS):
                 found[block] = np.hypot(found[block], self.given_member_.deviations(self._given[block]))
         return found
 
@@ -387,155 +381,65 @@ class AutoAnnotator(Accepting):
         X = self._check_X(X, reset=False)
         return self._decision_function(X, check_given(given, len(X), self.n_tags_))
 
-    def _decision_function(self, X: NDArray[Any], given: NDArray[np.float16] | None = None) -> Floats:
-        scores = self._mixed(self.model_.deviations(self.views_.attach(X))) + self.priors_
+    def _decision_function(self, X: NDArray[Any], given: NDArray[np.float16] | None = None) -> Any:
+        scores = self._mixed(self.model_.score_new(self.views_.attach(X))) + self.priors_
         return self._log_odds(scores, given) - np.log(self.completeness_)
 
-    def predict_proba(self, X: Any, given: ArrayLike | None = None) -> Floats:
+    def predict_proba(self, X: Any, given: ArrayLike | None = None) -> Reals:
         """Return probabilities of shape (n, c) for photos never seen; see `decision_function`."""
         named = expit(self.decision_function(X, given) + np.log(self.completeness_))
         return np.minimum(named / self.completeness_, 1.0)
 
-    def update(self, Y: Any, against: Any = None) -> Self:
+    def update(
+        self, Y: Any, against: Any = None, *, columns: ArrayLike | None = None, given: ArrayLike | None = None
+    ) -> Self:
         """Learn from changed labels of the training photos: features, graph and members stay.
 
-        Only tags whose labels changed are solved again. An entry that was unknown before keeps, as what is said without
-        its label, the score it had. From a tenth more or fewer labelled photos on, or twice or half as many of a tag,
-        left-out scores and the map to probabilities are made again.
+        What comes out is what a fit with the same members gives: further labels are rows added to systems that are
+        solved already, tags whose labels are as they were keep their scores, and left-out scores and the map to
+        probabilities follow in closed form.
 
         Parameters
         ----------
         Y : label matrix of shape (n, c)
-            All labels, the same photos and tags as in ``fit``.
+            All labels, the same photos as in ``fit``.
         against : label matrix of shape (n, c), optional
             See ``fit``.
+        columns : array of int, shape (c,), optional
+            For each tag its column of before; -1 for a new one, which has the members of the combination, each with the
+            mean of its factors. Default: the tags of before.
+        given : array of shape (n, c), optional
+            What is given of new tags, as the parameter of that name; what was given of those of before stays. Default:
+            nothing.
 
         Returns
         -------
         self
         """
         check_is_fitted(self)
-        Y = check_labels(Y, n_rows=len(self.labels_), n_tags=self.n_tags_)
+        at = np.arange(self.n_tags_) if columns is None else np.asarray(columns, dtype=np.intp)
+        if not len(at) or (at >= self.n_tags_).any():
+            raise InvalidInputError(f"expected columns below {self.n_tags_}, at least one, got {at.tolist()}")
+        Y = check_labels(Y, n_rows=len(self.labels_), n_tags=len(at))
+        if not (Y != UNKNOWN).any():
+            raise InvalidLabelsError("update needs at least one known label; all entries of Y are -1 (unknown)")
+        is_same = np.array_equal(at, np.arange(self.n_tags_))
+        before, self._given = self._given, check_given(given, len(Y), len(at))
+        if before is not None and self._given is None:
+            self._given = take_tags(before, at, np.nan)
+        elif before is not None and self._given is not None:
+            self._given[:, at >= 0] = before[:, at[at >= 0]]
+        if not is_same:
+            self.n_tags_ = len(at)
+            self.model_.set_tags(at)
+        elif given is None and against is None and not self._is_sampled and np.array_equal(Y, self.labels_):
+            return self
         self._against = against
         try:
-            self._update(Y)
+            self._learn(Y)
         finally:
             del self._against
         return self
-
-    def _update(self, Y: LabelMatrix) -> None:
-        labels = targets = self._labels_to_learn(Y)
-        due, any_known = self.is_calibration_due(labels), bool((labels != UNKNOWN).any())
-        if self.absent_means == "unknown":
-            if due and any_known:
-                # How many tags are forgotten is told by all labels.
-                rows, mixing = self._rows_to_learn(labels), self.mixing_
-                deviations, folds = self._leave_out(labels, rows)
-                plain = self._learn_unmixed(labels, rows, deviations)
-                self._settle(Y, labels, rows, deviations, folds, plain, mixing)
-                return
-            targets = change_targets(Y, self.labels_, self._targets, self.scores_, self._forgotten)
-        tags = np.flatnonzero((targets != self._targets).any(axis=0))
-        if not len(tags) and not due:
-            return
-        if not any_known:
-            raise InvalidLabelsError("update needs at least one known label; all entries of Y are -1 (unknown)")
-        rows = self._rows_to_learn(labels)
-        # A photo that moves in where another has lost its labels brings those of tags that did not change.
-        moved_in = np.setdiff1d(rows, self.model_.rows)
-        tags = np.union1d(tags, np.flatnonzero((targets[moved_in] != UNKNOWN).any(axis=0)))
-        self._targets, self.priors_ = targets.copy(), smoothed_priors(targets)
-        if len(tags):
-            self._deviations[:, tags] = self.model_.update(targets, rows, self.priors_, tags)
-        if due:
-            self._calibrate(labels, *self._leave_out(labels, rows))
-        else:
-            if self.mixing_ is None:
-                self.own_scores_[:, tags] = self._deviations[:, tags] + self.priors_[tags]
-            else:
-                self.own_scores_ = self._mixed(self._deviations) + self.priors_
-            self.scores_ = np.where(labels == UNKNOWN, self.own_scores_, self.scores_)
-            self._scale = self._scale_of(labels, self._scale.rates)
-        self._finish(Y, labels)
-
-    def is_calibration_due(self, labels: LabelMatrix) -> bool:
-        """Tell whether an update with these labels makes the map to probabilities again.
-
-        Parameters
-        ----------
-        labels : label matrix of shape (n, c)
-            What is learnt from now.
-        """
-        before, now = max(self._n_calibrated, 1), int(labeled_rows(labels).sum())
-        if now >= DUE * before or before >= DUE * now:
-            return True
-        # A tag that is new has scores without its labels that know nothing, not even of its other labels.
-        then, counts = self._calibrated_counts, tag_counts(labels)
-        more, fewer = counts >= DUE_FOR_TAG * np.maximum(then, 0.5), then >= DUE_FOR_TAG * np.maximum(counts, 0.5)
-        return bool((more | fewer).any())
-
-    def _leave_out(self, labels: LabelMatrix, rows: Indices) -> tuple[Floats, Indices]:
-        """Choose the photos that left-out scores are of; return deviations by the members, and folds."""
-        if len(rows) > self.max_search_rows:
-            rows = np.sort(np.random.default_rng(0).choice(rows, self.max_search_rows, replace=False))
-        self._search_rows = rows
-        search = Search(self.views_, self.model_.weightings, labels, rows)
-        end = time.perf_counter() + CALIBRATION_SHARE * self.budget_seconds
-        deviations = members_left_out(search, self.model_, go_on=lambda: time.perf_counter() < end)
-        return deviations, folds_of(self.views_.plain, labels, rows)
-
-    def _rows_to_learn(self, labels: LabelMatrix) -> Indices:
-        """Return the labelled photos, those learnt from before first where there are too many."""
-        rows = np.flatnonzero(labeled_rows(labels))
-        if len(rows) <= self.max_rows:
-            return rows
-        kept = np.intersect1d(self.model_.rows, rows)
-        added = np.setdiff1d(rows, kept)[: self.max_rows - len(kept)]
-        return np.union1d(kept, added)
-
-    def set_tags(self, columns: ArrayLike, given: ArrayLike | None = None) -> None:
-        """Reorder, drop and add tags of a fitted annotator.
-
-        Parameters
-        ----------
-        columns : array of int, shape (c,)
-            For each tag its column of before; -1 for one of which no label is known.
-        given : array of shape (n, c), optional
-            What is given of the new tags, as the parameter of that name; columns of others are not looked at. Default:
-            nothing.
-
-        Notes
-        -----
-        A new tag has the members of the combination, each with the mean of its factors; it listens to no other tag, and
-        its probabilities follow the pooled map. What is said of other tags stays.
-        """
-        at = np.asarray(columns, dtype=np.intp)
-        if np.array_equal(at, np.arange(self.n_tags_)):
-            return
-        if not len(at) or (at >= self.n_tags_).any():
-            raise InvalidInputError(f"expected columns below {self.n_tags_}, at least one, got {at.tolist()}")
-        dropped = np.setdiff1d(np.arange(self.n_tags_), at)
-        if (self.labels_[:, dropped] != UNKNOWN).any():
-            self._n_calibrated = 0  # the pooled map has learnt from them: the next update makes it again
-        labels = take_tags(self.labels_, at, UNKNOWN)
-        self.n_tags_ = len(at)
-        self._targets = take_tags(self._targets, at, UNKNOWN)
-        self.priors_ = smoothed_priors(self._targets)
-        self._deviations = take_tags(self._deviations, at, 0.0)
-        self.own_scores_, self.scores_ = take_tags(self.own_scores_, at, 0.0), take_tags(self.scores_, at, 0.0)
-        self.own_scores_[:, at < 0] = self.scores_[:, at < 0] = self.priors_[at < 0]
-        self._calibrated_counts = take_tags(self._calibrated_counts, at, 0)
-        self.model_.set_tags(at)
-        self.mixing_ = None if self.mixing_ is None else self.mixing_.with_tags(at)
-        self.map_ = self.map_.with_tags(at)
-        if self._given is not None and self.given_member_ is not None:
-            self._given, of_new = take_tags(self._given, at, np.nan), check_given(given, len(self.labels_), len(at))
-            if of_new is not None:
-                self._given[:, at < 0] = of_new[:, at < 0]
-            self.given_member_ = self.given_member_.with_tags(at, self._given)
-        learnt = self._labels_to_learn(labels)
-        self._scale = self._scale_of(learnt, self._scale.rates)
-        self._finish(labels, learnt)
 
     def state(self) -> tuple[Arrays, dict[str, Any]] | None:
         """Return what has to be stored of a fitted annotator: no pickle, and no copy of the features.
@@ -552,16 +456,13 @@ class AutoAnnotator(Accepting):
         Coefficients are always in float64: they are large and of both signs, and what they sum to is small.
         """
         check_is_fitted(self)
-        parameters, dtype = self.get_params(deep=False), self.views_.plain.dtype
+        parameters = self.get_params(deep=False)
         parts = {
             "parameters": {name: value for name, value in parameters.items() if name not in NOT_STORED},
             "groups": self.groups,
             "views": parts_of_views(self.views_),
-            "model": parts_of_model(self.model_, dtype),
-            "deviations": self._deviations.astype(dtype),
+            "model": parts_of_model(self.model_),
             "labels": changed_rows(self.labels_, np.full_like(self.labels_, UNKNOWN)),
-            "targets": changed_rows(self._targets, self.labels_),
-            "scores": changed_rows(self.scores_, self.own_scores_, dtype),
             "rest": {
                 name: value for name, value in vars(self).items() if name not in MADE_AGAIN and name not in parameters
             },
@@ -593,19 +494,26 @@ class AutoAnnotator(Accepting):
             If these are not the features that it was fitted on, or if another version stored it in a way not known
             here.
         """
+        return cls._checked(X, arrays, info, n_threads)
+
+    @classmethod
+    def _checked(
+        cls, X: NDArray[Any], arrays: Arrays, info: dict[str, Any], n_threads: int | None, *, is_moved: bool = False
+    ) -> Self:
         if info.get("format") != FORMAT:
             raise InvalidInputError(
                 f"expected a model kept in the format {FORMAT}, got {info.get('format')!r}; train it again"
             )
         shape = info.get("shape")
-        if list(np.shape(X)) != shape:
+        if not is_moved and list(np.shape(X)) != shape:
             raise InvalidInputError(
                 "expected the features that the model was trained on, of shape "
                 f"{tuple(shape) if isinstance(shape, list) else shape} (photos, columns), got {np.shape(X)}; "
                 "give those, or train again"
             )
         try:
-            return cls._restored(X, {name: unpack(value, arrays) for name, value in info.items()}, n_threads)
+            parts = {name: unpack(value, arrays) for name, value in info.items()}
+            return cls._restored(X, parts, n_threads, is_moved=is_moved)
         except InvalidInputError:
             raise
         except (KeyError, TypeError, IndexError, ValueError, AttributeError, OverflowError) as error:
@@ -614,24 +522,41 @@ class AutoAnnotator(Accepting):
             ) from error
 
     @classmethod
-    def _restored(cls, X: NDArray[Any], parts: dict[str, Any], n_threads: int | None) -> Self:
+    def _restored(cls, X: NDArray[Any], parts: dict[str, Any], n_threads: int | None, *, is_moved: bool) -> Self:
         found = cls(parts["groups"], n_threads=n_threads, **parts["parameters"])
         X = found._check_X(X, reset=True)
         for name, value in parts["rest"].items():
             setattr(found, name, value)
+        if is_moved:
+            found.views_ = found._make_views(X)
+            found.model_ = StackModel(found.views_, parts["model"]["weightings"], parts["model"]["members"])
+            found.labels_ = np.full((len(X), found.n_tags_), UNKNOWN, dtype=np.int8)
+            found._given = None
+            return found
         found.views_ = restored_views(X, parts["views"], n_threads)
         found.model_ = restored_model(found.views_, parts["model"])
-        found._deviations = parts["deviations"].astype(np.float64)
-        found.own_scores_ = found._mixed(found._deviations) + found.priors_
-        Y = add_rows(np.full(found.own_scores_.shape, UNKNOWN, dtype=np.int8), parts["labels"])
-        found._targets = add_rows(Y, parts["targets"])
-        found.scores_ = add_rows(found.own_scores_, parts["scores"])
+        Y = add_rows(np.full(found.model_.labels.shape, UNKNOWN, dtype=np.int8), parts["labels"])
         found._finish(Y, found._labels_to_learn(Y))
         return found
 
-    def make_views(self, X: Any) -> PhotoViews:
-        """Return what all fits to the same features share; see `share_views`."""
-        return self._make_views(self._check_X(X, reset=True))
+    @classmethod
+    def moved(cls, X: NDArray[Any], arrays: Arrays, info: dict[str, Any], *, n_threads: int | None = None) -> Self:
+        """Return an annotator with the members of one whose `state` was stored, on other photos.
+
+        It knows no label yet: `update` tells it those of these photos, and what is given of them.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features of the photos, the same columns.
+        arrays, info, n_threads
+            See `restore`.
+        """
+        return cls._checked(X, arrays, info, n_threads, is_moved=True)
+
+    def make_views(self, X: Any, link: Callable[[Reals], NeighborGraph] | None = None) -> PhotoViews:
+        """Return what all fits to the same features share, and perhaps a graph; see `share_views` and `PhotoViews`."""
+        return self._make_views(self._check_X(X, reset=True), link)
 
     def share_views(self, views: PhotoViews) -> Self:
         """Let later fits use these instead of scaling features and building a graph; they have to fit to X.
@@ -643,9 +568,14 @@ class AutoAnnotator(Accepting):
         self._shared = views
         return self
 
-    def _make_views(self, X: NDArray[Any]) -> PhotoViews:
+    def _make_views(self, X: NDArray[Any], link: Callable[[Reals], NeighborGraph] | None = None) -> PhotoViews:
         return PhotoViews(
-            X, self.groups, n_neighbors=self.n_neighbors, smoothing=FEATURE_SMOOTHING, n_threads=self.n_threads
+            X,
+            self.groups,
+            n_neighbors=self.n_neighbors,
+            smoothing=FEATURE_SMOOTHING,
+            n_threads=self.n_threads,
+            link=link,
         )
 
     def _check_parameters(self, X: NDArray[Any]) -> None:
@@ -656,17 +586,11 @@ class AutoAnnotator(Accepting):
         return weak_negatives(Y) if self.absent_means == "unknown" else Y
 
     def _choose_rows(self, labels: LabelMatrix) -> tuple[Indices, Indices]:
-        """Return the photos to learn from and those to compare candidates on."""
+        """Return the photos to learn from and those to compare candidates on, drawn in an order that stays."""
         rows = np.flatnonzero(labeled_rows(labels))
-        generator = check_generator(self.random_state)
-        if len(rows) > self.max_rows:
-            self.left_out_[f"{len(rows) - self.max_rows} labelled photos"] = f"max_rows is {self.max_rows}"
-            rows = np.sort(generator.choice(rows, self.max_rows, replace=False))
-        if len(rows) <= self.max_search_rows:
+        if len(rows) <= min(self.max_rows, self.max_search_rows):
             return rows, rows
-        return rows, np.sort(generator.choice(rows, self.max_search_rows, replace=False))
-
-
-def _blocks(n: int) -> Iterator[slice]:
-    for start in range(0, n, DESCRIBED_ROWS):
-        yield slice(start, start + DESCRIBED_ROWS)
+        order = np.random.default_rng(self._seed).permutation(len(labels))
+        drawn = rows[np.argsort(order[rows])]
+        rows = np.sort(drawn[: self.max_rows])
+        return rows, np.sort(drawn[: min(self.max_rows, self.max_search_rows)])

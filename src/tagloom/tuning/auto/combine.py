@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats
 from tagloom.tuning.auto.model import Member
-from tagloom.tuning.auto.search import LeaderboardRow, Trial
+from tagloom.tuning.auto.search import LeaderboardRow, Trial, has_network, start_views
 from tagloom.tuning.auto.stacking import gain_stands_out, score_spread, stack_scores
 from tagloom.tuning.auto.views import View
 from tagloom.tuning.constants import (
@@ -21,20 +21,14 @@ from tagloom.tuning.constants import (
     N_RESAMPLES,
     OWN_CHOICE_CAUTION,
     OWN_CHOICE_SHARE,
-    PLAIN_START,
     SETTING_CAUTION,
-    SMOOTHED_START,
     START_COUNT,
-    START_WITHOUT_NETWORK,
 )
 
 __all__ = ["choose_per_tag", "combine"]
 
 
 # What the combination behind `AutoAnnotator` begins with.
-
-#: One of these is there where a network's groups are.
-NETWORK_VIEWS = ("deep", "balanced", "deep and semantic", "without the network")
 
 
 def start_counts(trials: list[Trial], weightings: list[View], labels: LabelMatrix) -> NDArray[np.float64]:
@@ -44,17 +38,14 @@ def start_counts(trials: list[Trial], weightings: list[View], labels: LabelMatri
     """
     per_tag = float((labels == 1).sum()) / labels.shape[1]
     plain_share = per_tag / (per_tag + EVEN_POSITIVES)
-    names = {view.name for view in weightings}
-    has_network = not names.isdisjoint(NETWORK_VIEWS)
-    starts = (SMOOTHED_START, PLAIN_START) if has_network else (START_WITHOUT_NETWORK,) * 2
     counts = np.zeros(len(trials))
-    for smoothed, start, share in zip((True, False), starts, (1.0 - plain_share, plain_share), strict=True):
-        chosen = [_preferred(trials, name, smoothed) for name in start if name in names]
+    for (smoothed, names), share in zip(start_views(weightings), (1.0 - plain_share, plain_share), strict=True):
+        chosen = [_preferred(trials, name, smoothed) for name in names]
         for place in [place for place in chosen if place is not None]:
             counts[place] += share / len(chosen)
     if not counts.any():
         counts[0] = 1.0
-    return (START_COUNT if has_network else COUNT_WITHOUT_NETWORK) * counts / counts.sum()
+    return (START_COUNT if has_network(weightings) else COUNT_WITHOUT_NETWORK) * counts / counts.sum()
 
 
 def _preferred(trials: list[Trial], view: str, smoothed: bool) -> int | None:

@@ -115,7 +115,7 @@ class GivenMember:
         slopes, variances = _own_slopes(features @ coefficients, root * h, yes, known)
         return cls(levels, counts, coefficients, covariance, slopes, variances)
 
-    def added_to(self, log_odds: Floats, given: NDArray[np.floating[Any]]) -> Floats:
+    def added_to(self, log_odds: NDArray[np.floating[Any]], given: NDArray[np.floating[Any]]) -> Floats:
         """Return log-odds (n, c) by the examples together with those given."""
         constant = np.where(np.isnan(self.levels), 0.0, self.coefficients[1])
         return np.asarray(log_odds + constant + self.weights() * _above_level(given, self.levels))

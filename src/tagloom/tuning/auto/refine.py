@@ -1,7 +1,7 @@
 """What is done to the scores of the combination afterwards: other tags are listened to, forgotten tags allowed for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,10 @@ from tagloom.metrics import average_precision
 from tagloom.tuning.auto.model import StackModel
 from tagloom.tuning.auto.stacking import gain_stands_out, rankable_tags
 from tagloom.tuning.auto.views import prior_shifts, smoothed_priors
-from tagloom.tuning.calibration.maps import take_tags
 from tagloom.tuning.calibration.positive_unlabeled import absent_entries, estimate_completeness, weak_negatives
 from tagloom.tuning.constants import ENOUGH_TAGS, HEAD, LEAST_NAMED, MIXING_CAUTION, MIXING_STRENGTHS
 
-__all__ = ["TagMixing", "change_targets", "counted_completeness", "find_mixing", "soften"]
+__all__ = ["TagMixing", "counted_completeness", "find_mixing", "soften"]
 
 
 # Tags that go together: scores listen to the scores of other tags, as far as that is seen to help.
@@ -41,15 +40,9 @@ class TagMixing:
     matrix: Floats
     gain: float
 
-    def apply(self, deviations: Floats) -> Floats:
+    def apply(self, deviations: NDArray[Any]) -> NDArray[Any]:
         """Return mixed deviations (n, c)."""
         return deviations @ self.matrix if self.strength else deviations
-
-    def with_tags(self, at: NDArray[np.intp]) -> "TagMixing":
-        """Return it for other tags; a new one (-1) listens to no other."""
-        matrix = take_tags(take_tags(self.matrix, at, 0.0).T, at, 0.0).T
-        matrix[at < 0, at < 0] = 1.0
-        return replace(self, matrix=matrix)
 
 
 def label_correlations(labels: LabelMatrix) -> Floats:
@@ -160,21 +153,17 @@ def counted_completeness(Y: LabelMatrix, probabilities: Floats) -> float:
     return float(estimate ** np.sqrt(min(1.0, n_named / HEAD)))
 
 
-def soften(
-    model: StackModel, Y: LabelMatrix, rows: NDArray[np.intp], left_out: Floats
-) -> tuple[float, Targets, Floats]:
-    """Return forgotten tags per named one, the targets (n, c), and left-out deviations (m, c) of a solution with them.
+def soften(model: StackModel, Y: LabelMatrix, left_out: NDArray[Any]) -> tuple[Targets, Floats]:
+    """Return targets (n, c), and left-out deviations (m, c) of a solution with them.
 
     Parameters
     ----------
     model : StackModel
-        The combination.
+        The combination, solved with absence as no on the photos compared.
     Y : label matrix of shape (n, c)
         1 where named, 0 where denied, -1 elsewhere.
-    rows : array of int
-        The labelled photos that left-out deviations are of.
     left_out : array of shape (n, c)
-        Scores of the combination solved on ``rows`` with absence as no, those of ``rows`` without their own label.
+        Its scores, those of the photos compared without their own label.
 
     Notes
     -----
@@ -184,7 +173,7 @@ def soften(
     comes back to photo i, ``a Σ_k M_ik M_ki (T_i - π)`` over the k where the tag is absent and not cut, is taken off.
     The prior is that without the photo's own target (`prior_shifts`).
     """
-    labels = weak_negatives(Y)
+    labels, rows = weak_negatives(Y), model.compared
     priors = smoothed_priors(labels)
     named = left_out[rows]
     share = forgotten_per_named(Y[rows], named)
@@ -193,33 +182,11 @@ def soften(
     deviations = targets[rows] - smoothed_priors(targets)
     shifts = prior_shifts(deviations, len(rows))
     found = np.empty(deviations.shape)
-    for tags, operator in model.left_out_operators(rows, Y.shape[1]):
+    for tags, operator in model.left_out_operators(Y.shape[1]):
         own = ((operator * operator.T) @ slopes[:, tags]) * (labels[rows] - priors)[:, tags]
         shifted = shifts[:, tags] * operator.sum(axis=1, keepdims=True)
         found[:, tags] = operator @ deviations[:, tags] + shifted - own
-    return share, targets, found
-
-
-def change_targets(Y: LabelMatrix, before: LabelMatrix, targets: Targets, left_out: Floats, share: float) -> Targets:
-    """Return the targets after labels changed; an entry that was absent before and still is keeps its own.
-
-    Parameters
-    ----------
-    Y, before : label matrix of shape (n, c)
-        Labels now and before.
-    targets : array of shape (n, c)
-        Those of ``before``.
-    left_out : array of shape (n, c)
-        Scores of a solution with ``targets``, known entries without their photo's labels.
-    share : float
-        Forgotten tags per named one.
-
-    Notes
-    -----
-    A solution with soft targets has scores of having the tag, ``1 + a`` times those of being named.
-    """
-    fresh = _mixed_labels(Y, share / (1.0 + share) * left_out)
-    return np.where(absent_entries(Y) & absent_entries(before), targets, fresh)
+    return targets, found
 
 
 def _mixed_labels(Y: LabelMatrix, forgotten: Floats) -> Targets:

@@ -10,34 +10,34 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision
-from tagloom.solvers import block_cg
 from tagloom.tuning.auto.stacking import gain_stands_out, rankable_tags, score_spread
 from tagloom.tuning.auto.views import PhotoViews, View, left_out_deviations, prior_shifts, smoothed_priors, targets_of
 from tagloom.tuning.constants import (
     CLEARLY_BEHIND,
-    GRAPH_SCALE,
-    GRAPH_SMOOTHING,
     PENALTIES,
     PENALTIES_WITHOUT_NETWORK,
+    PLAIN_START,
     SCORE_SMOOTHINGS,
     SETTING_CAUTION,
+    SMOOTHED_START,
+    START_WITHOUT_NETWORK,
     WIDTHS,
     WIDTHS_WITHOUT_NETWORK,
 )
 
-__all__ = ["OVER", "Candidate", "LeaderboardRow", "Search", "Trial", "smooth_columns", "spread_labels"]
+__all__ = ["OVER", "Candidate", "LabelledKernels", "LeaderboardRow", "Search", "Trial", "has_network", "start_views"]
 
 
 #: Why candidates are left out.
 OVER, INTERRUPTED = "the time was over", "interrupted"
-GRAPH = "graph"
+#: One of these views is there where a network's groups are.
+NETWORK_VIEWS = ("deep", "balanced", "deep and semantic", "without the network")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Candidate:
     Attributes
     ----------
     view : str
-        Name of the weighting of feature groups, or ``graph``: the kernel of the neighbour graph alone.
+        Name of the weighting of feature groups.
     smoothed : bool
         Whether features are smoothed over the graph first.
     width : float
@@ -67,8 +67,6 @@ class Candidate:
     @property
     def name(self) -> str:
         """One line for a person."""
-        if self.view == GRAPH:
-            return f"graph kernel, penalty {self.penalty:g}"
         features = "smoothed features" if self.smoothed else "features"
         after = f", scores smoothed by {self.score_smoothing:g}" if self.score_smoothing else ""
         return f"{self.view}: {features}, width {self.width:g}, penalty {self.penalty:g}{after}"
@@ -76,7 +74,7 @@ class Candidate:
     @property
     def ridge(self) -> float:
         """λ of the linear system."""
-        return self.penalty * (1.0 if self.view == GRAPH else 1.0 - float(np.exp(-self.width)))
+        return self.penalty * (1.0 - float(np.exp(-self.width)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as a plain dictionary."""
@@ -135,6 +133,69 @@ class SearchResult:
     left_out: dict[str, str]
 
 
+class LabelledKernels:
+    """Kernels of some labelled photos with others, and the same with the scores that they add up to smoothed.
+
+    Scores are smoothed by one step over the graph, so that only the neighbours of these photos have a part in it: a
+    search, and an update, cost the same in a collection of any size.
+
+    Parameters
+    ----------
+    views : PhotoViews
+        Shared work.
+    rows : array of int, shape (m,)
+        The photos that have scores.
+    anchors : array of int, shape (k,)
+        The photos that scores come from.
+    """
+
+    def __init__(self, views: PhotoViews, rows: NDArray[np.intp], anchors: NDArray[np.intp]) -> None:
+        self._views, self._rows, self._anchors = views, rows, anchors
+        reach = views.reach(rows, SCORE_SMOOTHINGS[0])
+        self._around = np.unique(reach.indices)
+        self._reach = reach.tocsc()[:, self._around]
+
+    def of(
+        self, view: View, smoothed: bool, widths: Sequence[float], *, spread: bool = True
+    ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Return for each width the kernel (m, k), and the same with smoothed scores; zeros where that is not asked."""
+        shape, scale = (len(self._rows), len(self._anchors)), self._views.mean_distance(view, smoothed)
+        # Systems are solved with the first, and have to be the same whatever else is computed beside it.
+        own = self._distances(self._rows, view, smoothed, scale, np.float64)
+        totals = [np.zeros(shape) for _ in widths]
+        for block in self._views.blocks(len(self._around) if spread else 0, len(self._anchors)):
+            distances = self._distances(self._around[block], view, smoothed, scale, self._views.dtype)
+            for total, width in zip(totals, widths, strict=True):
+                total += self._reach[:, block] @ np.exp(-self._views.dtype(width) * distances)
+        return [(np.exp(-width * own), total) for width, total in zip(widths, totals, strict=True)]
+
+    def _distances(
+        self, photos: NDArray[np.intp], view: View, smoothed: bool, scale: float, dtype: Any
+    ) -> NDArray[Any]:
+        """Return squared distances of photos to the anchors, 1 on average over all."""
+        points = self._views.coordinates(smoothed)
+        ends = points[self._anchors].astype(dtype, copy=False)
+        found = self._views.distances(points[photos].astype(dtype, copy=False), ends, [view])[0]
+        found /= dtype(scale)
+        # A photo is at no distance from itself, whatever rounding says.
+        _, own, at = np.intersect1d(photos, self._anchors, assume_unique=True, return_indices=True)
+        found[own, at] = 0.0
+        return found
+
+
+def has_network(weightings: Sequence[View]) -> bool:
+    """Tell whether a network's groups are among those weighted."""
+    return any(view.name in NETWORK_VIEWS for view in weightings)
+
+
+def start_views(weightings: Sequence[View]) -> list[tuple[bool, list[str]]]:
+    """Return the views that a combination begins with, on smoothed features and on plain ones."""
+    names = [view.name for view in weightings]
+    starts = (SMOOTHED_START, PLAIN_START) if has_network(weightings) else (START_WITHOUT_NETWORK,) * 2
+    kept = [[name for name in start if name in names] for start in starts]
+    return list(zip((True, False), kept, strict=True))
+
+
 class Search:
     """Scores of labelled photos, each without its own label, by many candidates.
 
@@ -175,24 +236,21 @@ class Search:
         self._ranked = rankable_tags(self.labels)
         self._go_on = go_on
         self._progress = progress
-        self._reached: NDArray[Any] | None = None
+        self._kernels = LabelledKernels(views, rows, rows)
         self._best = -np.inf
 
     def run(self) -> SearchResult:
-        """Try the candidates, as many as there is time for; the usual one of the first view always."""
+        """Try the candidates, as many as there is time for; those that a combination begins with always."""
         trials: list[Trial] = []
         left_out: dict[str, str] = {}
+        start = {(name, smoothed) for smoothed, names in start_views(self.weightings) for name in names}
         places = [(view, smoothed) for smoothed in (True, False) for view in self.weightings]
-        self._progress.start("comparing candidates", len(places) + 1)
+        places.sort(key=lambda place: (place[0].name, place[1]) not in start)
+        self._progress.start("comparing candidates", len(places))
         try:
             for view, smoothed in places:
-                title = f"{view.name}, {'smoothed features' if smoothed else 'features'}"
-                if trials and not self._go_on():
-                    left_out[title] = OVER
-                else:
-                    trials += self._try_view(view, smoothed, title, left_out)
+                trials += self._try_view(view, smoothed, left_out, (view.name, smoothed) in start)
                 self._progress.advance()
-            trials += self._try_graph(left_out)
         except KeyboardInterrupt:
             if not trials:
                 raise
@@ -201,14 +259,12 @@ class Search:
             self._progress.finish()
         return SearchResult(trials, left_out)
 
-    def _try_view(self, view: View, smoothed: bool, title: str, left_out: dict[str, str]) -> list[Trial]:
-        distances = self.distances(view, smoothed)
-        trials: list[Trial] = []
-        for width in self._widths[:2]:
-            if trials and not self._go_on():
-                left_out[f"{title}, width {width:g}"] = OVER
-                return trials
-            trials.append(self._try_kernel(Candidate(view.name, smoothed, width), np.exp(-width * distances)))
+    def _try_view(self, view: View, smoothed: bool, left_out: dict[str, str], is_start: bool) -> list[Trial]:
+        title = f"{view.name}, {'smoothed features' if smoothed else 'features'}"
+        if not self._go_on():
+            left_out[f"{title}, further widths" if is_start else title] = OVER
+            return self._try_widths(view, smoothed, self._widths[:1]) if is_start else []
+        trials = self._try_widths(view, smoothed, self._widths[:2])
         # Further in the direction that is better.
         further = self._widths[2 if trials[1].figure > trials[0].figure else 3]
         best = max(trial.figure for trial in trials)
@@ -217,27 +273,24 @@ class Search:
         elif not self._go_on():
             left_out[f"{title}, width {further:g}"] = OVER
         else:
-            trials.append(self._try_kernel(Candidate(view.name, smoothed, further), np.exp(-further * distances)))
+            trials += self._try_widths(view, smoothed, [further])
         return trials
 
-    def _try_graph(self, left_out: dict[str, str]) -> list[Trial]:
-        if not self._go_on():
-            left_out["graph kernel"] = OVER
-            return []
-        kernel = GRAPH_SCALE * spread_labels(self.views, self.rows, GRAPH_SMOOTHING)
-        return [self._try_kernel(Candidate(GRAPH, False, 0.0, score_smoothing=0.0), kernel, smoothings=(0.0,))]
+    def _try_widths(self, view: View, smoothed: bool, widths: Sequence[float]) -> list[Trial]:
+        kernels = self._kernels.of(view, smoothed, widths)
+        return [
+            self._try_kernel(Candidate(view.name, smoothed, width), among, spread)
+            for width, (among, spread) in zip(widths, kernels, strict=True)
+        ]
 
-    def _try_kernel(
-        self, candidate: Candidate, kernel: NDArray[Any], smoothings: Sequence[float] = SCORE_SMOOTHINGS
-    ) -> Trial:
+    def _try_kernel(self, candidate: Candidate, among: NDArray[Any], spread: NDArray[Any]) -> Trial:
         """Return the trial of the best penalty and score smoothing; the usual ones unless others stand out."""
-        among = self._among(kernel)
-        influences = [self._smoothed_influence(kernel) if strength else among for strength in smoothings]
+        influences = [spread if strength else among for strength in SCORE_SMOOTHINGS]
         options = [replace(candidate, penalty=one) for one in self._penalties]
         best: Trial | None = None
         ridges = [one.ridge for one in options]
         for place, step, found in left_out_deviations(among, influences, self.targets, ridges, shifts=self._shifts):
-            settings = replace(options[step], score_smoothing=smoothings[place])
+            settings = replace(options[step], score_smoothing=SCORE_SMOOTHINGS[place])
             trial = Trial(settings, found, score_spread(found, self.labels), self._precisions(found))
             if best is None or gain_stands_out(trial.precisions - best.precisions, SETTING_CAUTION):
                 best = trial
@@ -250,40 +303,3 @@ class Search:
         if not self._ranked.any():
             return np.empty(0)
         return average_precision(self.labels[:, self._ranked], scores[:, self._ranked])
-
-    def influences(self, kernel: NDArray[Any], score_smoothing: float) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return a kernel (n, m) among the labelled photos, and what coefficients bring to their scores."""
-        among = self._among(kernel)
-        return among, self._smoothed_influence(kernel) if score_smoothing else among
-
-    def _among(self, kernel: NDArray[Any]) -> NDArray[Any]:
-        among = kernel[self.rows]
-        return np.asarray(0.5 * (among + among.T))
-
-    def distances(self, view: View, smoothed: bool) -> NDArray[Any]:
-        """Return squared distances (n, m) of all photos to the labelled ones in a view, 1 on average."""
-        coordinates = self.views.coordinates(smoothed)
-        found = self.views.distances(coordinates, coordinates[self.rows], [view])[0]
-        found /= found.dtype.type(self.views.mean_distance(view, smoothed))
-        # A photo is at no distance from itself, whatever rounding says.
-        found[self.rows, np.arange(len(self.rows))] = 0.0
-        return found
-
-    def _smoothed_influence(self, kernel: NDArray[Any]) -> NDArray[Any]:
-        """Return what coefficients bring to smoothed scores of the labelled photos: one solve serves all kernels."""
-        if self._reached is None:
-            self._reached = spread_labels(self.views, self.rows, SCORE_SMOOTHINGS[0]).astype(kernel.dtype)
-        return self._reached.T @ kernel
-
-
-def spread_labels(views: PhotoViews, rows: NDArray[np.intp], strength: float) -> Floats:
-    """Return the columns ``(I + sL)⁻¹ e_i`` of some photos, shape (n, m)."""
-    sources = np.zeros((views.n_photos, len(rows)), dtype=np.float32)
-    sources[rows, np.arange(len(rows))] = 1.0
-    return smooth_columns(views, sources, strength)
-
-
-def smooth_columns(views: PhotoViews, columns: NDArray[Any], strength: float) -> Floats:
-    """Return ``(I + sL)⁻¹`` times some columns."""
-    system = sparse.csr_array(sparse.eye_array(views.n_photos) + strength * views.laplacian())
-    return np.asarray(block_cg(system, columns, tol=1e-6, dtype="float32").x, dtype=np.float64)

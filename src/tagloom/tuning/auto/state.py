@@ -9,17 +9,18 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from tagloom.core.groups import FeatureGroups
+from tagloom.core.labels import UNKNOWN
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.tuning.auto.model import Member, StackModel
 from tagloom.tuning.auto.priors import GivenMember
 from tagloom.tuning.auto.refine import TagMixing
 from tagloom.tuning.auto.search import Candidate, LeaderboardRow
-from tagloom.tuning.auto.views import PhotoViews, View
+from tagloom.tuning.auto.views import PhotoViews, Reduction, View
 from tagloom.tuning.calibration.level_scale import LevelScale
 from tagloom.tuning.calibration.maps import CalibrationMap, TagSigmoids, TagSteps
 from tagloom.tuning.constants import SAME_COORDINATES
@@ -46,7 +47,7 @@ KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(CalibrationMap, TagSigmoids, TagSteps, LevelScale, FeatureGroups),
-        *(Member, Candidate, View, TagMixing, LeaderboardRow, GivenMember),
+        *(Member, Candidate, View, Reduction, TagMixing, LeaderboardRow, GivenMember),
     )
 }
 
@@ -64,6 +65,7 @@ def parts_of_views(views: PhotoViews) -> dict[str, Any]:
         "n_neighbors": views.n_neighbors,
         "recall": views.graph.recall,
         "bandwidth": views.graph.bandwidth,
+        "reductions": views.reductions,
         "indices": weights.indices.astype(np.int32),
         "starts": weights.indptr.astype(np.int64),
         "weights": None if (weights.data == 1.0).all() else weights.data,
@@ -83,7 +85,8 @@ def restored_views(X: NDArray[Any], parts: dict[str, Any], n_threads: int | None
         n_neighbors=parts["n_neighbors"],
         smoothing=parts["smoothing"],
         n_threads=n_threads,
-        graph=NeighborGraph(weights, parts["recall"], parts["bandwidth"]),
+        link=lambda _: NeighborGraph(weights, parts["recall"], parts["bandwidth"]),
+        reductions=parts["reductions"],
     )
     differs = np.abs(_marks(views) - parts["marks"]).max(axis=0) > SAME_COORDINATES
     if differs.any():
@@ -100,34 +103,35 @@ def _marks(views: PhotoViews) -> NDArray[np.float32]:
     return np.stack([views.plain @ mixing, views.smooth @ mixing]).astype(np.float32)
 
 
-def parts_of_model(model: StackModel, dtype: DTypeLike) -> dict[str, Any]:
+def parts_of_model(model: StackModel) -> dict[str, Any]:
     """Return the members and what was solved for."""
     return {
         "members": model.members,
         "weightings": [View(view.name, dict(view.weights)) for view in model.weightings],
-        "rows": model.rows.astype(np.int32),
+        "rows": (model.rows.astype(np.int32), model.compared.astype(np.int32)),
         "coefficients": model.coefficients,
-        "smoothed": {strength: scores.astype(dtype) for strength, scores in model.smoothed.items()},
+        "left_out": model.left_out,
+        "deviations": np.asarray(model.deviations),
+        "targets": changed_rows(model.labels, np.full_like(model.labels, UNKNOWN)),
     }
 
 
 def restored_model(views: PhotoViews, parts: dict[str, Any]) -> StackModel:
     """Return the combination, from `parts_of_model`."""
-    model, rows = StackModel(views, parts["weightings"], parts["members"]), parts["rows"].astype(np.intp)
-    if not np.isin(rows, np.arange(views.n_photos)).all():
+    model = StackModel(views, parts["weightings"], parts["members"])
+    rows, compared = (one.astype(np.intp) for one in parts["rows"])
+    if not np.isin(np.concatenate([rows, compared]), np.arange(views.n_photos)).all():
         raise ValueError("it has learnt from photos that it does not have")
-    model.restore(
-        rows,
-        parts["coefficients"],
-        {strength: scores.astype(np.float64) for strength, scores in parts["smoothed"].items()},
-    )
+    deviations = parts["deviations"].astype(views.dtype)
+    labels = add_rows(np.full(deviations.shape, UNKNOWN, dtype=parts["targets"]["values"].dtype), parts["targets"])
+    model.restore(labels, (rows, compared), parts["coefficients"], deviations, parts["left_out"])
     return model
 
 
-def changed_rows(values: NDArray[Any], base: NDArray[Any], dtype: DTypeLike | None = None) -> dict[str, NDArray[Any]]:
+def changed_rows(values: NDArray[Any], base: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Return the rows in which an array is not another one, and which these are."""
     rows = np.flatnonzero((values != base).any(axis=1))
-    return {"rows": rows.astype(np.int32), "values": values[rows].astype(values.dtype if dtype is None else dtype)}
+    return {"rows": rows.astype(np.int32), "values": values[rows]}
 
 
 def add_rows(base: NDArray[Any], changed: dict[str, NDArray[Any]]) -> NDArray[Any]:

@@ -1,12 +1,14 @@
 """What every candidate of the search shares: scaled feature groups, one neighbour graph, features smoothed over it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
+from sklearn.utils.extmath import randomized_svd
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix
@@ -15,11 +17,19 @@ from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
 from tagloom.tuning.constants import (
     BALANCED_SHARES,
+    BLOCK_DISTANCES,
     DOUBLE_ENTRIES,
+    EXACT_COLUMNS,
+    FEWEST_COMPONENTS,
+    IN_MEMORY_BYTES,
+    KEPT_VARIANCE,
     LEADING_SHARES,
+    MAPPED_ROWS,
+    MOST_COMPONENTS,
     MOST_SINGLE_GROUPS,
     PRIOR_COUNT,
-    SMOOTHED_ROWS,
+    SAMPLED_PHOTOS,
+    SMOOTHED_COLUMNS,
     SMOOTHING_STEPS,
     WORTHS,
 )
@@ -31,6 +41,8 @@ __all__ = [
     "default_views",
     "left_out_deviations",
     "prior_shifts",
+    "row_blocks",
+    "scratch",
     "smoothed_priors",
     "targets_of",
 ]
@@ -186,7 +198,7 @@ class NewPhotos:
     Attributes
     ----------
     plain, smooth : ndarray of shape (q, d)
-        Scaled features, and the same smoothed over the neighbours.
+        Reduced features, and the same smoothed over the neighbours.
     links : sparse array of shape (q, n)
         Normalised weights of the nearest training photos.
     """
@@ -196,13 +208,53 @@ class NewPhotos:
     links: Any
 
 
+@dataclass(frozen=True)
+class Reduction:
+    """What brings a group's rows to their coordinates: ``(row - centre) basis``.
+
+    Attributes
+    ----------
+    centre : ndarray of shape (d,)
+        Mean row.
+    basis : ndarray of shape (d, k) or (1, 1)
+        Leading principal axes, or a factor alone where all columns are kept.
+    """
+
+    centre: Floats
+    basis: Floats
+
+    @classmethod
+    def of(cls, rows: Reals, weight: float) -> "Reduction":
+        """Return that of some rows, after which the mean squared distance of two of them is a weight."""
+        centre = rows.mean(axis=0, dtype=np.float64)
+        centred = rows - centre
+        variances = np.square(centred).sum(axis=0) / len(rows)
+        basis = np.ones((1, 1))
+        if rows.shape[1] > FEWEST_COMPONENTS:
+            variances, basis = _principal_axes(centred)
+        spread = 2.0 * float(variances.sum())
+        # Of photos that are equal in a group nothing is left but rounding.
+        return cls(centre, basis * np.sqrt(weight / (spread if spread > 1e-6 else 1.0)))
+
+    @property
+    def n_components(self) -> int:
+        """Columns of the coordinates."""
+        return len(self.centre) if self.basis.size == 1 else self.basis.shape[1]
+
+    def apply(self, rows: Reals) -> Reals:
+        """Return the coordinates of rows."""
+        centred = rows - self.centre.astype(rows.dtype)
+        basis = self.basis.astype(rows.dtype)
+        return np.asarray(centred * basis if basis.size == 1 else centred @ basis)
+
+
 class PhotoViews:
-    """Features of all photos, brought to one scale once, with one graph.
+    """Features of all photos, brought to one scale and reduced once, with one graph.
 
     Parameters
     ----------
     X : array of shape (n, d)
-        Features as extracted.
+        Features as extracted; a memory map is read a few rows at a time.
     groups : FeatureGroups or None
         The column ranges.
     n_neighbors : int
@@ -211,18 +263,31 @@ class PhotoViews:
         Strength of feature smoothing.
     n_threads : int or None
         For the graph.
-    graph : NeighborGraph or None, default=None
-        That of the same photos, where it was built before.
+    link : callable, optional
+        Makes the graph of the coordinates, or has it already. Default: `knn_graph`.
+    reductions : mapping of str to Reduction, optional
+        Of each group, where they were learnt before.
+
+    Attributes
+    ----------
+    plain, smooth : ndarray of shape (n, k)
+        Coordinates, and the same smoothed over the graph; large ones are memory maps.
+    groups : FeatureGroups
+        Their columns.
+    links : sparse array of shape (n, n)
+        Normalised weights of the graph.
 
     Notes
     -----
-    Each group is scaled as by `GroupScaler`, centred, and divided so that the mean squared distance of two photos is
-    one; a view's squared distance is the weighted sum of its groups'. The graph is that of the joint view. Where no
-    group comes from a network, scaling rows to length one may lose what matters: then each group is there a second
-    time, its columns standardised and its rows left as long as they are.
+    Each group is scaled as by `GroupScaler`, centred, and brought to its principal axes: as many as keep 92 % of the
+    variance, at least 64 and at most 512. Coordinates are those of the joint view: the mean squared distance of two
+    photos is in each group its weight there. Axes and scales come from 20,000 photos at most. The graph is that of the
+    joint view. Where no group comes from a network, scaling rows to length one may lose what matters: then each group
+    is there a second time, its columns standardised and its rows left as long as they are.
 
     Smoothed features are eight steps of ``Q ← (Z + sSQ)/(1 + s)`` towards ``(I + sL)⁻¹Z``, S the normalised weights and
-    L = I - S. A new photo gets one step from its nearest training photos: what it would have as one of them.
+    L = I - S; scores take one such step. A new photo gets one step from its nearest training photos: what it would have
+    as one of them.
     """
 
     def __init__(
@@ -233,24 +298,30 @@ class PhotoViews:
         n_neighbors: int,
         smoothing: float,
         n_threads: int | None,
-        graph: NeighborGraph | None = None,
+        link: Callable[[Reals], NeighborGraph] | None = None,
+        reductions: Mapping[str, Reduction] | None = None,
     ) -> None:
         self.given_groups = FeatureGroups(["features"], [X.shape[1]]) if groups is None else groups
-        self.groups = self.given_groups if self.has_network else _doubled(self.given_groups)
         self.smoothing = smoothing
         self.n_neighbors = n_neighbors
         self.n_threads = n_threads
-        self._scaler = GroupScaler(self.given_groups).fit(X)
-        self._moments = _column_moments(X)
+        names = self.given_groups if self.has_network else _doubled(self.given_groups)
+        self._weights = joint_weights(names.names, shares_of(names.embeddings))
         self._dtype: Any = np.float64 if X.size <= DOUBLE_ENTRIES else np.float32
-        self._centres: dict[str, NDArray[np.float64]] = {}
-        self._lengths: dict[str, float] = {}
-        self.plain = self._learn_scale(X)
-        weights = joint_weights(self.groups.names, shares_of(self.groups.embeddings))
-        self._roots: Reals = np.sqrt([weights[name] for name in self.groups])[self.groups.labels].astype(self._dtype)
-        if graph is None:
-            graph = knn_graph(self.plain * self._roots, n_neighbors, n_threads=n_threads)
-        self.graph: NeighborGraph = graph
+        self._sample = np.unique(np.linspace(0, len(X) - 1, min(len(X), SAMPLED_PHOTOS)).astype(np.intp))
+        sample = X if len(self._sample) == len(X) else np.asarray(X[self._sample])
+        self._scaler = GroupScaler(self.given_groups).fit(sample)
+        self._moments = _column_moments(sample)
+        self.reductions = reductions or {
+            name: Reduction.of(self._mapped(name, sample), self._weights[name]) for name in names
+        }
+        sizes = [self.reductions[name].n_components for name in names]
+        self.groups = FeatureGroups(list(names), sizes, names.embeddings)
+        self.plain = scratch((len(X), self.groups.n_columns), self._dtype)
+        for block in row_blocks(len(X), MAPPED_ROWS):
+            self.plain[block] = self._coordinates(X[block])
+        make = link or (lambda points: knn_graph(points, n_neighbors, n_threads=n_threads))
+        self.graph: NeighborGraph = make(self.plain)
         self._inverse_roots = _inverse_roots(self.graph.degrees)
         self.links = self._normalized(self.graph.weights, self._inverse_roots)
         self.smooth = self._smooth_features()
@@ -265,70 +336,78 @@ class PhotoViews:
         """Number of training photos."""
         return len(self.plain)
 
+    @property
+    def dtype(self) -> Any:
+        """Type of coordinates and scores."""
+        return self._dtype
+
     def coordinates(self, smoothed: bool) -> Reals:
         """Return the coordinates of the training photos, smoothed or not."""
         return self.smooth if smoothed else self.plain
 
-    def laplacian(self) -> Any:
-        """Return I - S; a photo without neighbours has a row of the identity and stays as it is up to a factor."""
-        return sparse.csr_array(sparse.eye_array(self.n_photos) - self.links.astype(np.float64))
-
     def attach(self, X: Reals) -> NewPhotos:
         """Return coordinates of new photos."""
-        plain = np.empty((len(X), self.groups.n_columns), dtype=self._dtype)
-        for name in self.groups:
-            plain[:, self.groups[name]] = (self._mapped(name, X) - self._centres[name]) / self._lengths[name]
+        plain = self._coordinates(X)
         count = min(self.n_neighbors, self.n_photos)
-        # Weighted features of the training photos are made again: kept, they would be a third copy.
-        points = self.plain * self._roots
-        _, indices = nearest_neighbors(plain * self._roots, points, count, n_threads=self.n_threads)
+        _, indices = nearest_neighbors(plain, self.plain, count, n_threads=self.n_threads)
         pointers = np.arange(0, indices.size + 1, count)
-        ones = np.ones(indices.size)
-        binary = sparse.csr_array((ones, indices.ravel(), pointers), shape=(len(X), self.n_photos))
+        binary = sparse.csr_array((np.ones(indices.size), indices.ravel(), pointers), shape=(len(X), self.n_photos))
         links = self._normalized(binary, np.full(len(X), 1.0 / np.sqrt(count)))
         smooth = (plain + self.smoothing * (links @ self.smooth)) / (1.0 + self.smoothing)
         return NewPhotos(plain, smooth.astype(self._dtype), links)
 
     def mean_distance(self, view: View, smoothed: bool) -> float:
         """Return the mean squared distance of two photos in a view, 1 where all are equal."""
-        total = 0.0
-        for name, weight in view.weights.items():
-            columns = self.coordinates(smoothed)[:, self.groups[name]]
+        points, total = self.coordinates(smoothed)[self._sample], 0.0
+        for name, factor in self.factors(view).items():
+            columns = points[:, self.groups[name]]
             centre = columns.mean(axis=0, dtype=np.float64)
             length = float(np.einsum("ij,ij->", columns, columns, dtype=np.float64)) / len(columns)
-            total += 2.0 * weight * max(length - float(centre @ centre), 0.0)
+            total += 2.0 * factor * max(length - float(centre @ centre), 0.0)
         return total if total > np.finfo(np.float32).eps else 1.0
+
+    def factors(self, view: View) -> dict[str, float]:
+        """Return by group what squared distances of coordinates count in a view; the joint one has 1 throughout."""
+        return {name: view.weights.get(name, 0.0) / self._weights[name] for name in self.groups}
 
     def distances(self, points: Reals, anchors: Reals, views: Sequence[View]) -> list[Reals]:
         """Return squared distances (q, m) of rows of coordinates to others, for each view; each group is used once."""
-        found = [np.zeros((len(points), len(anchors)), dtype=self._dtype) for _ in views]
-        for name in self.groups:
-            wanted = [(place, view.weights[name]) for place, view in enumerate(views) if view.weights.get(name)]
-            if not wanted:
+        factors = np.array([list(self.factors(view).values()) for view in views])
+        kinds, kind_of = np.unique(factors.round(12), axis=1, return_inverse=True)
+        found = [np.zeros((len(points), len(anchors)), dtype=points.dtype) for _ in views]
+        for kind, wanted in enumerate(kinds.T):
+            if not wanted.any():
                 continue
-            columns = self.groups[name]
-            of_group = _squared_distances(points[:, columns], anchors[:, columns])
-            for place, weight in wanted:
-                found[place] += self._dtype(weight) * of_group
+            columns = np.flatnonzero(np.isin(self.groups.labels, np.flatnonzero(kind_of.ravel() == kind)))
+            whole = len(columns) == self.groups.n_columns
+            squares = _squared_distances(*(part if whole else part[:, columns] for part in (points, anchors)))
+            for place in np.flatnonzero(wanted):
+                found[place] += squares if wanted[place] == 1.0 else points.dtype.type(wanted[place]) * squares
         return found
+
+    def reach(self, rows: NDArray[np.intp], strength: float) -> Any:
+        """Return what all photos give to the smoothed scores of some, a sparse array (m, n)."""
+        own = sparse.csr_array((np.ones(len(rows)), (np.arange(len(rows)), rows)), shape=(len(rows), self.n_photos))
+        return sparse.csr_array((own + strength * self.links[rows]) / (1.0 + strength)).astype(self._dtype)
+
+    def smooth_scores(self, scores: Reals, strength: float) -> None:
+        """Take one step ``f ← (f + sSf)/(1 + s)`` of scores (n, c) of all photos, in place and some tags at a time."""
+        for start in range(0, scores.shape[1], SMOOTHED_COLUMNS):
+            columns = slice(start, start + SMOOTHED_COLUMNS)
+            own = np.ascontiguousarray(scores[:, columns])
+            spread = self.links @ own
+            spread *= strength
+            spread += own
+            spread /= 1.0 + strength
+            scores[:, columns] = spread
 
     def blocks(self, n: int, n_anchors: int) -> Iterator[slice]:
         """Yield row ranges so small that a few blocks of distances are no matter."""
-        step = max(64, 4_000_000 // max(n_anchors, 1))
-        for start in range(0, n, step):
-            yield slice(start, min(start + step, n))
+        return row_blocks(n, max(64, BLOCK_DISTANCES // max(n_anchors, 1)))
 
-    def _learn_scale(self, X: Reals) -> Reals:
-        scaled = np.empty((len(X), self.groups.n_columns), dtype=self._dtype)
-        for name in self.groups:
-            rows = self._mapped(name, X)
-            self._centres[name] = rows.mean(axis=0, dtype=np.float64)
-            lengths = float(np.square(rows, dtype=np.float64).sum()) / len(rows)
-            spread = 2.0 * (lengths - float(self._centres[name] @ self._centres[name]))
-            # Of photos that are equal in a group nothing is left but rounding.
-            self._lengths[name] = float(np.sqrt(spread)) if spread > 1e-6 else 1.0
-            scaled[:, self.groups[name]] = (rows - self._centres[name]) / self._lengths[name]
-        return scaled
+    def _coordinates(self, X: Reals) -> Reals:
+        parts = [reduction.apply(self._mapped(name, X)) for name, reduction in self.reductions.items()]
+        return np.hstack(parts).astype(self._dtype, copy=False)
 
     def _mapped(self, name: str, X: Reals) -> Reals:
         """Return a group's rows on a scale of their own."""
@@ -343,16 +422,48 @@ class PhotoViews:
         return sparse.csr_array(scaled).astype(self._dtype)
 
     def _smooth_features(self) -> Reals:
-        result = self.plain
+        result = scratch(self.plain.shape, self._dtype)
         share = self._dtype(self.smoothing / (1.0 + self.smoothing))
-        for _ in range(SMOOTHING_STEPS):
-            spread = self.links @ result
-            spread *= share
-            for start in range(0, len(spread), SMOOTHED_ROWS):
-                block = slice(start, start + SMOOTHED_ROWS)
-                spread[block] += (1 - share) * self.plain[block]
-            result = spread
+        for start in range(0, self.groups.n_columns, SMOOTHED_COLUMNS):
+            columns = slice(start, start + SMOOTHED_COLUMNS)
+            given = np.ascontiguousarray(self.plain[:, columns])
+            rest, smooth = (1 - share) * given, given
+            for _ in range(SMOOTHING_STEPS):
+                smooth = self.links @ smooth
+                smooth *= share
+                smooth += rest
+            result[:, columns] = smooth
         return result
+
+
+def scratch(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """Return an empty array; a large one is a memory map of a file that goes with it."""
+    if np.prod(shape, dtype=float) * np.dtype(dtype).itemsize <= IN_MEMORY_BYTES:
+        return np.empty(shape, dtype)
+    with tempfile.TemporaryFile() as file:
+        return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
+
+
+def row_blocks(n: int, step: int) -> Iterator[slice]:
+    """Yield row ranges of a size."""
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))
+
+
+def _principal_axes(centred: Reals) -> tuple[Floats, Floats]:
+    """Return variances along the leading principal axes, and these axes as columns."""
+    n, d = centred.shape
+    if d <= EXACT_COLUMNS:
+        variances, axes = linalg.eigh(np.asarray(centred.T @ centred, dtype=np.float64) / n, check_finite=False)
+        variances, axes = np.maximum(variances[::-1], 0.0), axes[:, ::-1]
+        total = float(variances.sum())
+    else:
+        _, values, rows = randomized_svd(centred, MOST_COMPONENTS, random_state=0)
+        variances, axes = np.square(values, dtype=np.float64) / n, rows.T
+        total = float(np.square(centred, dtype=np.float64).sum()) / n
+    enough = 1 + int(np.searchsorted(np.cumsum(variances), KEPT_VARIANCE * total))
+    count = min(max(enough, FEWEST_COMPONENTS), MOST_COMPONENTS, len(variances))
+    return variances[:count], axes[:, :count]
 
 
 def _doubled(groups: FeatureGroups) -> FeatureGroups:

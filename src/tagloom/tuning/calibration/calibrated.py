@@ -22,7 +22,7 @@ from tagloom.methods.baselines.propagation import HarmonicPropagation, LocalGlob
 from tagloom.methods.shared.out_of_fold import stable_folds
 from tagloom.methods.shared.smoothing import smoothing_graph
 from tagloom.tuning.calibration.maps import CalibrationMap, Method, Pooling, fit_map
-from tagloom.tuning.constants import ENOUGH_PHOTOS, FEW_PHOTOS, FEW_PHOTOS_DOUBT, LEAST_SUGGESTED
+from tagloom.tuning.constants import DESCRIBED_ROWS, ENOUGH_PHOTOS, FEW_PHOTOS, FEW_PHOTOS_DOUBT, LEAST_SUGGESTED
 
 __all__ = [
     "Accepting",
@@ -270,11 +270,16 @@ class ScoreScale:
 
 def scale_of(scores: NDArray[np.floating[Any]], Y: LabelMatrix) -> ScoreScale:
     """Return the scale of an annotator's scores ``transduction_`` after it was fitted with Y."""
-    unknown = Y == UNKNOWN
-    count = unknown.sum(axis=0)
+    count = (Y == UNKNOWN).sum(axis=0)
     total = np.maximum(count, 1)
-    centre = np.where(unknown, scores, 0.0).sum(axis=0, dtype=np.float64) / total
-    variance = np.where(unknown, np.square(scores - centre), 0.0).sum(axis=0, dtype=np.float64) / total
+    blocks = [slice(start, start + DESCRIBED_ROWS) for start in range(0, len(Y), DESCRIBED_ROWS)]
+    sums = (np.where(Y[one] == UNKNOWN, scores[one], 0.0).sum(axis=0, dtype=np.float64) for one in blocks)
+    centre = sum(sums, np.zeros(Y.shape[1])) / total
+    squares = (
+        np.where(Y[one] == UNKNOWN, np.square(scores[one] - centre), 0.0).sum(axis=0, dtype=np.float64)
+        for one in blocks
+    )
+    variance = sum(squares, np.zeros(Y.shape[1])) / total
     # Scores that do not vary say nothing: any positive number keeps them at the centre.
     tiny = 1e-9 * (1.0 + np.abs(centre))
     spread = np.where(np.sqrt(variance) > tiny, np.sqrt(variance), 1.0)

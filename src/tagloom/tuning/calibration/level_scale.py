@@ -183,7 +183,7 @@ def telling(Y: LabelMatrix, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
     return ~yes | (yes.sum(axis=0) > 1)
 
 
-def heaps(scores: Floats, tags: NDArray[np.bool_]) -> float:
+def heaps(scores: NDArray[Any], tags: NDArray[np.bool_]) -> float:
     """Return how clearly scores of all photos fall into two heaps; 0 is usual, or not known.
 
     Parameters
@@ -200,7 +200,7 @@ def heaps(scores: Floats, tags: NDArray[np.bool_]) -> float:
     """
     if len(scores) < HEAPS_FEWEST_PHOTOS or not tags.any():
         return 0.0
-    found = scores[:: max(1, len(scores) // HEAPS_MOST_PHOTOS)][:, tags]
+    found = scores[:: max(1, len(scores) // HEAPS_MOST_PHOTOS)][:, tags].astype(np.float64)
     found = found - found.mean(axis=0)
     spread = found.std(axis=0)
     telling = spread > 1e-9

@@ -382,7 +382,7 @@ class ScoreExplainer:
         model: Any = self.annotator
         is_known = self._weights is not None or model is None
         if isinstance(self._weights, AutoWeights):  # where candidates were not compared, the label is in all numbers
-            is_known = not np.array_equal(model.scores_[row], model.own_scores_[row])
+            is_known = row in model.model_.compared
         if not is_known or (Y == UNKNOWN).all():
             return None
         found = copy.copy(self)

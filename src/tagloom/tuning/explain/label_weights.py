@@ -8,7 +8,7 @@ the right-hand side, all systems being symmetric; the labels are never looked at
 import copy
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -33,16 +33,11 @@ from tagloom.methods.shared.smoothing import smoothing_graph
 from tagloom.solvers import block_cg
 from tagloom.tuning.auto.annotator import AutoAnnotator
 from tagloom.tuning.auto.model import StackModel
-from tagloom.tuning.auto.search import GRAPH
-from tagloom.tuning.auto.views import View, smoothed_priors
+from tagloom.tuning.auto.views import smoothed_priors
 from tagloom.tuning.constants import (
     EXPLANATION_ROWS,
     EXPLANATION_TOLERANCE,
     FACTOR_BYTES,
-    GRAPH_SCALE,
-    GRAPH_SMOOTHING,
-    GRAPH_TOLERANCE,
-    KERNEL_BYTES,
     MOST_IDENTITY_ROWS,
     N_CACHED,
     PRIOR_COUNT,
@@ -383,14 +378,14 @@ class ViewDistances:
         Coordinates of photos.
     groups : FeatureGroups
         Their columns.
-    views : sequence of View
-        The weightings.
+    views : mapping of str to mapping
+        For each view what squared distances of a group count.
     """
 
-    def __init__(self, points: Reals, groups: FeatureGroups, views: Sequence[View]) -> None:
-        self.names = [view.name for view in views]
+    def __init__(self, points: Reals, groups: FeatureGroups, views: Mapping[str, Mapping[str, float]]) -> None:
+        self.names = list(views)
         self._points = points
-        weights = np.array([[view.weights.get(name, 0.0) for name in groups] for view in views])
+        weights = np.array([[factors[name] for name in groups] for factors in views.values()])
         weights = weights.reshape(len(views), len(groups.names))
         largest = weights.max(axis=0, initial=0.0)
         used = np.flatnonzero(largest)
@@ -440,7 +435,7 @@ class ExactStack:
 
     Notes
     -----
-    What is square is of labelled photos. Of all photos there are blocks of kernels, some of them kept.
+    What is square is of labelled photos. Of all photos there are blocks of kernels.
     """
 
     def __init__(self, model: StackModel) -> None:
@@ -448,18 +443,14 @@ class ExactStack:
         self.ridges = [member.candidate.ridge for member in model.members]
         self._candidates = [member.candidate for member in model.members]
         self._photos, self._scales = model.views, model.scales
-        weightings = {view.name: view for view in model.weightings}
         self._distances: dict[bool, ViewDistances] = {}
         for smoothed in (True, False):
-            used = sorted({one.view for one in self._candidates if one.smoothed == smoothed} - {GRAPH})
-            points = model.views.coordinates(smoothed)
-            self._distances[smoothed] = ViewDistances(points, model.views.groups, [weightings[name] for name in used])
-        self._in_graph = [place for place, one in enumerate(self._candidates) if one.view == GRAPH]
-        self._in_views = [place for place, one in enumerate(self._candidates) if one.view != GRAPH]
-        self._laplacian = model.views.laplacian()
-        self._influences, self._systems = Latest(), Latest()
+            used = sorted({one.view for one in self._candidates if one.smoothed == smoothed})
+            points, views = model.views.coordinates(smoothed), model.views_by_name
+            factors = {name: model.views.factors(views[name]) for name in used}
+            self._distances[smoothed] = ViewDistances(points, model.views.groups, factors)
+        self._influences = Latest()
         self._factors = Latest(max(1, FACTOR_BYTES // (8 * max(1, len(self.rows)) ** 2)))
-        self._kernels: dict[int, dict[int, Floats]] = {}
 
     def influences(self, row: int) -> Floats:
         """Return what coefficients of each member bring to the score of a photo, shape (members, m)."""
@@ -467,14 +458,13 @@ class ExactStack:
 
     def scores(self, coefficients: Sequence[Floats]) -> Floats:
         """Return the scores (n,) of all photos, from coefficients (m,) of each member."""
-        by_strength = {self._strength(place): np.zeros(self._photos.n_photos) for place in range(len(coefficients))}
-        for block in self._blocks():
-            for place, kernel in self._find_kernels(block, self._in_views).items():
-                by_strength[self._strength(place)][block] += kernel @ coefficients[place]
-        for place in self._in_graph:
-            by_strength[self._strength(place)][self.rows] += GRAPH_SCALE * coefficients[place]
-        smooth = [self._smooth(found, strength) for strength, found in by_strength.items()]
-        return np.asarray(np.sum(smooth, axis=0))
+        found = {one.score_smoothing: np.zeros((self._photos.n_photos, 1)) for one in self._candidates}
+        for block in self._photos.blocks(self._photos.n_photos, len(self.rows)):
+            for place, kernel in self._find_kernels(block, range(len(coefficients))).items():
+                found[self._candidates[place].score_smoothing][block, 0] += kernel @ coefficients[place]
+        for strength, scores in found.items():
+            self._photos.smooth_scores(scores, strength)
+        return np.asarray(np.sum(list(found.values()), axis=0)[:, 0])
 
     def solve(self, among: Indices, targets: Floats) -> Floats:
         """Return ``(K + λI)⁻¹ targets`` of each member, over some of the labelled photos, shape (members, k).
@@ -488,74 +478,22 @@ class ExactStack:
         """
         found, distances = np.zeros_like(targets), _DistancesAmong(self._distances, self.rows[among])
         for place, target in enumerate(targets if len(among) else ()):
-            if self._candidates[place].view == GRAPH:
-                found[place] = self._solve_in_graph(place, among, target)
-                continue
             make = partial(self._factorise, place, distances)
             factor = self._factors.get((place, among.tobytes()), make)
             found[place] = cho_solve(factor, target, check_finite=False)
         return found
 
-    def _solve_in_graph(self, place: int, among: Indices, targets: Floats) -> Floats:
-        """Solve without the kernel, which is dense.
-
-        With ``K = P Q⁻¹ Pᵀ``, Q sparse and P taking the photos out of all,
-        ``(K + λI)⁻¹ = (I - P (λQ + PᵀP)⁻¹ Pᵀ)/λ``.
-        """
-        ridge, rows = self.ridges[place], self.rows[among]
-        taken, spread = np.zeros((self._photos.n_photos, 1)), np.zeros((self._photos.n_photos, 1))
-        taken[rows, 0], spread[rows, 0] = 1.0, targets
-        system = self._system(GRAPH_SMOOTHING)
-        scales = np.array([ridge / GRAPH_SCALE])
-        found = block_cg(system, spread, tol=GRAPH_TOLERANCE, scales=scales, shifts=taken).x[rows, 0]
-        return np.asarray((targets - found) / ridge, dtype=np.float64)
-
     def _find_influences(self, row: int) -> Floats:
         found = np.zeros((len(self._candidates), len(self.rows)))
-        unit = np.zeros(self._photos.n_photos)
-        unit[row] = 1.0
-        # The smoothing is symmetric: what reaches the photo from others is what reaches them from it.
-        strengths = {self._strength(place) for place in range(len(found))}
-        reached = {strength: self._smooth(unit, strength) for strength in strengths}
-        for place in self._in_graph:
-            found[place] = GRAPH_SCALE * reached[self._strength(place)][self.rows]
-        own = [place for place in self._in_views if not self._strength(place)]
-        for place, kernel in self._find_kernels(slice(row, row + 1), own).items():
-            found[place] = kernel[0]
-        others = [place for place in self._in_views if self._strength(place)]
-        for block in self._blocks() if others else ():
-            for place, kernel in self._kept_kernels(block, others).items():
-                found[place] += reached[self._strength(place)][block] @ kernel
+        for strength in {one.score_smoothing for one in self._candidates}:
+            # Scores listen to the photo's neighbours alone.
+            reach = self._photos.reach(np.array([row]), strength)
+            places = [place for place, one in enumerate(self._candidates) if one.score_smoothing == strength]
+            for place, kernel in self._find_kernels(reach.indices, places).items():
+                found[place] = reach.data @ kernel
         return found
 
-    def _strength(self, place: int) -> float:
-        one = self._candidates[place]
-        return GRAPH_SMOOTHING if one.view == GRAPH else one.score_smoothing
-
-    def _blocks(self) -> Iterator[slice]:
-        return self._photos.blocks(self._photos.n_photos, len(self.rows))
-
-    def _system(self, strength: float) -> Any:
-        identity = sparse.eye_array(self._photos.n_photos)
-        return self._systems.get(strength, lambda: sparse.csr_array(identity + strength * self._laplacian))
-
-    def _smooth(self, column: Floats, strength: float) -> Floats:
-        if not strength:
-            return column
-        found = block_cg(self._system(strength), column[:, None], tol=EXPLANATION_TOLERANCE).x[:, 0]
-        return np.asarray(found, dtype=np.float64)
-
-    def _kept_kernels(self, block: slice, places: Sequence[int]) -> dict[int, Floats]:
-        """Return kernels of a block of photos, kept as long as there is room."""
-        if block.start in self._kernels:
-            return self._kernels[block.start]
-        found = self._find_kernels(block, places)
-        sizes = [kernel.nbytes for kernels in (found, *self._kernels.values()) for kernel in kernels.values()]
-        if sum(sizes) <= KERNEL_BYTES:
-            self._kernels[block.start] = found
-        return found
-
-    def _find_kernels(self, block: slice, places: Sequence[int]) -> dict[int, Floats]:
+    def _find_kernels(self, block: slice | Indices, places: Sequence[int]) -> dict[int, Floats]:
         """Return kernels (q, m) of some photos and the labelled ones, by member."""
         found = {}
         for smoothed, distances in self._distances.items():
