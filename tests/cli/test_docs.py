@@ -98,6 +98,13 @@ def test_every_command_has_json(section, name, command):
     assert (name != "review") == ("--json" in {item for one in command.params for item in one.opts})
 
 
+@pytest.mark.parametrize(("section", "name", "command"), COMMANDS)
+def test_every_command_of_a_project_takes_it_by_the_same_option(section, name, command):
+    """What `tagloom status --project DIR` says to type next can be typed."""
+    takes = "--project" in {item for one in command.params for item in one.opts}
+    assert takes == (name not in ("annotate", "demo", "doctor"))
+
+
 def test_the_exit_codes_of_the_page_are_those_of_the_help():
     page = (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
     table = re.search(r"^\| exit code \| meaning \|\n\|---\|---\|\n((?:\|.*\n)+)", page, re.MULTILINE).group(1)

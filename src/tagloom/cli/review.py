@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import Verbose
+from tagloom.cli.options import ProjectOption, Verbose
 
 if TYPE_CHECKING:
     from tagloom.project.project import Project
@@ -16,12 +16,9 @@ __all__ = ["review", "serve_project"]
 def review(
     where: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[PROJECT]",
-            envvar="TAGLOOM_PROJECT",
-            help="The photos' folder or the project's. Default: the current folder or the nearest one above it.",
-        ),
+        typer.Argument(metavar="[PROJECT]", help="The same as --project DIR. Where both are given, this one counts."),
     ] = None,
+    project: ProjectOption = None,
     port: Annotated[
         int | None,
         typer.Option(
@@ -43,7 +40,7 @@ def review(
     """
     from tagloom.cli.projects import logged, opened
 
-    with opened(where, verbose=verbose) as found, logged(found):
+    with opened(where or project, verbose=verbose) as found, logged(found):
         serve_project(found, port=port, browser=not no_browser)
 
 
