@@ -46,3 +46,16 @@ def test_what_a_stranger_stored_is_called_damaged_whatever_it_is(tagloom, projec
     said = refused.err.splitlines()[-1]
     assert said.startswith("tagloom: what the project holds about its photos and what was learned of them is damaged")
     assert "unexpected" not in refused.err
+
+
+def test_a_report_of_a_strangers_project_follows_no_link_that_nobody_named(tagloom, project, tmp_path, monkeypatch):
+    copy = shutil.copytree(project, tmp_path / "from a stranger")
+    victim = tmp_path / "empty"
+    victim.touch()
+    (copy / "report.html").symlink_to(victim)
+    monkeypatch.chdir(copy)
+    monkeypatch.setenv("TAGLOOM_CONFIG", str(tmp_path / "config of another user"))
+    refused = tagloom("report")
+    assert (refused.code, victim.read_bytes()) == (1, b"")
+    assert "report.html is a link" in refused.err
+    assert tagloom("report", "--out", "other.html").code == 0
