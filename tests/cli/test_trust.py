@@ -1,5 +1,7 @@
 import shutil
 
+import apsw
+
 
 def test_undo_in_a_foreign_project_names_files_and_needs_yes(tagloom, project, tmp_path, monkeypatch):
     tagloom("write", "-q")
@@ -29,3 +31,31 @@ def test_settings_of_a_foreign_project_are_ignored_in_one_line_until_trusted(tag
     assert tagloom("trust", "--yes").out == f"trusted: {copy / '.tagloom'}\n"
     assert tagloom("scan", "-q").err == ""
     assert tagloom("trust", "--yes", "--json").json["settings"] == {"memory_limit_mb": "65536"}
+
+
+def test_what_a_stranger_stored_is_called_damaged_whatever_it_is(tagloom, project, tmp_path, monkeypatch):
+    copy = shutil.copytree(project, tmp_path / "from a stranger")
+    connection = apsw.Connection(str(copy / ".tagloom" / "tagloom.sqlite"))
+    connection.execute("UPDATE models SET features = '1e308'")
+    assert connection.changes() == 1
+    connection.close()
+    monkeypatch.chdir(copy)
+    monkeypatch.setenv("TAGLOOM_CONFIG", str(tmp_path / "config of another user"))
+    refused = tagloom("duplicates")
+    assert refused.code == 1
+    said = refused.err.splitlines()[-1]
+    assert said.startswith("tagloom: what the project holds about its photos and what was learned of them is damaged")
+    assert "unexpected" not in refused.err
+
+
+def test_a_report_of_a_strangers_project_follows_no_link_that_nobody_named(tagloom, project, tmp_path, monkeypatch):
+    copy = shutil.copytree(project, tmp_path / "from a stranger")
+    victim = tmp_path / "empty"
+    victim.touch()
+    (copy / "report.html").symlink_to(victim)
+    monkeypatch.chdir(copy)
+    monkeypatch.setenv("TAGLOOM_CONFIG", str(tmp_path / "config of another user"))
+    refused = tagloom("report")
+    assert (refused.code, victim.read_bytes()) == (1, b"")
+    assert "report.html is a link" in refused.err
+    assert tagloom("report", "--out", "other.html").code == 0

@@ -1,5 +1,6 @@
 """The visual vocabulary: learning, nearest words, files, and samples from photos."""
 
+import hashlib
 import json
 import os
 
@@ -12,6 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError, PhotosError, StoreError
 from tagloom.features.words import vocabulary as module
+from tagloom.features.words.learned import learned_descriptor
 from tagloom.features.words.sift import DenseSift
 from tagloom.features.words.vocabulary import VisualVocabulary, collect_samples, learn_vocabulary
 
@@ -300,3 +302,20 @@ def test_nothing_to_learn_from(photos):
         collect_samples(["broken.png"], DenseSift("sift"), root=photos, n_workers=1)
     with pytest.raises(InvalidInputError, match="per_photo"):
         collect_samples([], DenseSift("sift"), per_photo=0)
+
+
+def test_a_file_of_a_stranger_takes_little_memory(tmp_path):
+    path = tmp_path / "words"
+    path.touch()
+    os.truncate(path, 1 << 40)  # a sparse file
+    with pytest.raises(DamagedStoreError, match="over 256 MiB"):
+        VisualVocabulary.load(path)
+
+
+def test_a_file_with_other_words_than_its_name_says_is_refused(tmp_path):
+    source = DenseSift("sift")
+    name = f"words-20-{hashlib.sha256(source.key.encode()).hexdigest()[:8]}.safetensors"
+    many = np.random.default_rng(0).random((5000, 128))
+    VisualVocabulary(many, source.key).save(tmp_path / name)
+    with pytest.raises(DamagedStoreError, match="5000 words instead of 20"):
+        learned_descriptor("words", tmp_path, [], root=tmp_path, n_words=20, n_photos=5, learn=False)

@@ -77,6 +77,13 @@ def test_settings_that_are_no_json_are_an_error_of_one_line(store, value):
             ask()
 
 
+def test_a_setting_of_another_type_is_an_error_of_one_line(store):
+    store.settings.set("learnt", [[1, 2, 3]])
+    assert store.settings.get("learnt") == [[1, 2, 3]]
+    with pytest.raises(DamagedStoreError, match="expected dict, got list"):
+        store.settings.get("learnt", {})
+
+
 def test_a_root_that_is_no_number_is_an_error_of_one_line(store):
     store.database.connection.execute("INSERT OR REPLACE INTO settings VALUES ('own_root', 'x')")
     store.close()

@@ -322,6 +322,18 @@ def test_export_goes_to_its_folder(client, tmp_path):
     assert file.suffix == ".csv"
 
 
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_export_of_a_strangers_project_follows_no_link(client, tmp_path, monkeypatch, is_trusted):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "exports").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.setattr("tagloom.review.jobs.is_trusted", lambda _: is_trusted)
+    assert client.post("/api/jobs", json={"kind": "export", "format": "csv"}).status_code == 200
+    wait_for(lambda: client.get("/api/jobs").json()["jobs"][0]["state"] != "running")
+    (job,) = client.get("/api/jobs").json()["jobs"]
+    assert (job["state"], len(list((tmp_path / "elsewhere").iterdir()))) == (("failed", 0), ("done", 1))[is_trusted]
+    assert is_trusted or "is a link" in str(job)
+
+
 def test_why_needs_a_photo_and_a_tag(client):
     assert client.get("/api/photo/999/why/1").status_code == 404
     assert client.get("/api/photo/1/why/999").status_code == 404

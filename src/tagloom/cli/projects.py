@@ -48,11 +48,14 @@ def noted(verbose: bool) -> Iterator[None]:
 def opened(where: Path | None, flags: Mapping[str, Any] | None = None, *, verbose: bool = False) -> "Iterator[Project]":
     """Open a project, and say which files an interrupted write had left open."""
     from tagloom.project.project import Project
+    from tagloom.store.database import as_stored
 
     with noted(verbose), Project.open(where, flags=flags) as project:
         for line in project.recovered:
             print_note(line)
-        yield project
+        # A stranger can store anything that has the right type.
+        with contextlib.nullcontext() if project.is_trusted else as_stored("its photos and what was learned of them"):
+            yield project
 
 
 @contextlib.contextmanager

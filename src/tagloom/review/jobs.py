@@ -14,8 +14,9 @@ from typing import Any
 
 from tagloom.catalog.extraction import extract, make_folder
 from tagloom.catalog.results import Result
+from tagloom.catalog.trust import is_trusted
 from tagloom.core.progress import Progress
-from tagloom.exceptions import InvalidInputError, StoreBusyError, TagloomError
+from tagloom.exceptions import InvalidInputError, StoreBusyError, StoreError, TagloomError
 from tagloom.learning.train import train
 from tagloom.metadata.formats import available_exporters
 from tagloom.project.export import export
@@ -291,6 +292,8 @@ def _do(
         return train(store, settings, progress=progress)
     if target is None:
         return write(store, photos=options.get("photos"), who=who, progress=progress)
+    if target.parent.is_symlink() and not is_trusted(store):
+        raise StoreError(f"{target.parent.name!r} is a link, and this project is a stranger's; remove the link")
     progress.start("exporting", None)
     make_folder(target.parent)
     return export(store, target, str(options["format"]), accepted_only=options.get("accepted_only", True))

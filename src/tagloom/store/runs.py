@@ -142,9 +142,10 @@ class StoredSettings:
         }
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return one setting."""
+        """Return one setting; it must be of the default's type, where there is one."""
         value = self._database.value("SELECT value FROM settings WHERE key = ?", (key,))
-        return default if value is None else from_json(value, f"the setting {key!r}")
+        kind = object if default is None else type(default)
+        return default if value is None else from_json(value, f"the setting {key!r}", kind)
 
     def set(self, key: str, value: Any) -> None:
         """Store one setting; None removes it."""

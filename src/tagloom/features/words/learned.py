@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.exceptions import InvalidInputError, PhotosError
+from tagloom.exceptions import DamagedStoreError, InvalidInputError, PhotosError
 from tagloom.features.descriptor import Descriptor
 
 if TYPE_CHECKING:
@@ -95,7 +95,13 @@ def learned_descriptor(
     source = hashlib.sha256(family.local.key.encode()).hexdigest()[:8]
     path = Path(folder) / f"{name}-{n_words}-{source}.safetensors"
     if path.exists():
-        return family.descriptor(family.load(path))
+        vocabulary = family.load(path)
+        if vocabulary.n_words != n_words:  # it may be a stranger's, and more words cost more
+            raise DamagedStoreError(
+                f"the vocabulary {path.name!r} has {vocabulary.n_words} words instead of {n_words}; remove it, and it "
+                f"is learned again"
+            )
+        return family.descriptor(vocabulary)
     if not learn:
         raise PhotosError(f"there is no vocabulary of {name} yet; features and vocabulary come with: tagloom extract")
     from tagloom.features.words.vocabulary import collect_samples

@@ -29,6 +29,7 @@ PathLike = str | bytes | os.PathLike[Any]
 
 _FORMAT = 1
 _KIND = "tagloom visual vocabulary"
+_LARGEST_FILE = 256 << 20
 _BLOCK_VALUES = 1 << 20  # distances held at a time
 
 
@@ -178,14 +179,19 @@ class VisualVocabulary:
         """
         name = Path(path).name
         try:
-            data = Path(path).read_bytes()
+            with open(path, "rb") as handle:
+                data = handle.read(min(os.fstat(handle.fileno()).st_size, _LARGEST_FILE) + 1)
         except OSError as error:
             raise StoreError(f"the vocabulary {name!r} cannot be read ({error.strerror or error})") from error
+        if len(data) > _LARGEST_FILE:
+            raise DamagedStoreError(
+                f"{name!r} is no visual vocabulary (over {_LARGEST_FILE >> 20} MiB); learn it again"
+            )
         try:
             words = load(data)["words"]
             about = json.loads(_metadata(data)["tagloom"])
             kind, number = str(about["kind"]), int(about["format"])
-        except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise DamagedStoreError(f"{name!r} is no visual vocabulary ({error}); learn it again") from error
         if kind == _KIND and number > _FORMAT:
             raise NewerFormatError(
