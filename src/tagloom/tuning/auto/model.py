@@ -321,7 +321,7 @@ class Systems:
             sides = np.column_stack([targets[np.ix_(order, columns)], np.ones(len(order))])
             for place, member in enumerate(members):
                 kernel, influence = self._kernels[place]
-                factor = self._factors[place] if grows else NO_FACTOR
+                factor = self._factors[place] if grows else Factor.none()
                 found, without = factor.solve(kernel, influence, member.candidate.ridge, at[order], sides)
                 share = member.on(tags[columns])
                 coefficients[place][np.ix_(order, columns)] = share * found[:, :-1]
@@ -414,6 +414,11 @@ class Factor:
     spread: Floats | None
 
     @classmethod
+    def none(cls) -> "Factor":
+        """Return that of no photo: all are further ones."""
+        return cls(np.empty(0, dtype=np.intp), np.zeros((0, 0)), np.zeros((0, 0)))
+
+    @classmethod
     def of(cls, kernel: Floats, influence: Floats | None, ridge: float, at: Indices) -> "Factor":
         """Factorise from scratch."""
         half = _half(kernel[np.ix_(at, at)], ridge)
@@ -473,7 +478,3 @@ def _half(system: Floats, ridge: float) -> Floats:
     factor = linalg.cholesky(system, lower=True, overwrite_a=True, check_finite=False)
     unit = np.eye(len(factor))
     return np.asarray(linalg.solve_triangular(factor, unit, lower=True, overwrite_b=True, check_finite=False))
-
-
-_NOTHING: Floats = np.zeros((0, 0))
-NO_FACTOR = Factor(np.empty(0, dtype=np.intp), _NOTHING, _NOTHING)
