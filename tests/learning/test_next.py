@@ -62,6 +62,24 @@ def test_the_choice_is_that_of_rank_photos_on_what_is_stored(trained):
         assert (found.strategy, found.n_unlabeled) == (strategy, 50)
 
 
+def test_of_many_photos_a_sample_is_looked_at(trained, monkeypatch):
+    monkeypatch.setattr(photo_choice, "MOST_FREE", 12)
+    monkeypatch.setattr(photo_choice, "MOST_FREE_PER_PHOTO", 3)
+    asked = []
+    load = photo_choice.load_rows
+    monkeypatch.setattr(photo_choice, "load_rows", lambda *given, **more: asked.append(more) or load(*given, **more))
+    found = trained.project.next_photos(6)
+    assert found.strategy == "representative"
+    assert found.n_unlabeled == 50
+    (given,) = asked
+    free = np.setdiff1d(given["photo_ids"], trained.ids[:30])
+    assert len(free) == 18
+    assert len(given["photo_ids"]) == 48
+    assert set(found.photo_ids) <= set(free.tolist())
+    assert len(set(found.photo_ids)) == 6
+    assert trained.project.next_photos(6).photo_ids == found.photo_ids
+
+
 @pytest.mark.parametrize("default", [None, "uncertainty", "mixed"])
 def test_the_page_asks_for_the_same_photos(trained, monkeypatch, default):
     if default is not None:

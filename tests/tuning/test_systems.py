@@ -6,7 +6,7 @@ import pytest
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import labeled_rows
 from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.model import Member, StackModel, Systems
+from tagloom.tuning.auto.model import Member, StackModel
 from tagloom.tuning.auto.search import Candidate
 from tagloom.tuning.auto.views import PhotoViews, default_views, smoothed_priors
 
@@ -64,19 +64,22 @@ def test_a_fit_after_another_one_is_a_first_fit(change, n_compared):
         np.testing.assert_allclose(one, other, atol=1e-7)
 
 
-def test_what_most_tags_are_known_on_is_factorised_once(monkeypatch):
+def test_what_most_tags_are_known_on_is_factorised_once():
     Y = _labels(40)
     Y[2:8] = np.random.default_rng(2).integers(0, 2, size=(6, 3))
     model = _fitted(_model(), Y)
-    made = []
-    find = Systems._find_common
-    monkeypatch.setattr(Systems, "_find_common", lambda self, *given: made.append(1) or find(self, *given))
     common = model._systems._factors
-    more = Y.copy()
-    more[60:65, 1] = 1
-    _fitted(model, more)
-    assert made
-    assert model._systems._factors is common
+    for tag, more in ((1, [60, 61, 62]), (2, [64, 65]), (0, [61, 66])):
+        Y[more, tag] = 1
+        _fitted(model, Y)
+        assert model._systems._factors is common
+    # Until a fourth more is known of most tags, or some of it is gone.
+    Y[70:85] = np.random.default_rng(3).integers(0, 2, size=(15, 3))
+    assert _fitted(model, Y)._systems._factors is not common
+    common = model._systems._factors
+    Y[0] = -1
+    assert _fitted(model, Y)._systems._factors is not common
+    np.testing.assert_allclose(model.left_out, _fitted(_model(), Y).left_out, atol=1e-9)
 
 
 def test_tags_whose_labels_stay_keep_their_numbers():

@@ -120,6 +120,11 @@ ONE_CANDIDATE = 1e-3
 N_COLUMNS = 256
 #: Rows of features read at once there. [memory]
 CHOICE_ROWS = 4096
+#: Photos that `next` chooses among at most, in all and for each photo asked for. [speed]
+MOST_FREE = 20_000
+MOST_FREE_PER_PHOTO = 20
+#: Photos whose suggestions are ranked at a time. [memory]
+RANKED_ROWS = 4096
 #: What single precision leaves of an exact sum. [rounding]
 SCORE_ROUNDING = 1e-3
 #: Tags, and typical photos, that are stored of each topic. [reason]

@@ -17,7 +17,7 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.seeds import check_generator
 from tagloom.exceptions import InvalidInputError, StoreError, TagloomError
 from tagloom.graph import NeighborGraph
-from tagloom.learning.constants import CHOICE_ROWS, N_COLUMNS
+from tagloom.learning.constants import CHOICE_ROWS, MOST_FREE, MOST_FREE_PER_PHOTO, N_COLUMNS
 from tagloom.learning.kept_graph import KeptGraph, graph_of_model, graph_of_photos
 from tagloom.learning.methods import prepare
 from tagloom.learning.suggest import PROBABILITY, open_suggestions
@@ -180,7 +180,9 @@ def _seen_by_features(said: NDArray[np.int8], X: NDArray[np.float32], has: NDArr
     return _Seen(rows, np.zeros((len(rows), 1)), said[rows, None], is_free[rows], kept)
 
 
-def load_choice_features(store: ProjectStore, settings: Settings, photo_ids: NDArray[np.int64]) -> Features:
+def load_choice_features(
+    store: ProjectStore, settings: Settings, photo_ids: NDArray[np.int64], *, sampled: bool = False
+) -> Features:
     """Return the stored features of photos; none is computed.
 
     Parameters
@@ -191,6 +193,8 @@ def load_choice_features(store: ProjectStore, settings: Settings, photo_ids: NDA
         ``descriptors`` names the features.
     photo_ids : ndarray of int64
         The rows wanted, each once.
+    sampled : bool, default=False
+        Whether these are so many that scales come from them, and no others are read.
 
     Returns
     -------
@@ -207,7 +211,7 @@ def load_choice_features(store: ProjectStore, settings: Settings, photo_ids: NDA
         If another process is at work in the project.
     """
     with store.cache() as cache:
-        rows = load_rows(store, cache, settings, compute=False)
+        rows = load_rows(store, cache, settings, photo_ids=photo_ids if sampled else None, compute=False)
     found = few_columns(prepare(rows.X, rows.groups))
     at = rows_of(rows.ids, photo_ids)
     return take_rows(found, at, 0.0), at >= 0
@@ -327,21 +331,24 @@ def next_photos(store: ProjectStore, settings: Settings, n: int = 20, *, strateg
     Notes
     -----
     Strategies that look at probabilities choose among photos that have some, and those that look at features among
-    photos that have these.
+    photos that have these. Of more than 20,000 photos of which nothing is said so many are drawn: what is typical of
+    these is typical of all.
     """
     if n < 1:
         raise InvalidInputError(f"n must be at least 1, got {n}")
     photos = load_photos(store)
     is_said = np.isin(photos.ids, store.decisions.current().photo_ids)
+    seen = np.union1d(np.flatnonzero(is_said), drawn(np.flatnonzero(~is_said), max(MOST_FREE, MOST_FREE_PER_PHOTO * n)))
+    ids = photos.ids[seen]
     chosen = choose_photos(
-        np.where(is_said, 1, -1).astype(np.int8),
+        np.where(is_said[seen], 1, -1).astype(np.int8),
         n,
         strategy=strategy,
-        predictions=lambda: _predictions(store, photos.ids),
-        graph=lambda: graph_of_model(store, photos.ids) or _graph_of_features(store, settings, photos.ids),
-        features=lambda: load_choice_features(store, settings, photos.ids),
+        predictions=lambda: _predictions(store, ids),
+        graph=lambda: graph_of_model(store, ids) or _graph_of_features(store, settings, ids),
+        features=lambda: load_choice_features(store, settings, ids, sampled=len(ids) < len(photos.ids)),
     )
-    rows = chosen.rows.tolist()
+    rows = seen[chosen.rows].tolist()
     why = f"Unlabelled photos, {chosen.how}."
     if chosen.why_not_default:
         why += f" For a better choice: {chosen.why_not_default}."
@@ -352,6 +359,13 @@ def next_photos(store: ProjectStore, settings: Settings, n: int = 20, *, strateg
         n_unlabeled=int((~is_said).sum()),
         why=why if rows else "There is no readable photo of which nothing is said.",
     )
+
+
+def drawn(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Return at most so many rows, drawn at random where there are more; the same ones every time."""
+    if len(rows) <= most:
+        return rows
+    return np.sort(check_generator(_SEED).choice(rows, most, replace=False))
 
 
 def _predictions(store: ProjectStore, photo_ids: NDArray[np.int64]) -> LabelledProbabilities:

@@ -13,6 +13,7 @@ from tagloom.catalog.results import Result, restored
 from tagloom.core.alignment import rows_of, take_rows
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreError
+from tagloom.learning.constants import RANKED_ROWS
 from tagloom.store.database import as_stored
 from tagloom.store.models import StoredSuggestions
 from tagloom.store.project import ProjectStore
@@ -324,13 +325,15 @@ def _merge_columns(
 def _ranked(store: ProjectStore, found: OpenSuggestions, n: int, above_only: bool) -> Iterator[Suggestion]:
     table = store.photos.table(found.photo_ids)
     names = dict(zip(table.ids.tolist(), table.paths, strict=True))
-    wanted = found.above if above_only else found.open
     k = len(found.tags) if n == 0 else min(n, len(found.tags))
-    order = np.argsort(np.where(wanted, -found.values, np.inf), axis=1, kind="stable")[:, :k]
-    counts = np.minimum(wanted.sum(axis=1), k)
-    above = found.above
-    for row, photo in enumerate(found.photo_ids.tolist()):
-        for rank, column in enumerate(order[row, : counts[row]].tolist(), start=1):
-            value = float(found.values[row, column])
-            is_above = bool(above[row, column])
-            yield Suggestion(photo, names[photo], found.tags[column], value, found.kind, rank, is_above)
+    for start in range(0, len(found.photo_ids), RANKED_ROWS):
+        block = slice(start, start + RANKED_ROWS)
+        values, is_open = found.values[block], found.open[block]
+        above = is_open & (values > found.thresholds)
+        wanted = above if above_only else is_open
+        order = np.argsort(np.where(wanted, -values, np.inf), axis=1, kind="stable")[:, :k]
+        counts = np.minimum(wanted.sum(axis=1), k)
+        for row, photo in enumerate(found.photo_ids[block].tolist()):
+            for rank, column in enumerate(order[row, : counts[row]].tolist(), start=1):
+                value, is_above = float(values[row, column]), bool(above[row, column])
+                yield Suggestion(photo, names[photo], found.tags[column], value, found.kind, rank, is_above)

@@ -121,8 +121,10 @@ class StackModel:
             tags = np.arange(Y.shape[1])
         else:
             tags = self._changed(Y, rows, compared)
-        known, left = (Y[:, tags], priors[tags], tags), np.zeros((0, len(tags)))
-        solved: list[Floats] = []
+        left, solved = np.zeros((0, len(tags))), list[Floats]()
+        # What most tags are known on, whichever of them have changed.
+        often = np.flatnonzero((Y[rows] != UNKNOWN).mean(axis=1) > 0.5)
+        known = rows[often], Y[:, tags], priors[tags], tags
         if len(compared):
             solved, left = self._systems.solve(compared, *known)
         if not np.array_equal(rows, compared):
@@ -285,13 +287,17 @@ class Systems:
     def _members(self) -> list[Member]:
         return [self._model.members[place] for place in self._at]
 
-    def solve(self, rows: Indices, Y: NDArray[Any], priors: Floats, tags: Indices) -> tuple[list[Floats], Floats]:
+    def solve(
+        self, rows: Indices, often: Indices, Y: NDArray[Any], priors: Floats, tags: Indices
+    ) -> tuple[list[Floats], Floats]:
         """Return each member's coefficients (m, k) of some tags, and what all say without a photo's own label (m, k).
 
         Parameters
         ----------
         rows : array of int, shape (m,)
             The labelled photos.
+        often : array of int
+            Those that most tags are known on, others among them.
         Y : label matrix of shape (n, k)
             Labels of these tags.
         priors : array of shape (k,)
@@ -308,7 +314,7 @@ class Systems:
         self._hold(rows)
         at = self._places(rows)
         patterns, pattern_of = known_patterns(labels)
-        self._find_common(at, patterns, np.bincount(pattern_of, minlength=patterns.shape[1]))
+        self._factorise(self._places(np.intersect1d(often, rows, assume_unique=True)))
         for pattern in range(patterns.shape[1]):
             known, columns = np.flatnonzero(patterns[:, pattern]), np.flatnonzero(pattern_of == pattern)
             if not len(known):
@@ -321,7 +327,7 @@ class Systems:
             sides = np.column_stack([targets[np.ix_(order, columns)], np.ones(len(order))])
             for place, member in enumerate(members):
                 kernel, influence = self._kernels[place]
-                factor = self._factors[place] if grows else NO_FACTOR
+                factor = self._factors[place] if grows else Factor.none()
                 found, without = factor.solve(kernel, influence, member.candidate.ridge, at[order], sides)
                 share = member.on(tags[columns])
                 coefficients[place][np.ix_(order, columns)] = share * found[:, :-1]
@@ -344,7 +350,7 @@ class Systems:
     def _hold(self, rows: Indices) -> None:
         """Compute kernels with labelled photos that are not there yet; begin anew where many are no longer labelled."""
         if len(np.setdiff1d(self._held, rows)) > MOST_GROWTH * len(self._held):
-            self._held, self._common, self._kernels = self._held[:0], self._common[:0], []
+            self._held, self._kernels, self._factors = self._held[:0], [], []
         new = np.setdiff1d(rows, self._held)
         if not len(new):
             return
@@ -380,15 +386,12 @@ class Systems:
             found.update({(name, smoothed, width): one for width, one in zip(widths, kernels, strict=True)})
         return found
 
-    def _find_common(self, at: Indices, patterns: NDArray[np.bool_], weights: NDArray[Any]) -> None:
-        """Factorise what most tags are known on, unless what is there serves most of them."""
-        known = np.zeros((len(self._held), patterns.shape[1]), dtype=bool)
-        known[at] = patterns
-        size = len(self._common)
-        serves = known[self._common].all(axis=0) & (patterns.sum(axis=0) <= (1.0 + MOST_GROWTH) * size)
-        if weights[serves].sum() > 0.5 * weights.sum():
+    def _factorise(self, often: Indices) -> None:
+        """Factorise what most tags are known on, unless what was factorised before is nearly that."""
+        is_part = bool(np.isin(self._common, often).all())
+        if self._factors and is_part and len(often) <= (1.0 + MOST_GROWTH) * len(self._common):
             return
-        self._common = np.flatnonzero(known @ weights > 0.5 * weights.sum())
+        self._common = often
         self._factors = [
             Factor.of(kernel, influence, member.candidate.ridge, self._common)
             for (kernel, influence), member in zip(self._kernels, self._members, strict=True)
@@ -412,6 +415,11 @@ class Factor:
     at: Indices
     half: Floats
     spread: Floats | None
+
+    @classmethod
+    def none(cls) -> "Factor":
+        """Return that of no photo: all are further ones."""
+        return cls(np.empty(0, dtype=np.intp), np.zeros((0, 0)), np.zeros((0, 0)))
 
     @classmethod
     def of(cls, kernel: Floats, influence: Floats | None, ridge: float, at: Indices) -> "Factor":
@@ -473,7 +481,3 @@ def _half(system: Floats, ridge: float) -> Floats:
     factor = linalg.cholesky(system, lower=True, overwrite_a=True, check_finite=False)
     unit = np.eye(len(factor))
     return np.asarray(linalg.solve_triangular(factor, unit, lower=True, overwrite_b=True, check_finite=False))
-
-
-_NOTHING: Floats = np.zeros((0, 0))
-NO_FACTOR = Factor(np.empty(0, dtype=np.intp), _NOTHING, _NOTHING)
