@@ -10,7 +10,7 @@ checked, as a project folder may come from anywhere.
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -25,7 +25,15 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, known_patterns, labeled_rows
 from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.features.scaling import GroupScaler
-from tagloom.learning.constants import ENOUGH_ENTRIES, MOST_BYTES, MOST_PATTERNS, MOST_WORK, SETTLED_PHOTOS, SMOOTHING
+from tagloom.learning.constants import (
+    ENOUGH_ENTRIES,
+    FIRST_SHOWN,
+    MOST_BYTES,
+    MOST_PATTERNS,
+    MOST_WORK,
+    SETTLED_PHOTOS,
+    SMOOTHING,
+)
 from tagloom.learning.explained_scores import ExplainedScores, ExplainedUpdate, LabelledPredictions
 from tagloom.learning.judgements import calibrate_new, follow_judgements
 from tagloom.learning.kept_graph import GraphPart
@@ -39,6 +47,7 @@ from tagloom.learning.probabilities import (
     auto_probabilities,
     calibration_method,
     correct_named,
+    learn_auto,
     representative,
     too_few,
 )
@@ -74,6 +83,10 @@ Changed = tuple[NDArray[np.intp], NDArray[np.float32]]
 
 PHOTO_IDS, VALUES = "photo_ids", "values"
 #: Fitted again for an explanation: quick, and the same for the same labels.
+#: Candidates of a search, about: what fitting an annotator costs is that of so many members.
+SEARCHED = 30
+#: Of the graph, as in the settings' default.
+N_NEIGHBORS = 15
 _FITTED_AGAIN = (HarmonicPropagation, LocalGlobalConsistency, LapRLS, NeighborTransfer)
 
 
@@ -303,8 +316,8 @@ class StoredModel(ABC):
     def is_due(self, labels: TrainingLabels) -> bool:
         """Tell whether a ridge has to be fitted from scratch, which concerns all tags."""
 
-    def refit(self, labels: TrainingLabels, photos: RidgePhotos, *, precision: float) -> "tuple[RidgeModel, Learned]":
-        """Return the ridge that takes its place, fitted from scratch, and what it has learnt."""
+    def refit(self, labels: TrainingLabels, photos: RidgePhotos, *, precision: float) -> "tuple[StoredModel, Learned]":
+        """Return what takes its place, by default a ridge, fitted from scratch, and what it has learnt."""
         return RidgeModel.fit(labels, photos, precision=precision)
 
     @abstractmethod
@@ -738,6 +751,8 @@ class AutoModel(OtherModel):
         self._annotator: AutoAnnotator | None = None
         #: What the network sees in its photos, for names of tags that are new.
         self._classes: NDArray[np.float16] | None = None
+        #: Features, while labels are too few for probabilities and names lead.
+        self._rows: FeatureRows | None = None
         self._columns = header.tags
 
     @classmethod
@@ -753,6 +768,28 @@ class AutoModel(OtherModel):
         if found is None:
             raise InvalidInputError("expected an annotator with plain parameters, which can be stored")
         return cls(header, photo_ids, values, *found)
+
+    @classmethod
+    def fit(
+        cls, labels: TrainingLabels, rows: FeatureRows, *, precision: float, n_threads: int | None
+    ) -> "tuple[AutoModel, Learned]":
+        """Fit an annotator with the names of the tags; return the model, ready for updates, and what it has learnt."""
+        learner: Any = get_learner(cls.name)
+        annotator = learner.make(N_NEIGHBORS, rows.groups)
+        classes = class_probabilities(rows.X, rows.groups)
+        annotator.set_params(n_threads=n_threads, given=given_by_names(classes, labels.names))
+        learned = learn_auto(annotator, rows.X, labels, precision=precision)
+        if learned.kind == SCORE:
+            # Without an example a tag is suggested where its name makes it likely.
+            likely = np.where(annotator.given_member_ is None, np.inf, log_odds(np.array(FIRST_SHOWN)))
+            learned = replace(learned, thresholds=np.minimum(learned.thresholds, likely))
+        header = ModelHeader.of(learner.name, learned.kind, labels, rows.groups, learned.completeness)
+        model = cls.of(annotator, header, rows.ids, learned.values)
+        model.n_threads = n_threads
+        predictions = learned.predictions(labels)
+        info = SuggestionInfo(kind=learned.kind, model=0, method=learner.name)
+        model.resume(predictions, np.ones(len(rows.ids), dtype=bool), info, rows)
+        return model, learned
 
     def restored(self, rows: FeatureRows) -> AutoAnnotator | None:
         """Return the annotator; None where the photos or features of its training are no longer there.
@@ -814,6 +851,9 @@ class AutoModel(OtherModel):
         n_members = sum(name.startswith("auto/model/coefficients/") for name in self._state_arrays)
         shape = (len(rows.ids), len(self.header.tag_ids))
         is_same = np.array_equal(self.predictions.photo_ids, rows.ids)
+        has_names = self.header.names and class_probabilities(rows.X, rows.groups) is not None
+        if self.header.kind == SCORE and is_same and has_names:
+            self._rows = rows if is_quick(shape, np.array([n_labeled]), n_labeled, SEARCHED) else None
         if self.header.kind != PROBABILITY or not is_same:
             return
         if is_quick(shape, np.array([n_labeled]), n_labeled, n_members):
@@ -822,6 +862,14 @@ class AutoModel(OtherModel):
             self._annotator.model_.keep_kernels()
             classes = class_probabilities(rows.X, rows.groups)
             self._classes = None if classes is None else classes.astype(np.float16)
+
+    def is_due(self, labels: TrainingLabels) -> bool:
+        return self._rows is not None or super().is_due(labels)
+
+    def refit(self, labels: TrainingLabels, photos: RidgePhotos, *, precision: float) -> "tuple[StoredModel, Learned]":
+        if self._rows is None:
+            return super().refit(labels, photos, precision=precision)
+        return self.fit(labels, self._rows, precision=precision, n_threads=self.n_threads)
 
     def update(self, labels: TrainingLabels, columns: NDArray[np.intp], photos: RidgePhotos) -> Changed:
         annotator = self._annotator
@@ -851,7 +899,8 @@ class AutoModel(OtherModel):
 
     def updated(self, labels: TrainingLabels, predictions: Predictions, photos: RidgePhotos) -> "AutoModel | None":
         if self._annotator is None:
-            return None
+            is_fitted = self._rows is not None and tuple(labels.column_digests) == self.header.column_digests
+            return self if is_fitted else None
         before = self.header
         header = ModelHeader.of(before.method, predictions.kind, labels, before.groups, before.completeness)
         new = self.of(self._annotator, header, predictions.photo_ids, predictions.values)
@@ -875,6 +924,49 @@ class AutoModel(OtherModel):
     def restore(cls, header: ModelHeader, arrays: Arrays, details: Any) -> Self:
         state_arrays = {name: values for name, values in arrays.items() if name.startswith("auto/")}
         return cls(header, *cls._predictions(header, arrays), state_arrays, restored(dict[str, Any], details))
+
+
+class NameModel(StoredModel):
+    """Suggestions by the names of tags alone; the first labels make a model of the default method of it.
+
+    Parameters
+    ----------
+    header : ModelHeader
+        Its tags, with their names.
+    """
+
+    name = "names"
+    _rows: FeatureRows | None = None
+
+    def score(self, new: FeatureRows, load: LoadFeatures) -> NDArray[np.float32] | None:
+        log_odds = given_by_names(class_probabilities(new.X, new.groups), self.header.names)
+        return None if log_odds is None else expit(np.nan_to_num(log_odds, nan=-np.inf)).astype(np.float32)
+
+    def resume(self, current: Predictions, has: NDArray[np.bool_], info: SuggestionInfo, rows: FeatureRows) -> None:
+        self._rows = rows
+
+    def is_due(self, labels: TrainingLabels) -> bool:
+        return True
+
+    def refit(self, labels: TrainingLabels, photos: RidgePhotos, *, precision: float) -> "tuple[StoredModel, Learned]":
+        if self._rows is None:
+            return super().refit(labels, photos, precision=precision)
+        return AutoModel.fit(labels, self._rows, precision=precision, n_threads=self.n_threads)
+
+    def update(self, labels: TrainingLabels, columns: NDArray[np.intp], photos: RidgePhotos) -> Changed:
+        raise InvalidInputError("suggestions by name learn nothing from labels; train a model: tagloom train")
+
+    def updated(self, labels: TrainingLabels, predictions: Predictions, photos: RidgePhotos) -> StoredModel | None:
+        return None
+
+    def current_scores(
+        self, rows: FeatureRows, current: LabelledPredictions, photos: MakePhotos, n_neighbors: int
+    ) -> ExplainedScores:
+        return self._by_predictions(rows, current, photos(None).X)
+
+    @classmethod
+    def restore(cls, header: ModelHeader, arrays: Arrays, details: Any) -> Self:
+        return cls(header)
 
 
 def is_outgrown(n_labeled: int, labels: TrainingLabels) -> bool:
@@ -910,7 +1002,9 @@ def _takes_too_long(annotator: AutoAnnotator) -> bool:
     return known_patterns(annotator.labels_[annotator.model_.rows])[0].shape[1] > MOST_PATTERNS
 
 
-_CLASSES: dict[str, type[StoredModel]] = {one.name: one for one in (RidgeModel, LinearModel, OtherModel, AutoModel)}
+_CLASSES: dict[str, type[StoredModel]] = {
+    one.name: one for one in (RidgeModel, LinearModel, OtherModel, AutoModel, NameModel)
+}
 
 
 def load_model(store: ProjectStore, model: Model, *, n_threads: int | None = None) -> StoredModel:
