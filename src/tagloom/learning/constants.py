@@ -23,6 +23,9 @@ LEAST_COUNTED = 0.2
 #: Two everyday words for the same photos are one: share of the photos of the rarer that the other has, too. [reason]
 SAME_PHOTOS = 0.5
 
+#: Bytes of a list of tags: more is no list that somebody wrote. [reason]
+MOST_LISTED_BYTES = 4 << 20
+
 # methods: the learners.
 
 #: Smoothing of the scores of ``smoothed-ridge``; the figures are in docs/explanation/methods.md. [corel]
@@ -114,6 +117,8 @@ ENOUGH_ENTRIES = 0.5
 MOST_BYTES = 800_000_000
 #: Multiplications of an update above which a ridge stands in: a person waits. [speed]
 MOST_WORK = 4e10
+#: Candidates of a search, about: fitting the default method anew costs what an update of so many members would. [speed]
+SEARCHED = 30
 #: Where tags listen to each other, an explanation solves once for every set of photos that some tag is known on. With
 #: more of these than this it would take too long to wait for. [speed]
 MOST_PATTERNS = 30

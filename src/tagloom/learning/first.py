@@ -19,7 +19,7 @@ from tagloom.core.vocabulary import normalize_tag
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.features.network.everyday import EVERYDAY_WORDS
 from tagloom.features.network.words import word_log_odds, word_weights
-from tagloom.learning.constants import FIRST_SHOWN, LEAST_COUNTED, LEAST_FOUND, SAME_PHOTOS
+from tagloom.learning.constants import FIRST_SHOWN, LEAST_COUNTED, LEAST_FOUND, MOST_LISTED_BYTES, SAME_PHOTOS
 from tagloom.learning.labels import offer_tags, unlabelled
 from tagloom.learning.names import CLASSES, class_probabilities, given_by_names
 from tagloom.learning.predictions import Predictions
@@ -37,8 +37,6 @@ NO_CLASSES = (
     f"suggestions by name need the classes that the bundled network sees, the feature group {CLASSES!r}; leave "
     "--groups and --encoder out, or label some photos first: tagloom review"
 )
-#: Of a list of tags: more is no list that somebody wrote.
-MOST_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ def read_vocabulary(path: str | os.PathLike[str]) -> list[str]:
     InvalidInputError
         If it names no tag.
     """
-    text = read_text(Path(path), limit=MOST_BYTES, expected="a list of tags, one a line")
+    text = read_text(Path(path), limit=MOST_LISTED_BYTES, expected="a list of tags, one a line")
     lines = (line.strip() for line in text.splitlines())
     tags = [normalize_tag(line) for line in lines if line and not line.startswith("#")]
     found = {fold_tag(tag): tag for tag in tags}

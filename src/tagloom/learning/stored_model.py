@@ -31,6 +31,7 @@ from tagloom.learning.constants import (
     MOST_BYTES,
     MOST_PATTERNS,
     MOST_WORK,
+    SEARCHED,
     SETTLED_PHOTOS,
     SMOOTHING,
 )
@@ -83,10 +84,6 @@ Changed = tuple[NDArray[np.intp], NDArray[np.float32]]
 
 PHOTO_IDS, VALUES = "photo_ids", "values"
 #: Fitted again for an explanation: quick, and the same for the same labels.
-#: Candidates of a search, about: what fitting an annotator costs is that of so many members.
-SEARCHED = 30
-#: Of the graph, as in the settings' default.
-N_NEIGHBORS = 15
 _FITTED_AGAIN = (HarmonicPropagation, LocalGlobalConsistency, LapRLS, NeighborTransfer)
 
 
@@ -775,7 +772,7 @@ class AutoModel(OtherModel):
     ) -> "tuple[AutoModel, Learned]":
         """Fit an annotator with the names of the tags; return the model, ready for updates, and what it has learnt."""
         learner: Any = get_learner(cls.name)
-        annotator = learner.make(N_NEIGHBORS, rows.groups)
+        annotator = learner.make(Settings().n_neighbors, rows.groups)
         classes = class_probabilities(rows.X, rows.groups)
         annotator.set_params(n_threads=n_threads, given=given_by_names(classes, labels.names))
         learned = learn_auto(annotator, rows.X, labels, precision=precision)
