@@ -90,6 +90,20 @@ def check_descriptors(settings: Settings) -> None:
         resolve_descriptors(wanted)
 
 
+def wants_group(settings: Settings, group: str) -> bool:
+    """Tell whether the settings name a feature group, by itself or by its descriptor; no photo is read.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is to be computed.
+    group : str
+        The group; none that has a vocabulary.
+    """
+    wanted = [item for item in _wanted(settings) if not (isinstance(item, str) and is_learned(item))]
+    return bool(wanted) and group in resolve_descriptors(wanted)[1]
+
+
 def open_engine(
     cache: FolderCache,
     root: Path,

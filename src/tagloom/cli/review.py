@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tagloom.cli.first import VocabularyOption
 from tagloom.cli.options import ProjectOption, Verbose
 
 if TYPE_CHECKING:
     from tagloom.project.project import Project
 
 __all__ = ["review", "serve_project"]
+
+#: Photos whose features are computed before the page opens, about a minute's work; of more, those that are there count.
+MOST_WAITED_FOR = 1000
 
 
 def review(
@@ -28,20 +32,37 @@ def review(
             help="The port. Default, and 0: the project's last one if it is free, otherwise any that is.",
         ),
     ] = None,
+    vocabulary: VocabularyOption = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address, and open nothing.")] = False,
     verbose: Verbose = False,
 ) -> None:
     """Open the review page in the browser: confirm, correct and teach.
 
     Only this machine can reach it. The printed address opens it where no browser does, and works once. Decisions are
-    stored at once; Ctrl-C ends the review.
+    stored at once; Ctrl-C ends the review. Before anything is labelled, tags are suggested by their names: those of
+    --vocabulary, those of the project, or everyday words.
 
     Example: tagloom review
     """
+    from tagloom.cli.console import print_note, working
+    from tagloom.cli.first import suggest_first
     from tagloom.cli.projects import logged, opened
+    from tagloom.exceptions import PhotosError
 
     with opened(where or project, verbose=verbose) as found, logged(found):
+        try:
+            with working("looking for what the photos show") as progress:
+                suggest_first(found, vocabulary, progress, compute=_is_small(found))
+        except PhotosError as error:
+            if vocabulary is not None:
+                raise
+            print_note(f"nothing is suggested yet: {error}")
         serve_project(found, port=port, browser=not no_browser)
+
+
+def _is_small(project: "Project") -> bool:
+    """Tell whether features of all photos are computed while a person waits for the page."""
+    return len(project.store.photos.table().ids) <= MOST_WAITED_FOR
 
 
 def serve_project(project: "Project", *, port: int | None, browser: bool) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tagloom.cli.first import VocabularyOption
 from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def suggest(
             "--remember", help="Make --threshold the project's own; without --threshold: back to what training chose."
         ),
     ] = False,
+    vocabulary: VocabularyOption = None,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -43,13 +45,15 @@ def suggest(
     """Show the tags that the model would give to photos, best first.
 
     Tags that you accepted or rejected are not suggested. A * marks what is above the threshold. Without -v the first
-    20 photos are shown.
+    20 photos are shown. Before anything is labelled, tags are suggested by their names: those of --vocabulary, those
+    of the project, or everyday words.
 
     Example: tagloom suggest beach/IMG_0042.jpg -n 3
     """
     import os
 
     from tagloom.cli.console import print_json_list, working
+    from tagloom.cli.first import print_first, suggest_first
     from tagloom.cli.projects import opened
     from tagloom.learning.few_labels import labels_needed
     from tagloom.learning.suggest import suggest_each, suggestions_kind
@@ -57,6 +61,7 @@ def suggest(
     with opened(project, verbose=verbose) as found, working("reading suggestions", quiet=quiet) as progress:
         if remember:
             found.threshold = threshold
+        first = suggest_first(found, vocabulary, progress)
         n = found.settings.n_keywords if keywords is None else keywords
         rows = suggest_each(
             found.store, photos or None, n=n, threshold=threshold, above_only=above_only, base=os.getcwd()
@@ -71,6 +76,8 @@ def suggest(
             told = {"calibrated": kind == "probability", "labels_needed": n_needed}
             print_json_list("suggestions", (row.as_dict() for row in rows), **told)
     if not as_json:
+        if first is not None and not quiet:
+            print_first(first)
         _print(kind, n_needed, shown, n_photos, quiet)
 
 

@@ -10,6 +10,22 @@ MIN_PHOTOS = 20
 #: Accepted pairs of photo and tag that it takes. [no record]
 MIN_YES = 20
 
+# first: suggestions by names alone.
+
+#: Probability above which a tag is suggested by its name: of these, nearly all were right where that was measured
+#: (docs/benchmarks/words.md). [reason]
+FIRST_SHOWN = 0.8
+#: Photos that are likelier than not to show an everyday word before it is offered. [reason]
+LEAST_FOUND = 2
+#: Probability from which on a photo counts, by its probability, where tagloom says how many show a tag: of thousands
+#: that are hardly likely, a few would be made up. [reason]
+LEAST_COUNTED = 0.2
+#: Two everyday words for the same photos are one: share of the photos of the rarer that the other has, too. [reason]
+SAME_PHOTOS = 0.5
+
+#: Bytes of a list of tags: more is no list that somebody wrote. [reason]
+MOST_LISTED_BYTES = 4 << 20
+
 # methods: the learners.
 
 #: Smoothing of the scores of ``smoothed-ridge``; the figures are in docs/explanation/methods.md. [corel]

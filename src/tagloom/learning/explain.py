@@ -17,12 +17,12 @@ from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.features.network.words import seen_classes
 from tagloom.features.scaling import GroupScaler
 from tagloom.learning.explained_scores import ExplainedScores, ExplainedUpdate, LabelledPredictions, UpdateExplanation
-from tagloom.learning.labels import read_labels
+from tagloom.learning.labels import read_labels, unlabelled
 from tagloom.learning.names import class_probabilities, telling_name
-from tagloom.learning.predictions import Predictions
+from tagloom.learning.predictions import Predictions, log_odds
 from tagloom.learning.registration import registration_of
 from tagloom.learning.ridge import RidgePhotos
-from tagloom.learning.stored_model import load_model
+from tagloom.learning.stored_model import NameModel, load_model
 from tagloom.learning.suggest import PROBABILITY, suggestion_info
 from tagloom.settings import Settings
 from tagloom.store.project import ProjectStore
@@ -195,7 +195,12 @@ class ProjectExplainer:
             )
         kept = np.isin(rows.ids, stored.photo_ids)
         self._rows = rows if kept.all() else replace(rows, ids=rows.ids[kept], X=rows.X[kept])
-        self._labels = labels = read_labels(store, self._rows.ids)
+        is_by_name = isinstance(self._model, NameModel) and not len(store.decisions.current().photo_ids)
+        self._labels = labels = (
+            unlabelled(store, self._rows.ids, self._model.header.tags)
+            if is_by_name
+            else read_labels(store, self._rows.ids)
+        )
         self._info = suggestion_info(stored)
         everything = Predictions.of(stored)
         predictions, _ = everything.aligned(self._rows.ids)
@@ -348,9 +353,11 @@ class ProjectExplainer:
         annotator, names = getattr(scores.explainer, "annotator", None), self._model.header.names
         shares = annotator.given_share(found.row) if isinstance(annotator, AutoAnnotator) else None
         classes = class_probabilities(self._rows.X, self._rows.groups)
+        (row,) = rows_of(self._rows.ids, np.array([photo_id]))
+        if isinstance(self._model, NameModel):
+            shares = log_odds(self._current.predictions.values[row].astype(np.float64))
         if shares is None or classes is None or not names:
             return None, ()
-        (row,) = rows_of(self._rows.ids, np.array([photo_id]))
         seen = seen_classes(classes[row], telling_name(names[found.tag]))
         if not seen:
             return None, ()

@@ -160,8 +160,67 @@ def check_decided(store: ProjectStore) -> None:
         raise InvalidInputError(NOTHING_DECIDED)
 
 
+#: The setting of a project that names tags which are suggested before anything is decided of them.
+OFFERED = "offered_tags"
+
+
+def offer_tags(store: ProjectStore, tag_ids: NDArray[np.int64], *, to_train: bool) -> None:
+    """Let tags be suggested of which nothing is decided.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    tag_ids : ndarray of int64
+        The tags; those that were offered before no longer are.
+    to_train : bool
+        Whether models that are trained later offer them, too, and not only updates of a first review: tags that a
+        person asked for.
+    """
+    store.settings.set(OFFERED, {"tags": tag_ids.tolist(), "to_train": to_train})
+
+
+def _offered(store: ProjectStore, *, in_training: bool) -> NDArray[np.int64]:
+    found = store.settings.get(OFFERED)
+    if not isinstance(found, dict) or (in_training and not found.get("to_train")):
+        return np.empty(0, dtype=np.int64)
+    merged = {tag: into for tag, (_, into) in store.tags.merged().items()}
+    known = {tag.id for tag in store.tags.all()}
+    tags = {merged.get(tag, tag) for tag in found.get("tags", []) if isinstance(tag, int)}
+    return np.array(sorted(tags & known), dtype=np.int64)
+
+
+def unlabelled(store: ProjectStore, photo_ids: NDArray[np.int64], tag_ids: NDArray[np.int64]) -> TrainingLabels:
+    """Return labels of photos of which nothing is decided.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    photo_ids, tag_ids : ndarray of int64
+        Rows and columns.
+    """
+    nothing = np.full((len(photo_ids), len(tag_ids)), UNKNOWN, dtype=np.int8)
+    no_tags, no_photos = np.zeros(len(tag_ids), dtype=bool), np.zeros(len(photo_ids), dtype=bool)
+    return TrainingLabels(
+        said=nothing,
+        Y=nothing,
+        named=no_tags,
+        listed=no_photos,
+        reviewed=no_tags,
+        tag_ids=tag_ids,
+        tags=store.tags.texts(tag_ids),
+        digest=store.decisions.labels_digest(),
+        n_decisions=store.decisions.count(),
+        column_digests=_column_digests(photo_ids, nothing),
+        photo_ids=photo_ids,
+        judgements=Judgements(),
+        aliases=store.tags.aliases(),
+    )
+
+
 def read_labels(
-    store: ProjectStore, photo_ids: NDArray[np.int64], judgements: Judgements | None = None
+    store: ProjectStore, photo_ids: NDArray[np.int64], judgements: Judgements | None = None, *, in_training: bool = True
 ) -> TrainingLabels:
     """Return what was decided about photos.
 
@@ -173,6 +232,8 @@ def read_labels(
         The rows, each once.
     judgements : Judgements, optional
         As far as they were read before; read on here.
+    in_training : bool, default=True
+        Whether offered tags are left out that nobody asked for; see `offer_tags`.
 
     Raises
     ------
@@ -185,13 +246,18 @@ def read_labels(
         judgements = Judgements() if judgements is None else judgements
         judgements.read(store.decisions)
         digest, n_decisions = store.decisions.labels_digest(), store.decisions.count()
+        if len(offered := np.setdiff1d(_offered(store, in_training=in_training), tag_ids)):
+            found = np.hstack([found, np.full((len(ids), len(offered)), UNKNOWN, dtype=np.int8)])
+            order = np.argsort(np.concatenate([tag_ids, offered]), kind="stable")
+            tag_ids, found = np.concatenate([tag_ids, offered])[order], found[:, order]
         tags, aliases = store.tags.texts(tag_ids), store.tags.aliases()
     at = rows_of(photo_ids, ids)
     said = np.full((len(photo_ids), len(tag_ids)), UNKNOWN, dtype=np.int8)
     said[at[at >= 0]] = found[at >= 0]
     if not (said != UNKNOWN).any():
         raise InvalidInputError(NOTHING_DECIDED)
-    kept = (said != UNKNOWN).any(axis=0)  # a tag decided on no readable photo has nothing to learn from
+    # A tag decided on no readable photo has nothing to learn from.
+    kept = (said != UNKNOWN).any(axis=0) | np.isin(tag_ids, offered)
     tags, tag_ids, said = [tag for tag, has in zip(tags, kept, strict=True) if has], tag_ids[kept], said[:, kept]
     is_suggested = current.origins == ORIGINS.index("suggested")
     listed = np.isin(photo_ids, current.photo_ids[~is_suggested])

@@ -10,7 +10,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.features.network.efficientnet import N_CLASSES
 from tagloom.features.network.words import word_log_odds, word_weights
 
-__all__ = ["class_probabilities", "given_by_names", "telling_name"]
+__all__ = ["CLASSES", "class_probabilities", "given_by_names", "telling_name"]
 
 #: The feature group of the bundled network's class probabilities.
 CLASSES = "semantic"

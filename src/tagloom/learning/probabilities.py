@@ -1,7 +1,7 @@
 """Fitting an annotator, with probabilities where labels are enough for them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,10 +10,10 @@ from scipy import sparse
 
 from tagloom.core.annotator import Annotator
 from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.learning.constants import DOUBTED, LEAST_DOUBT, MIN_NAMED, MIN_PHOTOS, MIN_YES
+from tagloom.learning.constants import DOUBTED, FIRST_SHOWN, LEAST_DOUBT, MIN_NAMED, MIN_PHOTOS, MIN_YES
 from tagloom.learning.judgements import Solver, follow_judgements, lower_to_judgements
 from tagloom.learning.labels import TrainingLabels
-from tagloom.learning.predictions import Predictions
+from tagloom.learning.predictions import Predictions, log_odds
 from tagloom.learning.probability_map import ProbabilityMap, load_scale, scale_arrays
 from tagloom.learning.suggest import PROBABILITY, SCORE
 from tagloom.tuning import CalibratedAnnotator, estimate_completeness
@@ -195,7 +195,11 @@ def learned_by_auto(annotator: AutoAnnotator, labels: TrainingLabels, *, precisi
     """Return what an annotator says that has learnt from the labels: after a fit or an update."""
     why = too_few(labels)
     if why:
-        return _scores_of(annotator, why)
+        found = _scores_of(annotator, why)
+        if annotator.given_member_ is None:
+            return found
+        # Without an example a tag is suggested where its name makes it likely.
+        return replace(found, thresholds=np.minimum(found.thresholds, log_odds(np.array(FIRST_SHOWN))))
     completeness = _completeness(labels, annotator.probabilities_)
     values = auto_probabilities(annotator, labels, np.arange(len(labels.tags)), completeness)
     threshold = probability_threshold(values, labels, precision)

@@ -39,6 +39,7 @@ from tagloom.learning.probabilities import (
     auto_probabilities,
     calibration_method,
     correct_named,
+    learn_auto,
     learned_by_auto,
     representative,
     too_few,
@@ -588,7 +589,7 @@ class _MixedModel(StoredModel):
         self._strength, self._n_labeled = info.strength, info.n_labeled
 
     def is_due(self, labels: TrainingLabels) -> bool:
-        return self.header.kind == SCORE and not too_few(labels)
+        return self.header.kind == SCORE  # thresholds of scores are found by all labels, and more make probabilities
 
     def update(self, labels: TrainingLabels, columns: NDArray[np.intp], photos: RidgePhotos) -> Changed:
         own, ridge = self._own, self._ridge or self._choose_ridge(labels, photos)
@@ -771,6 +772,24 @@ class AutoModel(StoredModel):
             raise InvalidInputError("expected an annotator with plain parameters, which can be stored")
         return cls(header, photo_ids, values, *found)
 
+    @classmethod
+    def fit(
+        cls, labels: TrainingLabels, rows: FeatureRows, *, precision: float, n_threads: int | None
+    ) -> "tuple[AutoModel, Learned]":
+        """Fit an annotator with the names of the tags; return the model, ready for updates, and what it has learnt."""
+        learner: Any = get_learner(cls.name)
+        annotator = learner.make(Settings().n_neighbors, rows.groups)
+        classes = class_probabilities(rows.X, rows.groups)
+        annotator.set_params(n_threads=n_threads, given=given_by_names(classes, labels.names))
+        learned = learn_auto(annotator, rows.X, labels, precision=precision)
+        header = ModelHeader.of(learner.name, learned.kind, labels, rows.groups, learned.completeness)
+        model = cls.of(annotator, header, rows.ids, learned.values)
+        model.n_threads = n_threads
+        predictions = learned.predictions(labels)
+        info = SuggestionInfo(kind=learned.kind, model=0, method=learner.name)
+        model.resume(predictions, np.ones(len(rows.ids), dtype=bool), info, rows)
+        return model, learned
+
     def restored(self, rows: FeatureRows) -> AutoAnnotator | None:
         """Return the annotator; None where the photos or features of its training are no longer there.
 
@@ -844,7 +863,7 @@ class AutoModel(StoredModel):
         self._classes = None if classes is None else classes.astype(np.float16)
 
     def is_due(self, labels: TrainingLabels) -> bool:
-        return self.header.kind == SCORE and not too_few(labels)
+        return self.header.kind == SCORE  # thresholds of scores are found by all labels, and more make probabilities
 
     def refit(self, labels: TrainingLabels, photos: RidgePhotos, *, precision: float) -> "tuple[AutoModel, Learned]":
         annotator = self._follow(labels)
@@ -910,6 +929,49 @@ class AutoModel(StoredModel):
         return cls(header, *_predictions(header, arrays), state_arrays, restored(dict[str, Any], details))
 
 
+class NameModel(StoredModel):
+    """Suggestions by the names of tags alone; the first labels make a model of the default method of it.
+
+    Parameters
+    ----------
+    header : ModelHeader
+        Its tags, with their names.
+    """
+
+    name = "names"
+    _rows: FeatureRows | None = None
+
+    def score(self, new: FeatureRows, load: LoadFeatures) -> NDArray[np.float32] | None:
+        log_odds = given_by_names(class_probabilities(new.X, new.groups), self.header.names)
+        return None if log_odds is None else expit(np.nan_to_num(log_odds, nan=-np.inf)).astype(np.float32)
+
+    def resume(self, current: Predictions, has: NDArray[np.bool_], info: SuggestionInfo, rows: FeatureRows) -> None:
+        self._rows = rows
+
+    def is_due(self, labels: TrainingLabels) -> bool:
+        return True
+
+    def refit(self, labels: TrainingLabels, photos: RidgePhotos, *, precision: float) -> "tuple[StoredModel, Learned]":
+        if self._rows is None:
+            return super().refit(labels, photos, precision=precision)
+        return AutoModel.fit(labels, self._rows, precision=precision, n_threads=self.n_threads)
+
+    def update(self, labels: TrainingLabels, columns: NDArray[np.intp], photos: RidgePhotos) -> Changed:
+        raise InvalidInputError("suggestions by name learn nothing from labels; train a model: tagloom train")
+
+    def updated(self, labels: TrainingLabels, predictions: Predictions, photos: RidgePhotos) -> StoredModel | None:
+        return None
+
+    def current_scores(
+        self, rows: FeatureRows, current: LabelledPredictions, photos: MakePhotos, n_neighbors: int
+    ) -> ExplainedScores:
+        return self._by_predictions(rows, current, photos(None).X)
+
+    @classmethod
+    def restore(cls, header: ModelHeader, arrays: Arrays, details: Any) -> Self:
+        return cls(header)
+
+
 def is_outgrown(n_labeled: int, labels: TrainingLabels) -> bool:
     """Tell whether there are so many more labelled photos that what was chosen on few has to be chosen again."""
     return n_labeled < SETTLED_PHOTOS and labels.n_labeled >= 2 * n_labeled
@@ -921,7 +983,9 @@ def _takes_too_long(annotator: AutoAnnotator) -> bool:
     return known_patterns(annotator.labels_[annotator.model_.rows])[0].shape[1] > MOST_PATTERNS
 
 
-_CLASSES: dict[str, type[StoredModel]] = {one.name: one for one in (RidgeModel, LinearModel, OtherModel, AutoModel)}
+_CLASSES: dict[str, type[StoredModel]] = {
+    one.name: one for one in (RidgeModel, LinearModel, OtherModel, AutoModel, NameModel)
+}
 
 
 def load_model(store: ProjectStore, model: Model, *, n_threads: int | None = None) -> StoredModel:

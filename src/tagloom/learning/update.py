@@ -169,7 +169,7 @@ class Updater:
         """
         begin = time.perf_counter()
         with self._mutex, limit_libraries(self._settings.n_threads):
-            labels = read_labels(self._store, self.photo_ids, self._judgements)
+            labels = read_labels(self._store, self.photo_ids, self._judgements, in_training=False)
             dropped = np.setdiff1d(self.tag_ids, labels.tag_ids)
             changed = self._changed(labels)
             if len(changed) or not np.array_equal(labels.tag_ids, self.tag_ids):

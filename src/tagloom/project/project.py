@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tagloom.learning.compare import MethodComparison
     from tagloom.learning.evaluation import ModelEvaluation
     from tagloom.learning.explain import ExplainResult, ProjectExplainer
+    from tagloom.learning.first import FirstResult
     from tagloom.learning.next_photos import NextPhotos
     from tagloom.learning.score import ScoreResult
     from tagloom.learning.stored_evaluation import LastEvaluation
@@ -463,6 +464,21 @@ class Project:
         from tagloom.learning.suggest import suggest_each
 
         return list(suggest_each(self.store, photos, n=n, threshold=threshold, above_only=above_only, base=base))
+
+    def needs_first_suggestions(self) -> bool:
+        """Tell whether there is nothing to suggest by yet but the names of tags."""
+        from tagloom.learning.first import needs_first
+
+        return needs_first(self.store)
+
+    @recorded("suggest")
+    def suggest_first(
+        self, vocabulary: Sequence[str] | None = None, *, compute: bool = True, progress: Progress = NO_PROGRESS
+    ) -> "FirstResult":
+        """Suggest tags by their names, before any photo is labelled (see `tagloom.learning.first.suggest_first`)."""
+        from tagloom.learning.first import suggest_first
+
+        return suggest_first(self.store, self.settings, vocabulary, compute=compute, progress=progress)
 
     # looking into a model ----------------------------------------------------------------------------------------
 

@@ -178,7 +178,8 @@ def telling(Y: LabelMatrix, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
     scored without an example is a yes, and says nothing but that.
     """
     yes = Y[rows] == 1
-    if has_unseen_tags((Y == 1).sum(axis=0)):
+    # A tag of which nothing is known is in no list that somebody went through.
+    if has_unseen_tags((Y == 1).sum(axis=0)[(Y != UNKNOWN).any(axis=0)]):
         return np.ones(yes.shape, dtype=bool)
     return ~yes | (yes.sum(axis=0) > 1)
 
