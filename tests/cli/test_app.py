@@ -167,6 +167,7 @@ def test_a_terminal_is_told_of_long_work_and_the_document_stays_whole(tagloom, p
     command = [tagloom("tags", "--json").json["tags"][0]["text"] if item == "TAG" else item for item in command]
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(console, "PATIENCE", 3600.0)  # as if all went at once, however busy the machine is
     quick = tagloom(*command, "--json")
     assert stage not in quick.err
     if command[0] in ("write", "import"):
