@@ -21,16 +21,17 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Photos with all their tags."""
+    """Photos with all their tags; of tags without names, such have numbers that say nothing."""
 
     X: NDArray[np.float32]
     groups: FeatureGroups
     truth: Flags
     descriptors: tuple[str, ...]
+    tags: tuple[str, ...] = ()
 
     def rows(self, chosen: NDArray[np.intp]) -> "Collection":
         """Return some of the photos."""
-        return Collection(self.X[chosen], self.groups, self.truth[chosen], self.descriptors)
+        return Collection(self.X[chosen], self.groups, self.truth[chosen], self.descriptors, self.tags)
 
 
 def public_set(name: str) -> Collection:

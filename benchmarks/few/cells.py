@@ -14,14 +14,14 @@ from benchmarks.clock import measure
 from benchmarks.datasets import data_folder, photo_features
 from benchmarks.projects import DESCRIPTORS, Collection, made_up
 from benchmarks.results import CellResult, CellStore, digest, seed_of
-from benchmarks.scenarios.situations import Sizes, Work, tag_name
+from benchmarks.scenarios.situations import Sizes, Work
 from tagloom.features import get_descriptor
 from tagloom.learning.suggest import OpenSuggestions
 from tagloom.tuning.calibration.calibrated import common_threshold
 
 HERE = Path(__file__).resolve().parent
 #: Raised when what a cell computes changes.
-VERSION = 1
+VERSION = 2
 DRAWS = 5
 #: Labelled photos.
 LABELS = (3, 10, 15, 20, 30, 40, 50)
@@ -98,7 +98,7 @@ def photos_of(name: str) -> Collection:
     rows = np.asarray(loaded.splits.get("test", np.arange(len(loaded.paths))))
     groups = tuple(group for one in DESCRIPTORS for group in get_descriptor(one).outputs)
     X, found = photo_features(f"few-{name}", [Path(loaded.paths[row]) for row in rows], groups)
-    return Collection(X, found, loaded.Y[rows] == 1, DESCRIPTORS)
+    return Collection(X, found, loaded.Y[rows] == 1, DESCRIPTORS, loaded.tags.names)
 
 
 def figures(work: Work, target: Path) -> dict[str, float]:
@@ -113,7 +113,7 @@ def figures(work: Work, target: Path) -> dict[str, float]:
         suggested = [(row["file"], row["tag"]) for row in csv.DictReader(stream) if row["source"] == "suggested"]
     found = work.suggestions()
     truth, before = work.truth_of(found), _above_before(found, work.project.settings.precision)
-    true = {(f"{row:06d}.jpg", tag_name(column)) for row, column in np.argwhere(work.truth).tolist()}
+    true = {(f"{row:06d}.jpg", work.tag_name(column)) for row, column in np.argwhere(work.truth).tolist()}
     return {
         "exported": float(len(suggested)),
         "right": float(sum(pair in true for pair in suggested)),

@@ -21,8 +21,8 @@ def page(folder: Path = HERE) -> str:
         *_answer(cells),
         "",
         "A project of photos with `labels.csv` of a few of them: `tagloom import`, `tagloom train`, `tagloom export`",
-        "with the default settings. The tags of the other photos are known, and nobody tells them. Made by",
-        "`python -m benchmarks.few run` from `benchmarks/few/results.json`; edit nothing here.",
+        "with the default settings and the tags' own names. The tags of the other photos are known, and nobody tells",
+        "them. Made by `python -m benchmarks.few run` from `benchmarks/few/results.json`; edit nothing here.",
         "",
         f"*Exported* is the mean number of suggestions over {DRAWS} draws of photos, *right* the share of right ones",
         "among all of them, *lowest of a draw* the same in the worst draw that exported more than 20. *Without the",
@@ -30,7 +30,7 @@ def page(folder: Path = HERE) -> str:
         "the common threshold for the same precision, whatever the number of labelled photos. *Tags to find* are those",
         "that unlabelled photos have and a labelled one has, too. The rule was chosen, among some thirty, on Corel5K's",
         "training photos and Caltech-101. Figures of the photos here were seen before that without the rule, and",
-        "with it only once it stood.",
+        "with it only once it stood. What names of tags add was fitted to the same photos.",
         "",
     ]
     for name, n_photos in SETS.items():

@@ -62,7 +62,9 @@ class Work:
     """
 
     def __init__(self, folder: Path, photos: Collection, sizes: Sizes, seed: int, threads: int) -> None:
-        self.sizes, self.truth = sizes, photos.truth
+        self.sizes, self.truth, names = sizes, photos.truth, photos.tags
+        self._names = [f"tag {column:04d}" for column in range(self.truth.shape[1])] if not names else list(names)
+        self._columns = {name: column for column, name in enumerate(self._names)}
         self.generator = np.random.default_rng(seed)
         self._folder = folder
         (folder / "photos").mkdir()
@@ -78,6 +80,10 @@ class Work:
         """Those that are told of afterwards."""
         return np.arange(self.sizes.listed, self.sizes.listed + self.sizes.more)
 
+    def tag_name(self, column: int) -> str:
+        """Return the text of a tag."""
+        return self._names[column]
+
     def list_tags(self, rows: Rows, *, absent_means: AbsentMeans = "no", told: Flags | None = None) -> None:
         """Import a file with the tags of photos, all or those that are told."""
         has = self.truth if told is None else self.truth & told
@@ -85,7 +91,7 @@ class Work:
         with path.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream)
             writer.writerow(["file", "tags"])
-            writer.writerows([photo_name(row), ";".join(map(tag_name, np.flatnonzero(has[row])))] for row in rows)
+            writer.writerows([photo_name(row), ";".join(map(self.tag_name, np.flatnonzero(has[row])))] for row in rows)
         self.project.import_keywords(path, absent_means=absent_means)
 
     def give_tags(self, rows: Rows, columns: Rows | None = None) -> None:
@@ -93,7 +99,7 @@ class Work:
         for row in rows.tolist():
             wanted = np.flatnonzero(self.truth[row]) if columns is None else columns[self.truth[row, columns]]
             if len(wanted):
-                self.project.label(photo_name(row), add=[tag_name(column) for column in wanted])
+                self.project.label(photo_name(row), add=[self.tag_name(column) for column in wanted])
 
     def judge(self, n: int) -> None:
         """Accept or refuse the likeliest suggestions of the whole project; the model learns after every tenth."""
@@ -117,13 +123,8 @@ class Work:
 
     def truth_of(self, found: OpenSuggestions) -> Flags:
         """Return the truth of the photos and tags that something is said of."""
-        columns = [int(text.rpartition(" ")[2]) for text in found.tags]
+        columns = [self._columns[text] for text in found.tags]
         return np.asarray(self.truth[np.ix_(_places(self._ids, found.photo_ids), columns)])
-
-
-def tag_name(column: int) -> str:
-    """Return the text of a tag."""
-    return f"tag {column:04d}"
 
 
 def _places(ids: Ids, wanted: Ids) -> Rows:

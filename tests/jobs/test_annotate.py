@@ -15,7 +15,14 @@ import pytest
 from tagloom.catalog.logs import stop_logging
 from tagloom.core.photos import Verdict
 from tagloom.datasets import write_scenes
-from tagloom.exceptions import InvalidInputError, LabelsFileError, PhotosError, SettingsError, StoreBusyError
+from tagloom.exceptions import (
+    InvalidInputError,
+    LabelsFileError,
+    PhotosError,
+    SettingsError,
+    StoreBusyError,
+    StoreError,
+)
 from tagloom.images import pool
 from tagloom.jobs.annotate import annotate
 from tagloom.learning.methods import get_learner
@@ -422,3 +429,32 @@ def test_probable_tags_are_listed_and_sure_ones_marked(photos, tmp_path, method)
     assert sure
     assert max(unsure) <= result.threshold < min(sure)
     assert len(rows) == int(((result.Y == -1) & (result.scores >= 0.1)).sum())
+
+
+def test_without_labels_names_speak(photos, tmp_path):
+    settings = Settings(descriptors=("deep",), n_workers=1, n_keywords=2)
+    with pytest.raises(StoreError, match="the feature group 'semantic'"):
+        annotate(photos, None, tmp_path / "deep", settings, vocabulary=["volcano"])
+    settings = replace(settings, descriptors=("semantic",))
+    done = annotate(photos, None, tmp_path / "out", settings, vocabulary=["volcano", "seashore", "Anna"])
+    assert (done.method, done.kind, done.n_labeled) == ("names", "score", 0)
+    assert set(done.tags.names) == {"volcano", "seashore", "Anna"}
+    assert done.scores.shape == (60, 3)
+    assert ((done.scores >= 0.0) & (done.scores <= 1.0)).all()
+    assert "no photo is labelled" in done.why_scores
+    with done.files["keywords"].open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["suggested"] for row in rows} <= {"no"}
+    assert all(float(row["score"]) >= 0.1 for row in rows)
+    assert done.files["report"].is_file()
+
+
+@pytest.mark.parametrize("options", [{"truth": "truth.csv"}, {"evaluate": True}])
+def test_without_labels_nothing_can_be_measured(photos, tmp_path, options):
+    with pytest.raises(InvalidInputError, match="takes labels"):
+        annotate(photos, None, tmp_path / "out", LIGHT, **options)
+
+
+def test_a_vocabulary_is_for_photos_without_labels(photos, tmp_path):
+    with pytest.raises(InvalidInputError, match="labels or a vocabulary"):
+        annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT, vocabulary=["zebra"])

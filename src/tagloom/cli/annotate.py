@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tagloom.cli.first import VocabularyOption
 from tagloom.cli.options import (
     AbsentMeans,
     EncoderOption,
@@ -26,8 +27,12 @@ __all__ = ["annotate"]
 
 def annotate(
     photos: Annotated[Path, typer.Argument(help="Folder of photos, subfolders included. They are only read.")],
-    labels: Annotated[Path, typer.Option("--labels", help="CSV file with the columns file,tags (tags split by ;).")],
     out: OutFolder,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", help="CSV file with the columns file,tags (tags split by ;). Default: names alone."),
+    ] = None,
+    vocabulary: VocabularyOption = None,
     method: Method = None,
     parameters: SetOption = None,
     keywords: Annotated[int | None, typer.Option("--keywords", help="Suggestions per photo; 0 means all tags.")] = None,
@@ -58,6 +63,8 @@ def annotate(
 ) -> None:
     """Learn from the photos listed in a labels file, and suggest keywords for all the others.
 
+    Without --labels tags are suggested by their names, those of --vocabulary or everyday words; none is marked.
+
     Example: tagloom annotate ~/Pictures --labels labels.csv --out results
 
     Writes keywords.csv (file, tag, score, rank, suggested), scores.npz and report.html to the output folder; files that
@@ -66,6 +73,7 @@ def annotate(
     from tagloom.cli.console import RichProgress
     from tagloom.cli.summary import show_result
     from tagloom.jobs.annotate import annotate as run
+    from tagloom.learning.first import read_vocabulary
     from tagloom.settings import PROJECT_FILE_NAME, load_settings
 
     flags = {
@@ -86,6 +94,7 @@ def annotate(
             labels,
             out,
             settings,
+            vocabulary=None if vocabulary is None else read_vocabulary(vocabulary),
             truth=truth,
             separator=separator,
             evaluate=evaluate,

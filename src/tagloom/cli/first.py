@@ -26,11 +26,12 @@ def suggest_first(
 ) -> "FirstResult | None":
     """Make suggestions by names where a vocabulary is given or nothing else is there; None where that is not so."""
     from tagloom.exceptions import StoreBusyError, StoreError
-    from tagloom.learning.first import read_vocabulary
 
     if vocabulary is not None:
+        from tagloom.learning.first import read_vocabulary  # here, as it loads what learns
+
         return project.suggest_first(read_vocabulary(vocabulary), compute=compute, progress=progress)
-    if not project.needs_first_suggestions() or project.store.suggestions.latest() is not None:
+    if project.store.suggestions.latest() is not None or not project.needs_first_suggestions():
         return None
     try:
         return project.suggest_first(compute=compute, progress=progress)

@@ -27,11 +27,12 @@ from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.photos import PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.vocabulary import TagVocabulary
-from tagloom.exceptions import LabelsFileError, NothingToScoreError, PhotosError
+from tagloom.exceptions import InvalidInputError, LabelsFileError, NothingToScoreError, PhotosError
 from tagloom.features import ExtractionCounts
 from tagloom.learning.constants import MIN_PHOTOS
 from tagloom.learning.evaluate import Comparison, compare_with_truth, evaluate, read_truth
 from tagloom.learning.evaluation import ModelEvaluation
+from tagloom.learning.first import suggest_first
 from tagloom.learning.methods import choose_learner, prepare
 from tagloom.learning.suggest import open_suggestions, suggest_each
 from tagloom.learning.train import train
@@ -50,6 +51,7 @@ __all__ = ["AnnotateResult", "annotate"]
 logger = logging.getLogger(__name__)
 
 KEYWORDS_FILE, SCORES_FILE, REPORT_FILE = "keywords.csv", "scores.npz", "report.html"
+NO_LABELS = PhotoLabels(TagVocabulary(()), np.empty((0, 0), dtype=np.int8), 0, (), "", "no", ())
 LEAST_LISTED = 0.1
 """The smallest probability of a tag that is listed for a photo without a label."""
 
@@ -124,7 +126,7 @@ class AnnotateResult:
     @property
     def least(self) -> float:
         """The probability below which a tag is not listed; scores are listed all."""
-        return LEAST_LISTED if self.kind == "probability" else -np.inf
+        return LEAST_LISTED if self.kind == "probability" or self.method == "names" else -np.inf
 
     @property
     def n_labeled(self) -> int:
@@ -139,10 +141,11 @@ class AnnotateResult:
 
 def annotate(
     photos: str | os.PathLike[str],
-    labels: str | os.PathLike[str],
+    labels: str | os.PathLike[str] | None,
     out: str | os.PathLike[str],
     settings: Settings | None = None,
     *,
+    vocabulary: Sequence[str] | None = None,
     truth: str | os.PathLike[str] | None = None,
     separator: str | None = None,
     evaluate: bool = False,
@@ -159,13 +162,16 @@ def annotate(
     ----------
     photos : path
         Folder of photos, subfolders included.
-    labels : path
-        Labels file (see the docs page "The labels file").
+    labels : path or None
+        Labels file (see the docs page "The labels file"). None: tags are suggested by their names alone, and no
+        suggestion is marked, as scores are not calibrated on these photos.
     out : path
         Folder for ``keywords.csv``, ``scores.npz``, ``report.html`` and the cache; made if needed. Files of these names
         that are not as an earlier run left them are not replaced.
     settings : Settings, optional
         Default: the defaults.
+    vocabulary : sequence of str, optional
+        Without labels the tags to suggest. Default: everyday words that stand out in the photos.
     truth : path, optional
         Labels file with the true tags of all photos, to see how good the suggestions are; nothing is learned from it.
     separator : str, optional
@@ -183,20 +189,26 @@ def annotate(
     Raises
     ------
     InvalidInputError
-        If a file is in the way; nothing is read then.
+        If a file is in the way, or where ``truth`` or ``evaluate`` is asked for without labels; nothing is read then.
     StoreError
         If ``out`` holds the project of other photos; nothing is read then.
     """
     settings = settings if settings is not None else Settings()
     learner = choose_learner(settings)
+    if labels is None and (truth is not None or evaluate):
+        raise InvalidInputError("to see how good suggestions are takes labels; give a labels file (--labels)")
+    if labels is not None and vocabulary is not None:
+        raise InvalidInputError("a vocabulary is for photos without labels; give labels or a vocabulary")
     check_output_folder(out, photos)
-    inputs = [labels] if truth is None else [labels, truth]
+    inputs = [one for one in (labels, truth) if one is not None]
     check_results(Path(out), (KEYWORDS_FILE, SCORES_FILE, REPORT_FILE), inputs=inputs, overwrite=overwrite)
     check_descriptors(settings)
     root, clock = Path(photos), _Clock()
     names, problems = list_photos(root)
     # A wrong file is to be known before hours of reading photos.
-    listed = read_labels(labels, names, absent_means=settings.absent_means, separator=separator)
+    listed = NO_LABELS
+    if labels is not None:
+        listed = read_labels(labels, names, absent_means=settings.absent_means, separator=separator)
     true_tags = None if truth is None else read_truth(truth, names, listed.vocabulary, listed.Y)
     clock.lap("listing")
     out = make_folder(out)  # nothing is left behind where photos or labels cannot be read
@@ -205,26 +217,33 @@ def annotate(
         engine, _ = open_engine(cache, root, names, settings, retry=retry, progress=progress)
         with engine:
             records = engine.read(names)
-        _check_some_labeled(listed, records)
+        _check_some_read(records)
+        if labels is not None:
+            _check_some_labeled(listed, records)
         clock.lap("features")
         with (
             tempfile.TemporaryDirectory(prefix="tagloom-", ignore_cleanup_errors=True) as folder,
             ProjectStore(Path(folder, "project"), root, features=cache) as store,
         ):
             _add_photos(store, root, records)
-            import_keywords(
-                store,
-                labels,
-                format="csv",
-                absent_means=settings.absent_means,
-                include_suggested=True,
-                separator=separator,
-                skip_bad_rows=True,
-                progress=progress,
-            )
-            trained = train(store, settings, learner.name, progress=progress)
+            if labels is None:
+                suggest_first(store, settings, vocabulary, compute=False, progress=progress)
+                method, why_scores = "names", "no photo is labelled, so names of tags speak alone"
+            else:
+                import_keywords(
+                    store,
+                    labels,
+                    format="csv",
+                    absent_means=settings.absent_means,
+                    include_suggested=True,
+                    separator=separator,
+                    skip_bad_rows=True,
+                    progress=progress,
+                )
+                method = learner.name
+                why_scores = train(store, settings, method, progress=progress).why_scores
             failed = [record for record in records if not record.ok] + problems
-            result = _result(store, cache, settings, failed, listed, engine.counts, learner.name, trained.why_scores)
+            result = _result(store, cache, settings, failed, listed, engine.counts, method, why_scores)
             clock.lap("learning")
             if evaluate:
                 _evaluate(store, settings, result, progress)
@@ -242,14 +261,17 @@ def annotate(
     return result
 
 
-def _check_some_labeled(listed: PhotoLabels, records: Sequence[PhotoRecord]) -> None:
-    readable = [row for row, record in enumerate(records) if record.ok]
-    if not readable:
+def _check_some_read(records: Sequence[PhotoRecord]) -> None:
+    if not any(record.ok for record in records):
         first = records[0]
         raise PhotosError(
             f"none of the {len(records)} photo files could be read; the first is {name_to_text(first.path)!r} "
             f"({first.verdict}: {first.detail})"
         )
+
+
+def _check_some_labeled(listed: PhotoLabels, records: Sequence[PhotoRecord]) -> None:
+    readable = [row for row, record in enumerate(records) if record.ok]
     if not labeled_rows(listed.Y[readable]).any():
         raise LabelsFileError(
             f"{listed.n_labeled} photos are listed in {listed.source!r}, but none of them could be read; "
