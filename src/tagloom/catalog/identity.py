@@ -45,7 +45,8 @@ def known_identity(store: "ProjectStore") -> str | None:
 
 def random_number(store: "ProjectStore") -> str:
     """Return the random number that a project and its copies have; empty where there is none yet."""
-    return str(store.settings.get(_IDENTITY, ""))
+    kept = store.settings.get(_IDENTITY)
+    return "" if kept is None else str(kept)
 
 
 def _identity(store: "ProjectStore", kept: object) -> str:
@@ -55,7 +56,7 @@ def _identity(store: "ProjectStore", kept: object) -> str:
 
 def last_port(store: "ProjectStore") -> int:
     """Return the port of the last review, 0 where there was none."""
-    kept = store.settings.get(_PORT, 0)
+    kept = store.settings.get(_PORT)
     return kept if type(kept) is int and 0 < kept <= 65_535 else 0
 
 
