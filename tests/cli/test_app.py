@@ -165,9 +165,13 @@ def test_nothing_is_kept_of_an_interrupted_import(tagloom, project, monkeypatch)
 )
 def test_a_terminal_is_told_of_long_work_and_the_document_stays_whole(tagloom, project, monkeypatch, command, stage):
     command = [tagloom("tags", "--json").json["tags"][0]["text"] if item == "TAG" else item for item in command]
+    if "--from-folders" in command:
+        (project / "alps").mkdir()
+        (project / "scene_00000.jpg").rename(project / "alps" / "scene_00000.jpg")
+        tagloom("scan", "-q")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(console, "PATIENCE", 3600.0)  # as if all went at once, however busy the machine is
+    monkeypatch.setattr(console, "PATIENCE", 600.0)  # as if everything were quick
     quick = tagloom(*command, "--json")
     assert stage not in quick.err
     if command[0] in ("write", "import"):

@@ -36,6 +36,15 @@ def test_photos_and_folders(tagloom, project):
     assert flat["created"] == ["alps"]
 
 
+def test_photos_and_folders_that_say_nothing(tagloom, project):
+    done = tagloom("import", "--from-folders")
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "no photo lies in a folder that names a keyword" in done.err
+    done = tagloom("import", "--from-photos")
+    assert done.code == 0  # nothing is wrong: other programs may give them some later
+    assert "No photo and no sidecar has a keyword" in done.out
+
+
 def test_errors(tagloom, project):
     for wrong in ([], ["labels.csv", "--from-photos"]):
         assert tagloom("import", *wrong).code == 2

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from tagloom.core.keywords import Keyword
-from tagloom.exceptions import StoreError
+from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.metadata.sidecar_plan import plan_sidecar
 from tagloom.project.project import Project
 from tests.images.raw_files import dng, nef
@@ -321,7 +321,8 @@ def test_a_raw_file_is_counted_with_its_photo(project, photos, tmp_path):
     # Named by the raw file, the photo is meant.
     assert project.label("0.CR2", add="sea").n_decisions == 1
     assert project.label("0.jpg", add="sea").n_decisions == 0
-    assert project.import_folder_names().n_photos == 0
+    with pytest.raises(InvalidInputError, match="no photo lies in a folder"):
+        project.import_folder_names()
     # Without its photo it is a photo itself, here one that cannot be read.
     os.rename(photos / "0.jpg", tmp_path / "0.jpg")
     alone = project.scan()

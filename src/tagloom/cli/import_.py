@@ -129,6 +129,8 @@ def _print(result: "ImportResult", verbose: bool) -> None:
         ("problems, skipped", f"{len(result.problems)}"),
     ]
     print_table(f"{result.source} ({result.format})", ("", ""), rows)
+    if result.format == "photos" and result.n_photos == 0:
+        print_line("No photo and no sidecar has a keyword")
     if result.created:
         print_line(f"new tags: {shown(result.created, len(result.created) if verbose else 10)}")
     print_some([f'"{given}" is the tag "{tag}"' for given, tag in result.respelled], verbose=verbose, more="spellings")

@@ -23,7 +23,7 @@ from tagloom.core.labels import UNKNOWN, AbsentMeans, check_absent_means
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.statements import Statement
 from tagloom.core.verdicts import Verdict
-from tagloom.exceptions import LabelsFileError
+from tagloom.exceptions import InvalidInputError, LabelsFileError
 from tagloom.metadata.names import name_to_text
 from tagloom.metadata.photo_keywords import FileKeywords, put_together
 from tagloom.metadata.photos_keywords import read_photos_keywords
@@ -355,12 +355,20 @@ def import_folder_names(
         For the history.
     progress : Progress, optional
         Told what is done.
+
+    Raises
+    ------
+    InvalidInputError
+        If no photo lies in a folder that names a keyword.
     """
     from tagloom.metadata.formats import read_folder_names
 
     means = check_absent_means("unknown" if absent_means is None else absent_means)
     names = _photo_names(store)
     reading = read_folder_names(names, hierarchy=hierarchy, skip=skip)
+    if not reading.statements:
+        why = f": {reading.problems[0]}" if reading.problems else ""
+        raise InvalidInputError(f"nothing was imported: no photo lies in a folder that names a keyword{why}")
     given = _Source("folder names", "folders", means, reading.statements, list(reading.problems))
     return _take(store, given, "import folder names", who, progress)
 
