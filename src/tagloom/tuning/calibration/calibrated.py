@@ -217,18 +217,22 @@ def common_threshold(values: NDArray[np.floating[Any]], is_open: NDArray[np.bool
         least that, as in `Accepting.thresholds_for`; but nothing is suggested that is less
         likely than not, however sure the others are (or less likely than a smaller precision that is wanted).
     """
-    ranked = -np.sort(-values[is_open].astype(np.float64))
+    least = min(LEAST_SUGGESTED, precision)
+    found = values[is_open]
+    is_likely = found >= least
+    # Of all that are too unlikely the next one counts.
+    rest = found[~is_likely].max(initial=0.0)
+    ranked = -np.sort(-found[is_likely].astype(np.float64))
     # Equal ones are taken together or not at all.
     is_last = np.ones(len(ranked), dtype=bool)
     is_last[:-1] = ranked[1:] < ranked[:-1]
     enough = np.cumsum(ranked) >= precision * np.arange(1, len(ranked) + 1)
-    least = min(LEAST_SUGGESTED, precision)
-    good = np.flatnonzero(enough & is_last & (ranked >= least))
+    good = np.flatnonzero(enough & is_last)
     if not len(good):
         return np.inf
     last = int(good[-1])
     below = ranked[ranked < ranked[last]]
-    return max(0.5 * (ranked[last] + (below[0] if len(below) else 0.0)), np.nextafter(least, 0.0))
+    return max(0.5 * (ranked[last] + (below[0] if len(below) else rest)), np.nextafter(least, 0.0))
 
 
 # Scores of labelled photos by annotators that have not seen their labels, on one scale whatever the annotator is.

@@ -438,23 +438,6 @@ class CalibrationMap:
         own = self.tags.deviations(features @ self.coefficients)
         return np.sqrt(pooled + np.square(own))
 
-    def with_tags(self, at: Indices) -> "CalibrationMap":
-        """Return it for other tags; a new one (-1) follows the pooled sigmoid."""
-        tags, knots = self.tags, self.steps.knots
-        own = replace(
-            tags,
-            offsets=take_tags(tags.offsets, at, 0.0),
-            slopes=take_tags(tags.slopes, at, 0.0),
-            centres=take_tags(tags.centres, at, 0.0),
-            offset_variances=take_tags(tags.offset_variances, at, tags.offset_spread**2),
-            slope_variances=take_tags(tags.slope_variances, at, tags.slope_spread**2),
-        )
-        return replace(
-            self,
-            tags=own,
-            steps=TagSteps({place: knots[column] for place, column in enumerate(at.tolist()) if column in knots}),
-        )
-
 
 def take_tags(values: NDArray[Any], at: Indices, fill: float) -> NDArray[Any]:
     """Return columns of tags along the last axis, a number for those that are new (-1)."""
