@@ -55,7 +55,8 @@ def load_msra_mm(folder: str | os.PathLike[str], *, files: Mapping[str, str] | N
     ----------
     folder : path
         A table, see `read_group_table`, or a folder that holds ``concepts.txt`` (a name a line), ``labels.txt`` (a row
-        of 1, 0 or -1 per image, a column per concept) and for each group ``<group>.txt``: correlogram (144), edge_blocks (75, the edge direction histogram), faces (7),
+        of 1, 0 or -1 per image, a column per concept) and for each group ``<group>.txt``: correlogram (144),
+        edge_blocks (75, the edge direction histogram), faces (7),
         color (64), moments (225), rgb (256) and wavelet (128); numbers parted by blanks or commas.
     files : mapping of str to str, optional
         Other names for some of these, such as ``{"labels": "annotation.dat", "rgb": "RGB256.dat"}``.
@@ -78,7 +79,8 @@ def load_kodak(folder: str | os.PathLike[str], *, files: Mapping[str, str] | Non
     ----------
     folder : path
         A table, see `read_group_table`, or a folder that holds ``concepts.txt`` (a name a line), ``labels.txt`` (a row
-        of 1, 0 or -1 per image, a column per concept) and for each group ``<group>.txt``: correlogram (144), cooccurrence (16), edges (73), faces (7), color (64), moments
+        of 1, 0 or -1 per image, a column per concept) and for each group ``<group>.txt``: correlogram (144),
+        cooccurrence (16), edges (73), faces (7), color (64), moments
         (225) and wavelet (128); numbers parted by blanks or commas.
     files : mapping of str to str, optional
         Other names for some of these, such as ``{"labels": "annotation.dat"}``.
