@@ -16,9 +16,9 @@ PAPERS = ("sfss", "topics", "lpssvm", "tkml", "nova")
 ABOUT = """\
 For each claim of the five papers: does it come out here? *Ours* is the paper's own protocol. Where parameters chosen
 without the test photos (the honest column) say otherwise, the claim holds in part at most; it fails where neither
-column wins half of the comparisons. Figures are of the method and of the best of the others; over several conditions, how many
-comparisons the method wins, and its mean relative difference to the best. A published value counts as reproduced when
-it is near and no method around it stands on the other side of it."""
+column wins half of the comparisons. Figures are of the method and of the best of the others; over several conditions,
+how many comparisons the method wins, and its mean relative difference to the best. A published value counts as
+reproduced when it is near and no method around it stands on the other side of it."""
 
 
 def reproduction_page() -> str:
