@@ -126,7 +126,8 @@ class Experiment:
 class Claim:
     """A statement of a paper about an order: ``method`` is better than each of ``over`` in all of ``conditions``.
 
-    ``gain`` is the relative improvement that was stated, where one was.
+    ``gain`` is the relative improvement that was stated, where one was; ``published`` the published figures in words,
+    and ``cause`` the likely cause where the claim does not come out.
     """
 
     text: str
@@ -137,6 +138,8 @@ class Claim:
     over: tuple[str, ...]
     conditions: tuple[str, ...]
     gain: float | None = None
+    published: str = ""
+    cause: str = ""
 
 
 @dataclass(frozen=True)
@@ -211,7 +214,7 @@ def read_expected(folder: Path) -> list[ExpectedTable]:
 
 def read_claims(folder: Path) -> list[Claim]:
     """Read the ``[[claim]]`` tables of ``expected.toml``."""
-    known = {"text", "source", "data", "metric", "method", "over", "conditions", "gain"}
+    known = {"text", "source", "data", "metric", "method", "over", "conditions", "gain", "published", "cause"}
     items = [
         _only(item, known, f"{folder.name}/expected.toml") for item in _read(folder / "expected.toml").get("claim", ())
     ]

@@ -124,13 +124,20 @@ class SFSSOfAnySparsity:
         k of the graph.
     dense_below : float
         Share of γ_max below which features are reweighted.
+    ranking : {"propagated", "regression", "auto"}
+        What the scores of training photos are.
     """
 
     def __init__(
-        self, regression_weight: float, sparsity: float, n_neighbors: int = 15, dense_below: float = 0.05
+        self,
+        regression_weight: float,
+        sparsity: float,
+        n_neighbors: int = 15,
+        dense_below: float = 0.05,
+        ranking: Any = "propagated",
     ) -> None:
         self.regression_weight, self.sparsity = regression_weight, sparsity
-        self.n_neighbors, self.dense_below = n_neighbors, dense_below
+        self.n_neighbors, self.dense_below, self.ranking = n_neighbors, dense_below, ranking
 
     def fit(self, X: NDArray[Any], Y: NDArray[np.int8]) -> "SFSSOfAnySparsity":
         """Fit on one thread."""
@@ -139,7 +146,12 @@ class SFSSOfAnySparsity:
 
         graph = knn_graph(X, self.n_neighbors, n_threads=1)
         model = SFSS(
-            regression_weight=self.regression_weight, sparsity=self.sparsity, graph=graph, tol=1e-2, n_threads=1
+            regression_weight=self.regression_weight,
+            sparsity=self.sparsity,
+            graph=graph,
+            ranking=self.ranking,
+            tol=1e-2,
+            n_threads=1,
         )
         if self.sparsity < self.dense_below * model.largest_sparsity(X, Y):
             model.set_params(solver="irls", tol=1e-3)

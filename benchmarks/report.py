@@ -25,6 +25,7 @@ from benchmarks.few import page as few_page
 from benchmarks.figures import view_path
 from benchmarks.quality import features as quality_features
 from benchmarks.quality import page as quality_page
+from benchmarks.reproduction import reproduction_page
 from benchmarks.results import digest, read_cells
 from benchmarks.runner import finished
 from benchmarks.scenarios import page as scenarios_page
@@ -262,6 +263,7 @@ def pages() -> dict[Path, str]:
     for name in experiments.names():
         path = DOCS / "benchmarks" / f"{name}.md"
         found[path] = paper_page(read_experiment(experiments.PAPERS / name), figures_beside(path))
+    found[DOCS / "benchmarks" / "reproduction.md"] = reproduction_page()
     found[DOCS / "benchmarks" / "speed.md"] = speed_page(SPEED_RESULTS)
     if (QUALITY_RESULTS / "features.json").is_file():
         found[DOCS / "benchmarks" / "features.md"] = quality_features.page(QUALITY_RESULTS)

@@ -17,6 +17,8 @@ from benchmarks.results import CellResult, canonical
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"
+#: The value is near the published one, but a method that was published as better (or worse) is worse (or better).
+REVERSED = "near, order reversed"
 DATA_MISSING = "data missing"
 NOT_RUN = "not run"
 
@@ -170,9 +172,10 @@ def _column(cells: list[CellResult], metric: str) -> Column | None:
 def statuses(summary: Summary, tables: list[ExpectedTable]) -> list[dict[str, Any]]:
     """Compare every published value with the paper's-protocol column.
 
-    "reproduced" means: the mean over draws lies within the table's tolerance of the published value.
+    "reproduced" means: the mean over draws lies within the table's tolerance of the published value, and no other
+    method of the same table, data and condition that differs by more than the tolerance stands on the other side of it.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for table in tables:
         for (data, method, condition), published in table.values.items():
             paper = summary.paper(data, condition, method, table.metric)
@@ -200,4 +203,15 @@ def statuses(summary: Summary, tables: list[ExpectedTable]) -> list[dict[str, An
                     "reason": reason or "",
                 }
             )
-    return rows
+    for row in rows:
+        if row["status"] == REPRODUCED and any(_reverses(row, other) for other in rows):
+            row["reversed"] = True
+    return [row | {"status": REVERSED} if row.pop("reversed", False) else row for row in rows]
+
+
+def _reverses(row: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Tell whether two methods stand the other way round than they were published."""
+    if other["paper"] is None or any(row[key] != other[key] for key in ("table", "data", "condition")):
+        return False
+    published, found = other["published"] - row["published"], other["paper"] - row["paper"]
+    return bool(abs(published) > row["tolerance"] and published * found < 0)

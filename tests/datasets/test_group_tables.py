@@ -1,7 +1,8 @@
+import numpy as np
 import pytest
 
 from tagloom.datasets.group_tables import load_kodak, load_msra_mm
-from tagloom.exceptions import InvalidInputError
+from tagloom.exceptions import InvalidInputError, TagloomError
 
 SIZES = {
     load_msra_mm: {
@@ -55,3 +56,44 @@ def test_short_and_missing_files_are_named(tmp_path, load):
     (tmp_path / "faces.txt").unlink()
     with pytest.raises(InvalidInputError, match=r"faces\.txt"):
         load(tmp_path)
+
+
+@both
+def test_one_table_of_all_groups_and_labels(tmp_path, load):
+    write(tmp_path, load)
+    expected = load(tmp_path)
+    parts = expected.groups.split(expected.X)
+    np.savez(tmp_path / "all.npz", labels=expected.Y, concepts=np.array(expected.tags.names), **parts)
+    header = [f"{name}/{column}" for name, part in parts.items() for column in range(part.shape[1])]
+    header += [f"label/{tag}" for tag in expected.tags]
+    lines = [",".join(map(str, [*row, *labels])) for row, labels in zip(expected.X, expected.Y, strict=True)]
+    (tmp_path / "all.csv").write_text("\n".join([",".join(header), *lines]) + "\n", encoding="utf-8")
+    for name in ("all.npz", "all.csv"):
+        loaded = load(tmp_path / name)
+        np.testing.assert_array_equal(loaded.X, expected.X)
+        np.testing.assert_array_equal(loaded.Y, expected.Y)
+        assert (loaded.groups, loaded.tags.names) == (expected.groups, expected.tags.names)
+
+
+def test_a_table_may_have_some_groups_of_other_sizes(tmp_path):
+    np.savez(tmp_path / "some.npz", labels=[[1], [0]], concepts=["sea"], color=np.ones((2, 5)), faces=np.ones((2, 3)))
+    loaded = load_kodak(tmp_path / "some.npz")
+    assert (loaded.groups.names, loaded.groups.sizes) == (("faces", "color"), (3, 5))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("color/0,sea\n1,1\n", "expected <group>/<column>"),
+        ("color/0\n1\n", "expected a column label/<concept>"),
+        ("label/sea\n1\n", "expected a group of Kodak"),
+        ("smell/0,label/sea\n1,1\n", "'smell'"),
+        ("color/0,label/sea\n1,x\n", "expected 2 numbers in each line"),
+        ("color/0,label/sea\nnan,1\n", "finite numbers in the group 'color'"),
+        ("color/0,label/sea\n1,7\n", "expected entries 1"),
+    ],
+)
+def test_a_wrong_table_is_told(tmp_path, text, message):
+    (tmp_path / "all.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(TagloomError, match=message):
+        load_kodak(tmp_path / "all.csv")

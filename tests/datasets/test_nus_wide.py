@@ -1,3 +1,5 @@
+import shutil
+
 import numpy as np
 import pytest
 
@@ -97,3 +99,112 @@ def test_a_missing_file_is_named(folder, name):
 def test_wrong_choices(folder, options):
     with pytest.raises(InvalidInputError, match="must be one of"):
         load_nus_wide(folder, **options)
+
+
+# Other layouts: labels of all photos in one file, everything side by side, names, photos, users' tags.
+
+LISTS = {
+    "Train": ["actor\\0001_211.jpg", "sea\\0001_7.jpg", "sea\\0002_80.jpg"],
+    "Test": ["actor\\0002_5.jpg", "zoo\\x.jpg"],
+}
+
+
+def write_lists(place):
+    for part, names in LISTS.items():
+        (place / f"{part}Imagelist.txt").write_text("\n".join(names) + "\n", encoding="utf-8")
+    # The list of all photos has an order of its own.
+    (place / "Imagelist.txt").write_text("\n".join(sorted(LISTS["Train"] + LISTS["Test"])) + "\n", encoding="utf-8")
+
+
+@pytest.fixture
+def all_labels(folder):
+    """The same labels in AllLabels alone, in the order of the list of all photos."""
+    before = load_nus_wide(folder, groups=())
+    names = [name for part in LISTS.values() for name in part]
+    order = [names.index(name) for name in sorted(names)]
+    place = folder / "Groundtruth" / "AllLabels"
+    place.mkdir()
+    for column, concept in enumerate(before.tags):
+        lines = "".join(f"{before.Y[row, column]}\n" for row in order)
+        (place / f"Labels_{concept}.txt").write_text(lines, encoding="utf-8")
+    shutil.rmtree(folder / "Groundtruth" / "TrainTestLabels")
+    (folder / "ImageList").mkdir()
+    return folder, before
+
+
+def test_labels_of_all_photos_are_put_in_the_order_of_the_parts(all_labels):
+    folder, before = all_labels
+    write_lists(folder / "ImageList")
+    loaded = load_nus_wide(folder)
+    np.testing.assert_array_equal(loaded.Y, before.Y)
+    assert {name: rows.tolist() for name, rows in loaded.splits.items()} == {"train": [0, 1, 2], "test": [3, 4]}
+    np.testing.assert_array_equal(load_nus_wide(folder, part="test", groups=()).Y, before.Y[3:])
+    assert loaded.X.shape == (5, 1134)
+
+
+def test_labels_of_all_photos_without_lists_have_no_parts(all_labels):
+    folder, before = all_labels
+    loaded = load_nus_wide(folder, groups=())
+    assert (len(loaded), dict(loaded.splits), dict(loaded.extras)) == (5, {}, {})
+    assert sorted(loaded.Y.tolist()) == sorted(before.Y.tolist())
+    for options in ({}, {"part": "test", "groups": ()}):
+        with pytest.raises(InvalidInputError, match="say nothing of its parts; put Imagelist"):
+            load_nus_wide(folder, **options)
+
+
+def test_all_files_in_one_folder(folder, tmp_path):
+    write_lists(folder)
+    expected = load_nus_wide(folder)
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        shutil.copy(path, flat / path.name)
+    loaded = load_nus_wide(flat)
+    np.testing.assert_array_equal(loaded.X, expected.X)
+    np.testing.assert_array_equal(loaded.Y, expected.Y)
+
+
+def test_names_ids_and_photos(folder, tmp_path):
+    write_lists(folder)
+    loaded = load_nus_wide(folder, groups=())
+    assert loaded.extras["image_ids"].tolist() == [211, 7, 80, 5, -1]
+    assert loaded.extras["image_names"][0] == "actor/0001_211.jpg"
+    assert loaded.paths == ()
+    by_topic, flat = tmp_path / "by topic", tmp_path / "side by side"
+    flat.mkdir()
+    for name in loaded.extras["image_names"]:
+        (by_topic / name).parent.mkdir(parents=True, exist_ok=True)
+        (by_topic / name).touch()
+        (flat / name.rpartition("/")[2]).touch()
+    assert load_nus_wide(folder, groups=(), images=by_topic).paths[1] == by_topic / "sea" / "0001_7.jpg"
+    assert load_nus_wide(folder, groups=(), images=flat).paths[1] == flat / "0001_7.jpg"
+    (flat / "x.jpg").unlink()
+    with pytest.raises(InvalidInputError, match="1 are missing"):
+        load_nus_wide(folder, groups=(), images=flat)
+
+
+def test_users_tags(folder):
+    place = folder / "NUS_WID_Tags"
+    place.mkdir()
+    (place / "TagList1k.txt").write_text("".join(f"word{n}\n" for n in range(1000)), encoding="utf-8")
+    for part, n_rows in ROWS.items():
+        rows = np.zeros((n_rows, 1000), dtype=int)
+        rows[np.arange(n_rows), np.arange(n_rows)] = 1
+        lines = ["\t".join(map(str, row)) + "\t\n" for row in rows]
+        (place / f"{part}_Tags1k.dat").write_text("".join(lines), encoding="utf-8")
+    loaded = load_nus_wide(folder, groups=(), user_tags=True)
+    assert loaded.extras["user_tags"].shape == (5, 1000)
+    assert loaded.extras["user_tags"].dtype == np.int8
+    assert np.argwhere(loaded.extras["user_tags"]).tolist() == [[0, 0], [1, 1], [2, 2], [3, 0], [4, 1]]
+    assert loaded.extras["user_tag_names"][3] == "word3"
+
+
+def test_lists_of_another_release_are_told(folder):
+    write_lists(folder)
+    (folder / "TestImagelist.txt").write_text("one.jpg\n", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="expected 5 names in the image lists"):
+        load_nus_wide(folder, groups=())
+    for path in folder.glob("*Imagelist.txt"):
+        path.unlink()
+    with pytest.raises(InvalidInputError, match="name its photos"):
+        load_nus_wide(folder, groups=(), images=folder)

@@ -123,9 +123,9 @@ def test_parameters_reach_the_method_and_its_model(labelled):
 
 
 @pytest.mark.medium
-def test_a_boosted_model_is_not_stored_as_a_line(made_up):
-    for boost, kind in (("none", True), ("curds_and_whey", False)):
-        made = made_up(120, 4, method_parameters={"nova": {"boost": boost, **BUDGETS["nova"]}})
+def test_a_boosted_or_curved_model_is_not_stored_as_a_line(made_up):
+    for given, kind in (({}, True), ({"boost": "curds_and_whey"}, False), ({"kernel": "rbf"}, False)):
+        made = made_up(120, 4, method_parameters={"nova": {**given, **BUDGETS["nova"]}})
         made.say(range(60))
         made.project.train("nova")
         model = load_model(made.project.store, made.project.store.models.active())

@@ -9,12 +9,14 @@ from scipy.linalg import eigh
 from sklearn.svm import SVC
 
 from benchmarks.literal.lpssvm import lpssvm_corrected, lpssvm_printed
+from tagloom.core.folds import LabeledKFold
 from tagloom.exceptions import ApproximationWarning, InvalidInputError
 from tagloom.graph import knn_graph
 from tagloom.kernels.matrix import kernel_matrix
 from tagloom.methods import check_annotator
 from tagloom.methods.baselines.lpp import LPP, LPPSVM
-from tagloom.methods.lpssvm import LPSSVM
+from tagloom.methods.lpssvm import LPSSVM, SHARES
+from tagloom.metrics import mean_average_precision
 
 
 def make_problem(n=90, d=6, c=3, *, labelled=40, seed=0):
@@ -247,3 +249,58 @@ def test_it_is_shown_in_a_notebook_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "LPSSVM" in LPSSVM()._repr_html_()
+
+
+# The printed scale, columns divided by their deviation, and the dimension of the subspace.
+
+
+def test_the_printed_scale_is_another_weight_of_the_loss():
+    X, Y = make_problem()
+    graph = knn_graph(X, 8)
+    options = {"gamma": 0.1, "graph": graph, "svm_weight": 0.0, "subspace_energy": 0.6}
+    scaled = LPSSVM(C=2.0, **options).fit(X, Y)
+    printed = LPSSVM(scale="paper", C=2.0 * float(scaled.scale_[0]) ** 2, **options).fit(X, Y)
+    assert (printed.scale_ == 1.0).all()
+    np.testing.assert_array_equal(printed.n_directions_, scaled.n_directions_)
+    np.testing.assert_allclose(printed.transduction_, scaled.transduction_, atol=2e-3)
+    small = LPSSVM(scale="paper", C=2.0, **options).fit(X, Y)
+    assert np.ptp(small.transduction_, axis=0).max() < 0.5 * np.ptp(scaled.transduction_, axis=0).min()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_columns_divided_by_their_deviation(kernel):
+    X, Y = make_problem()
+    X = X * np.array([1.0, 10.0, 0.1, 5.0, 1.0, 100.0])
+    gamma = {"gamma": 0.1} if kernel == "rbf" else {}
+    inside = LPSSVM(kernel, standardize=True, **gamma).fit(X, Y)
+    outside = LPSSVM(kernel, **gamma).fit(X / X.std(axis=0), Y)
+    new = X[::-1] * 1.1
+    np.testing.assert_allclose(inside.transduction_, outside.transduction_, atol=1e-9)
+    scores = outside.decision_function(new / X.std(axis=0))
+    np.testing.assert_allclose(inside.decision_function(new), scores, atol=1e-8)
+    np.testing.assert_allclose(inside.transform(new), outside.transform(new / X.std(axis=0)), atol=1e-8)
+    if kernel == "linear":
+        np.testing.assert_allclose(new @ inside.coef_ + inside.intercept_, scores, atol=1e-8)
+    with pytest.raises(InvalidInputError, match="not for kernel='precomputed'"):
+        LPSSVM("precomputed", standardize=True).fit(X @ X.T, Y)
+
+
+def test_the_share_is_the_best_on_held_out_photos():
+    X, Y = make_problem(labelled=60)
+    graph = knn_graph(X, 8)
+    options = {"gamma": 0.1, "graph": graph}
+    found = LPSSVM(subspace_energy="auto", n_splits=3, **options).fit(X, Y)
+    figures = []
+    for labels, held_out in LabeledKFold(3, random_state=0).split_labels(Y):
+        fits = [LPSSVM(subspace_energy=share, **options).fit(X, labels) for share in SHARES]
+        figures.append([mean_average_precision(Y[held_out], one.transduction_[held_out]) for one in fits])
+    assert found.subspace_energy_ == SHARES[int(np.argmax(np.mean(figures, axis=0)))]
+    fixed = LPSSVM(subspace_energy=found.subspace_energy_, **options).fit(X, Y)
+    np.testing.assert_array_equal(found.transduction_, fixed.transduction_)
+
+
+def test_a_share_that_nothing_can_be_compared_for_is_the_usual_one():
+    X, Y = make_problem(labelled=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert LPSSVM(gamma=0.1, subspace_energy="auto").fit(X, Y).subspace_energy_ == 0.9

@@ -485,3 +485,53 @@ def test_features_beyond_single_precision(penalty, dtype):
             NOVA(penalty=penalty).fit(X * 1e200, Y)
     # These penalties are lengths: with λ scaled as the features are, the coefficients are those of the plain ones.
     np.testing.assert_allclose(large.coef_ * 1e20, plain.coef_, atol=1e-5 if dtype == np.float32 else 1e-7)
+
+
+# Kernels of groups, kept or dropped whole.
+
+
+@pytest.mark.parametrize("penalty", ["group_lasso", "group_scad"])
+def test_the_linear_kernel_is_the_columns_themselves(penalty):
+    X, Y = photos(n=60, seed=3, missing=0.1)
+    options = {"penalty": penalty, "strength": 0.05, "tol": 1e-9}
+    plain = NOVA(GROUPS, **options).fit(X, Y)
+    turned = NOVA(GROUPS, kernel="linear", energy=1.0, **options).fit(X, Y)
+    np.testing.assert_allclose(turned.transduction_, plain.transduction_, atol=1e-6)
+    np.testing.assert_allclose(turned.decision_function(X[:5] + 1.0), plain.decision_function(X[:5] + 1.0), atol=1e-6)
+    np.testing.assert_array_equal(turned.selected_groups_, plain.selected_groups_)
+    np.testing.assert_allclose(turned.largest_strength(X, Y), plain.largest_strength(X, Y), rtol=1e-9)
+
+
+def test_a_kernel_tells_what_no_line_does_and_the_other_kernels_go():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6))
+    Y = (np.square(X[:, :2]).sum(axis=1) > 1.4).astype(np.int8)[:, None]  # a ring in the first group
+    groups = FeatureGroups(["ring", "noise", "more"], [2, 2, 2])
+    kept = np.where(np.arange(200)[:, None] < 150, Y, -1).astype(np.int8)
+    line = NOVA(groups).fit(X, kept)
+    curved = NOVA(groups, kernel="rbf", n_splits=3).fit(X, kept)
+    rest = slice(150, None)
+    assert roc_auc_score(Y[rest, 0], curved.transduction_[rest, 0]) > 0.95
+    assert roc_auc_score(Y[rest, 0], line.transduction_[rest, 0]) < 0.75
+    assert curved.selected_groups_[0, 0]
+    norms = np.sqrt(np.add.reduceat(np.square(curved.coef_[:, 0]), [0, *np.cumsum(curved._groups.sizes)[:-1]]))
+    assert norms[0] > 3 * norms[1:].max()
+
+
+def test_scores_of_kernels_can_be_boosted():
+    X, Y = photos(n=60, seed=3)
+    plain, boosted = (
+        NOVA(GROUPS, kernel="rbf", strength=0.05, boost=boost).fit(X, Y) for boost in (None, "structured")
+    )
+    np.testing.assert_array_equal(boosted.coef_, plain.coef_)
+    np.testing.assert_allclose(boosted.transduction_, boosted.boost_.transform(plain.transduction_), atol=1e-9)
+    np.testing.assert_allclose(boosted.decision_function(X), boosted.transduction_, atol=1e-9)
+
+
+def test_landmarks_of_kernels_are_asked_for():
+    X, Y = photos(n=60, seed=3)
+    model = NOVA(GROUPS, kernel="rbf", n_landmarks=10, strength=0.05).fit(X, Y)
+    assert len(model.coef_) <= 10 * len(GROUPS)
+    alone = NOVA(kernel="rbf", n_landmarks=10, strength=0.05).fit(X, Y)
+    assert alone.selected_groups_.shape == (3, 1)
+    np.testing.assert_allclose(alone.transduction_, alone.decision_function(X), atol=1e-12)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.literal import topics as literal
@@ -171,10 +172,51 @@ def test_a_graph_of_ones_own():
     graph = knn_graph(X, 5)
     first, second = (fitted(X, Y, graph=given) for given in (graph, graph.weights))
     np.testing.assert_array_equal(first.transduction_, second.transduction_)
-    plain = literal.posteriors(X, np.zeros((90, 6)), (first.topic_prior_, first.visual_words_, first.tag_words_))
-    np.testing.assert_allclose(first.transform(X), plain, atol=1e-9)
     with pytest.raises(InvalidInputError, match="one node for each row"):
         fitted(X[1:], Y[1:], graph=graph)
+
+
+def test_new_photos_beside_a_graph_of_ones_own_follow_their_nearest():
+    X, Y, _ = make_photos()
+    X = X + 0.1  # no photo is without words, no two are alike
+    X += 0.01 * np.random.default_rng(1).random(X.shape)
+    graph = NeighborGraph.from_weights(3.0 * knn_graph(X, 5).weights)
+    model = fitted(X, Y, graph=graph, n_neighbors=4, smoothness=0.2)
+    new = X[:7] + np.eye(7, X.shape[1])
+    p = model.transform(new)
+    cosine = (new @ X.T) / np.linalg.norm(new, axis=1)[:, None] / np.linalg.norm(X, axis=1)
+    nearest = np.argsort(-cosine, axis=1)[:, :4]
+    joint = np.log(model.topic_prior_) + new @ np.log(model.visual_words_).T
+    for row in range(7):  # where the step of the E-step stays
+        fixed = joint[row] - 2 * 0.2 * 3.0 * (4 * p[row] - model.topics_[nearest[row]].sum(axis=0))
+        np.testing.assert_allclose(p[row], softmax(fixed), atol=1e-3)
+    alone = fitted(X, Y, graph=sparse.csr_array((90, 90)), n_neighbors=4, smoothness=0.2)
+    plain = literal.posteriors(X, np.zeros((90, 6)), (alone.topic_prior_, alone.visual_words_, alone.tag_words_))
+    np.testing.assert_allclose(alone.transform(X), plain, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("weighting", "given"),
+    [
+        ("heat", {"visual_bandwidth": 4.0, "tag_bandwidth": 9.0}),
+        ("dot", {"visual_weight": 0.5, "tag_weight": 2.0}),
+        ("dot", {"visual_weight": 0.0}),
+    ],
+)
+def test_weights_of_links_are_equations_five_and_six(weighting, given):
+    X, Y, _ = make_photos()
+    model = fitted(X, Y, weighting=weighting, **given)
+    S = model.graph_.weights.tocoo()
+    for i, j, value in list(zip(S.row, S.col, S.data, strict=True))[:200]:
+        known = (Y[i] != -1) & (Y[j] != -1)
+        both = float(((Y[i] == 1) & (Y[j] == 1) & known).sum())
+        differ = float(((Y[i] != Y[j]) & known).sum())
+        if weighting == "heat":
+            distance = ((X[i] - X[j]) ** 2).sum()
+            expected = np.exp(-distance / given["visual_bandwidth"] - differ / given["tag_bandwidth"])
+        else:
+            expected = given.get("visual_weight", 1.0) * X[i] @ X[j] + given.get("tag_weight", 1.0) * both
+        assert value == pytest.approx(expected)
 
 
 def test_thresholds_give_new_photos_as_many_tags_as_labelled_ones_have():

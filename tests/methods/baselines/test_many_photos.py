@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from scipy.linalg import eigh
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from tagloom.core.groups import FeatureGroups
 from tagloom.graph import knn_graph
 from tagloom.kernels import kernel_matrix
 from tagloom.methods import LPSSVM
@@ -12,6 +14,7 @@ from tagloom.methods.baselines.laprls import LapRLS
 from tagloom.methods.baselines.lapsvm import LapSVM
 from tagloom.methods.baselines.lpp import LPP
 from tagloom.methods.baselines.m3l import M3L
+from tagloom.methods.baselines.mkl import MultipleKernelSVM
 from tagloom.methods.baselines.svm import KernelSVM
 from tagloom.methods.baselines.tsvm import TransductiveSVM
 
@@ -72,6 +75,22 @@ def test_tsvm_with_all_labels_is_lapsvm_without_a_graph(problem):
     reference = LapSVM(gamma=GAMMA, ambient_weight=0.5, graph_weight=0.0).fit(X, Y[:, :1])
     assert model.landmarks_ is None
     np.testing.assert_allclose(model.transduction_, reference.transduction_, atol=1e-4)
+
+
+@pytest.mark.medium
+def test_mkl_ends_at_scikit_learn_s_svm_on_its_own_sum_of_kernels(problem):
+    X, Y, _ = problem
+    groups = FeatureGroups(["first", "second"], [3, 3])
+    model = MultipleKernelSVM(groups, kernels="rbf", gamma=GAMMA, max_iter=2, normalize=False, tol=1e-5)
+    with pytest.warns(ConvergenceWarning, match="still changed after 2"):
+        model.fit(X, Y[:, :1])
+    weights = model.kernel_weights_[:, 0]
+    K = sum(
+        weight * kernel_matrix("rbf", X[:, groups[name]], gamma=GAMMA)
+        for name, weight in zip(groups, weights, strict=True)
+    )
+    reference = SVC(kernel="precomputed", tol=1e-5).fit(K, Y[:, 0])
+    np.testing.assert_allclose(model.transduction_[:, 0], reference.decision_function(K), atol=1e-3)
 
 
 @pytest.mark.slow

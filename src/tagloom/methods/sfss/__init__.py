@@ -471,12 +471,13 @@ class SFSS(SelectorMixin, Annotator):
 
     def _choose_ranking(self, problem: JointProblem, graph: NeighborGraph, Y: LabelMatrix) -> str:
         """Return which scores rank held-out labelled photos better at γ."""
-        if self.sparsity_ <= 0:
-            return "propagated"
         figures = []
         for labels, held_out in self._folds_of(Y):
             fold = self._problem(problem.features, graph, labels, gram=problem.gram)
-            found = fold.solve(self.sparsity_, tol=max(self.tol, CHOOSING_TOLERANCE), max_iter=self.max_iter)
+            if self.sparsity_ > 0 and self.solver == "prox":
+                found = fold.solve(self.sparsity_, tol=max(self.tol, CHOOSING_TOLERANCE), max_iter=self.max_iter)
+            else:
+                found = self._solve_explicitly(fold, labels)
             both = fold.system.all_rows(found.scores)[held_out], problem.features.times_on(held_out, found.W)
             with contextlib.suppress(NothingToScoreError):
                 figures.append([mean_average_precision(Y[held_out], scores) for scores in both])

@@ -175,10 +175,14 @@ class LaplacianTopicModel(TransformerMixin, CountAnnotator):
         Steps in each E-step. Default: 3 for "exact", 5 for "steps"; not for "paper".
     graph : {"shared_words", "knn"}, NeighborGraph or symmetric sparse matrix, default="shared_words"
         "shared_words" is Eq. (3): see `tagloom.graph.shared_words.shared_words_graph`. "knn" is
-        `tagloom.graph.knn_graph` on the visual words, by cosine. With a graph of your own, new photos have no
-        neighbours.
+        `tagloom.graph.knn_graph` on the visual words, by cosine. With a graph of your own, new photos are linked to
+        the ``n_neighbors`` nearest training photos by cosine, each link as heavy as the graph's on average.
     weighting : {"binary", "heat", "dot"}, default="binary"
         Weights of the links: Eq. (4), (5) or (6).
+    visual_bandwidth, tag_bandwidth : float, optional
+        σ_f and σ_w of Eq. (5), of "shared_words". Default: the median squared distance of linked photos.
+    visual_weight, tag_weight : float, default=1.0
+        μ_f and μ_w of Eq. (6), of "shared_words".
     visual_threshold : int, default=3
         T_f of Eq. (3): visual words that linked photos share.
     word_threshold : int, optional
@@ -188,7 +192,7 @@ class LaplacianTopicModel(TransformerMixin, CountAnnotator):
     common_share : float, default=0.5
         Visual words in more than this share of the photos make no links.
     n_neighbors : int, default=15
-        k of "knn".
+        k of "knn", and of new photos beside a graph of your own.
     words_per_photo : float, optional
         Visual words of each photo are scaled to this total: for shares instead of counts. Default: as they are.
     prior : float, default=0.05
@@ -271,6 +275,10 @@ class LaplacianTopicModel(TransformerMixin, CountAnnotator):
         "n_steps": [COUNT, None],
         "graph": [OneOf("shared_words", "knn"), NeighborGraph, "array-like", "sparse matrix"],
         "weighting": [OneOf("binary", "heat", "dot")],
+        "visual_bandwidth": [POSITIVE, None],
+        "tag_bandwidth": [POSITIVE, None],
+        "visual_weight": [NOT_NEGATIVE],
+        "tag_weight": [NOT_NEGATIVE],
         "visual_threshold": [COUNT],
         "word_threshold": [COUNT, None],
         "max_neighbors": [COUNT],
@@ -287,6 +295,10 @@ class LaplacianTopicModel(TransformerMixin, CountAnnotator):
         n_steps: int | None = None,
         graph: Any = "shared_words",
         weighting: Literal["binary", "heat", "dot"] = "binary",
+        visual_bandwidth: float | None = None,
+        tag_bandwidth: float | None = None,
+        visual_weight: float = 1.0,
+        tag_weight: float = 1.0,
         visual_threshold: int = 3,
         word_threshold: int | None = None,
         max_neighbors: int = 200,
@@ -306,6 +318,10 @@ class LaplacianTopicModel(TransformerMixin, CountAnnotator):
         self.n_steps = n_steps
         self.graph = graph
         self.weighting = weighting
+        self.visual_bandwidth = visual_bandwidth
+        self.tag_bandwidth = tag_bandwidth
+        self.visual_weight = visual_weight
+        self.tag_weight = tag_weight
         self.visual_threshold = visual_threshold
         self.word_threshold = word_threshold
         self.max_neighbors = max_neighbors
@@ -404,7 +420,7 @@ class LaplacianTopicModel(TransformerMixin, CountAnnotator):
         if self.smoothness == 0:
             return NoLinks(visual.shape[0])
         if not isinstance(self.graph, str):
-            return GivenLinks(self.graph, visual.shape[0])
+            return GivenLinks(self.graph, visual, self.n_neighbors)
         if self.graph == "knn":
             return NearestLinks(visual, self.n_neighbors, self.weighting)
         return SharedLinks(
@@ -415,6 +431,10 @@ class LaplacianTopicModel(TransformerMixin, CountAnnotator):
             weights=self.weighting,
             max_neighbors=self.max_neighbors,
             common_share=self.common_share,
+            visual_bandwidth=self.visual_bandwidth,
+            tag_bandwidth=self.tag_bandwidth,
+            visual_weight=self.visual_weight,
+            tag_weight=self.tag_weight,
         )
 
     def _make_smoothing(self, dtype: Any) -> Smoothing:

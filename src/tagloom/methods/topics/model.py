@@ -1,7 +1,7 @@
 """Words of photos and the topics they are drawn from: the generative part of the topic models."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -290,9 +290,10 @@ class NoLinks:
 
 
 class GivenLinks:
-    """A graph that was given: nothing is known of new photos' neighbours."""
+    """A graph that was given. New photos are linked to the nearest by cosine, as heavily as photos are on average."""
 
-    def __init__(self, given: Any, n_photos: int) -> None:
+    def __init__(self, given: Any, visual: Any, n_neighbors: int) -> None:
+        n_photos = visual.shape[0]
         graph = given if isinstance(given, NeighborGraph) else NeighborGraph.from_weights(given, diagonal="drop")
         if graph.n_nodes != n_photos:
             raise InvalidInputError(
@@ -301,11 +302,18 @@ class GivenLinks:
             )
         self.graph: NeighborGraph | None = graph
         self.report = {"isolated": graph.isolated.size}
-        self._n_photos = n_photos
+        self._visual, self._n_neighbors = visual, int(n_neighbors)
+        self._weight = float(graph.weights.data.mean()) if graph.n_edges else 0.0
 
     def of_new(self, visual: Any) -> Any:
-        """Return no links."""
-        return sparse.csr_array((visual.shape[0], self._n_photos))
+        """Return links to the nearest training photos."""
+        try:
+            points = filled(self._visual, INSTEAD)
+        except InvalidInputError:  # too large for a search of neighbours: their words alone tell
+            points = None
+        if points is None or self._weight == 0.0:
+            return sparse.csr_array((visual.shape[0], self._visual.shape[0]))
+        return nearest_links(visual, points, self._n_neighbors, np.ones_like) * self._weight
 
 
 class SharedLinks:
@@ -339,21 +347,41 @@ class NearestLinks:
 
     def of_new(self, visual: Any) -> Any:
         """Return links to the nearest training photos, weighted as those are among themselves."""
-        queries, n = filled(visual, INSTEAD), len(self._points)
-        count = min(self._n_neighbors, n)
-        distances, indices = nearest_neighbors(queries, self._points, count, metric="cosine")
+        return nearest_links(visual, self._points, self._n_neighbors, self._weigh)
+
+    def _weigh(self, distances: Floats) -> Floats:
         if self._weighting == "binary":
-            weights = np.ones_like(distances)
-        elif self._weighting == "heat":
-            weights = np.exp(-0.5 * np.square(distances / self._bandwidth))
-        else:
-            weights = np.maximum(1.0 - distances, 0.0)
-        # A photo without words has no direction: its distances mean nothing.
-        weights[~queries.any(axis=1)] = 0.0
-        pointers = np.arange(0, indices.size + 1, count)
-        links = sparse.csr_array((weights.ravel(), indices.ravel(), pointers), shape=(len(queries), n))
-        links.eliminate_zeros()
-        return links
+            return np.ones_like(distances)
+        if self._weighting == "heat":
+            weights: Floats = np.exp(-0.5 * np.square(distances / self._bandwidth))
+            return weights
+        return np.maximum(1.0 - distances, 0.0)
+
+
+def nearest_links(visual: Any, points: Any, n_neighbors: int, weigh: Callable[[Floats], Floats]) -> Any:
+    """Return links from new photos to the nearest training photos by cosine, (m, n) sparse.
+
+    Parameters
+    ----------
+    visual : array or CSR of shape (m, d)
+        Visual words of the new photos.
+    points : array of shape (n, d)
+        Those of the training photos.
+    n_neighbors : int
+        How many.
+    weigh : callable
+        From distances to weights.
+    """
+    queries, n = filled(visual, INSTEAD), len(points)
+    count = min(n_neighbors, n)
+    distances, indices = nearest_neighbors(queries, points, count, metric="cosine")
+    weights = weigh(distances)
+    # A photo without words has no direction: its distances mean nothing.
+    weights[~queries.any(axis=1)] = 0.0
+    pointers = np.arange(0, indices.size + 1, count)
+    links = sparse.csr_array((weights.ravel(), indices.ravel(), pointers), shape=(len(queries), n))
+    links.eliminate_zeros()
+    return links
 
 
 def with_complement(Y: LabelMatrix) -> LabelMatrix:

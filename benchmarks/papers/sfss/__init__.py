@@ -1,0 +1,1 @@
+"""SFSS: what is no table of scores."""
