@@ -116,7 +116,7 @@ def test_interrupted_while_the_program_loads():
         (
             ["train"],
             "train",
-            "photos that were read need not be read again. Run the same command again; learning begins anew",
+            "photos that were read are not read again. Run the same command again; learning starts over",
         ),
         (["export", "keywords.csv"], "export", "run the same command again"),
     ],

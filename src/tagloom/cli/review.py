@@ -19,7 +19,7 @@ def review(
         typer.Argument(
             metavar="[PROJECT]",
             envvar="TAGLOOM_PROJECT",
-            help="The photos' folder or the project's. Default: the current folder or the nearest one above it.",
+            help="The photo folder or the project. Default: the current folder or the nearest one above.",
         ),
     ] = None,
     port: Annotated[
@@ -28,16 +28,16 @@ def review(
             "--port",
             min=0,
             max=65535,
-            help="The port. Default, and 0: the project's last one if it is free, otherwise any that is.",
+            help="Port of the page; 0 reuses the last one or picks a free one.",
         ),
     ] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address, and open nothing.")] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Open the review page in the browser: confirm, correct and teach.
+    """Open the review page in your browser: accept, reject and teach.
 
-    Only this machine can reach it. The printed address opens it where no browser does, and works once. Decisions are
-    stored at once; Ctrl-C ends the review.
+    Only this computer can reach it. Without a browser, open the printed address; it works once. Every decision is saved
+    at once. Ctrl-C ends the review.
 
     Example: tagloom review
     """
@@ -66,7 +66,7 @@ def serve_project(project: "Project", *, port: int | None, browser: bool) -> Non
         project, who=who(), exports=Path.cwd() / "tagloom-exports", make_learner=lambda: ProjectLearner(project)
     ) as session:
         serve(session, port=port, ready=_announce, open_browser=_open if browser else None, moved=_moved)
-        print_note("the review has ended; everything that was decided is stored")
+        print_note("The review has ended. All your decisions are saved")
 
 
 def _announce(address: str) -> None:
@@ -76,7 +76,7 @@ def _announce(address: str) -> None:
 
     print_line(address)
     sys.stdout.flush()
-    print_note("this address opens the review page once, on this machine only; Ctrl-C ends the review")
+    print_note("This address works once, on this computer only. Ctrl-C ends the review")
 
 
 def _open(address: str) -> None:

@@ -8,7 +8,7 @@ __all__ = ["status"]
 def status(
     project: ProjectOption = None, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = False
 ) -> None:
-    """Show where the project stands, and what to do next. No photo is looked at.
+    """Show the state of the project and what to do next. No photo is opened.
 
     Example: tagloom status
     """
