@@ -164,7 +164,7 @@ class JobBoard:
         with self._lock:
             running = self.running()
             if running is not None:
-                raise StoreBusyError(f"{running.kind} is at work; wait until it has ended, or cancel it")
+                raise StoreBusyError(f"{running.kind} is running; wait for it, or cancel it")
             self._n += 1
             job = Job(self._n, kind, label=kind, began=time.monotonic())
             self._jobs = [*self._jobs, job][-N_KEPT:]
@@ -184,7 +184,7 @@ class JobBoard:
         """Ask a job to end at its next step; what is finished is kept."""
         job = next((job for job in self._jobs if job.id == number), None)
         if job is None:
-            raise InvalidInputError(f"no job has the number {number}")
+            raise InvalidInputError(f"there is no job {number}")
         job.cancelled = True
         return job
 
