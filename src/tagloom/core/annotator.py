@@ -76,7 +76,7 @@ class Annotator(BaseEstimator):
         X : array or CSR of shape (n, d)
             Features of all photos.
         Y : label matrix of shape (n, c)
-            1 has the tag, 0 has it not, -1 unknown; a row of -1 is an unlabelled photo.
+            1 has the tag, 0 does not, -1 unknown; a row of -1 is an unlabelled photo.
 
         Returns
         -------

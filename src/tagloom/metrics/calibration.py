@@ -67,7 +67,7 @@ def select_entries(
     Parameters
     ----------
     Y : label matrix of shape (n, c)
-        1 has the tag, 0 has it not, -1 is left out.
+        1 has the tag, 0 does not, -1 is left out.
     probabilities : array of shape (n, c)
         Within 0 and 1 at known entries.
     entries : {"all", "best", "likely"}, default="all"

@@ -27,7 +27,9 @@ __all__ = ["ExportResult", "export", "photo_keywords", "why_withheld"]
 
 # Which keywords photos have in a project, and why: what exports and writes are made of.
 
-NONE_SURE = "No suggestion is sure enough to leave the project. Label more photos, or choose a lower --threshold"
+NONE_SURE = (
+    "No suggestion is above the threshold, so none was exported. Label more photos, or choose a lower --threshold"
+)
 
 
 def why_withheld(store: ProjectStore) -> str:
@@ -179,7 +181,7 @@ def export(
         If the system refuses.
     """
     if gps:
-        raise InvalidInputError("no export of tagloom holds where photos were taken; leave gps out")
+        raise InvalidInputError("tagloom never exports locations; leave gps out")
     if threshold is not None:
         check_threshold(threshold, suggestions_kind(store))
     format = detect_export_format(Path(target)) if format is None else format

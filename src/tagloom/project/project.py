@@ -636,7 +636,7 @@ class Project:
         if found is not None:
             raise DamagedStoreError(
                 f"the project in {str(self.folder)!r} names a photo outside of its folder of photos "
-                f"({os.fsdecode(found)[:80]!r}), which tagloom never does; do not use it"
+                f"({os.fsdecode(found)[:80]!r}), which a sound project never does; do not use it"
             )
 
     def _recover(self) -> tuple[str, ...]:

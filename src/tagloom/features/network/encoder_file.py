@@ -293,8 +293,7 @@ class OnnxEncoder(BaseDescriptor):
             )
         if kind == "tensor(uint8)" and not self.settings.keeps_bytes:
             raise ModelError(
-                f"input {name!r} of {self._runner.label} takes bytes, so that scale, mean and std cannot be applied; "
-                f"leave them out"
+                f"input {name!r} of {self._runner.label} takes bytes, which have no scale, mean and std; leave them out"
             )
         return name, _INPUT_TYPES[kind]
 

@@ -219,7 +219,7 @@ class AutoAnnotator(Accepting):
             go_on=lambda: time.perf_counter() - began < self.budget_seconds,
         )
         if n_left:
-            self.left_out_[f"exact left-out scores of {n_left} tags"] = OVER
+            self.left_out_[f"exact leave-one-out scores of {n_left} tags"] = OVER
         self.model_ = StackModel(self.views_, weightings, members)
         folds = folds_of(X, labels, self._search_rows)
         plain = self._learn_unmixed(labels, rows, deviations)

@@ -77,7 +77,7 @@ class NeighborDecomposition(Decomposition):
     weights : ndarray of shape (k,)
         By how much the score rises if the photo's label goes from no to yes, all else being equal.
     labels : ndarray of shape (k,)
-        1 has the tag, 0 has it not.
+        1 has the tag, 0 does not.
     frequency : float
         Share of yes among the labels; ``base`` is the score if every label were this number.
     """
