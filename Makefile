@@ -55,11 +55,12 @@ test-needs: $(VENV)/.stamp-test  ## those of `make test` that ask for a tool, a 
 test-slow: $(VENV)/.stamp-test  ## everything long
 	$(PYTEST) -m "slow"
 
-check: $(VENV)/.stamp-check  ## the gates: lint, format, types, imports
+check: $(VENV)/.stamp-check  ## the gates: lint, format, types, imports, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell README.md CONTRIBUTING.md CHANGELOG.md docs src tools
 
 bench: $(VENV)/.stamp-test  ## speed benchmarks; results as JSON under benchmarks/speed/results
 	$(BIN)/python -m benchmarks.speed run all
@@ -69,6 +70,7 @@ bench-env:  ## one environment for each peer that the benchmarks compare with
 
 docs: $(VENV)/.stamp-docs  ## builds offline into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python tools/strings.py > site/strings.txt
 
 wheel: $(VENV)/.stamp-core  ## into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
