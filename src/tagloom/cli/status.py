@@ -31,7 +31,7 @@ def status(
         ("out of reach", f"{now.n_offline}"),
         ("last scan", moment(now.scanned)),
         ("tags", f"{now.n_tags}"),
-        ("yes, no", f"{now.n_yes}, {now.n_no}"),
+        ("accepted, rejected", f"{now.n_yes}, {now.n_no}"),
         ("model", model),
         ("decisions since", f"{now.n_new_decisions}"),
         ("actions not written to sidecars", f"{now.n_unwritten}{away}"),
