@@ -21,7 +21,7 @@ def page(folder: Path = HERE) -> str:
         *_answer(cells),
         "",
         "A project of photos with `labels.csv` of a few of them: `tagloom import`, `tagloom train`, `tagloom export`",
-        "with the default settings. The tags of the other photos are known, and nobody tells them. Made by",
+        "with the default settings. The tags of the other photos stay hidden. Made by",
         "`python -m benchmarks.few run` from `benchmarks/few/results.json`; edit nothing here.",
         "",
         f"*Exported* is the mean number of suggestions over {DRAWS} draws of photos, *right* the share of right ones",
@@ -29,8 +29,7 @@ def page(folder: Path = HERE) -> str:
         "rule* suggestions leave above the thresholds of uncalibrated scores (fewer than 20 labelled photos) or above",
         "the common threshold for the same precision, whatever the number of labelled photos. *Tags to find* are those",
         "that unlabelled photos have and a labelled one has, too. The rule was chosen, among some thirty, on Corel5K's",
-        "training photos and Caltech-101. Figures of the photos here were seen before that without the rule, and",
-        "with it only once it stood.",
+        "training photos and Caltech-101; without the rule, figures of the photos here were known by then.",
         "",
     ]
     for name, n_photos in SETS.items():
@@ -41,7 +40,7 @@ def page(folder: Path = HERE) -> str:
 def _answer(cells: Sequence[CellResult]) -> list[str]:
     """Return the answer in three lines."""
     if not cells:
-        return ["Not run yet."]
+        return ["No results yet."]
     few = [cell for cell in cells if int(cell.method) < 20]
     many = [cell for cell in cells if cell.test["exported"] > MANY]
     kept = sum(cell.test["right"] >= LEAST * cell.test["exported"] for cell in many)

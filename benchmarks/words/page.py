@@ -48,7 +48,7 @@ def page(folder: Path = HERE) -> str:
 def _answer(cells: Sequence[CellResult]) -> list[str]:
     first = [cell for cell in cells if cell.condition == "0"]
     if not first:
-        return ["Not run yet."]
+        return ["No results yet."]
     figures = ", ".join(f"{cell.test['map']:.3f} on {title_of(cell.data)}" for cell in first)
     return [
         "Before any photo is labelled, the names of tags rank photos with a mean average precision of",
