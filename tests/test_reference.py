@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.pages import ROOT
-from tools.reference import PACKAGES, pages
+from tools.reference import GALLERY, PACKAGES, pages
 
 PAGES = pages()
 API = "\n".join(text for path, text in PAGES.items() if path.parent.name == "api")
@@ -34,3 +34,9 @@ def test_no_name_has_two_entries():
 def _thing(path):
     module, name = path.rsplit(".", 1)
     return getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_scripts_of_the_gallery_are_short(name):
+    """What they do is checked where the examples of all pages are run; tests/test_public.py."""
+    assert len((ROOT / "docs" / "gallery" / f"{name}.py").read_text(encoding="utf-8").splitlines()) < 60

@@ -1,4 +1,4 @@
-"""Write the reference pages that follow from the code: commands, settings and the Python API.
+"""Write the pages that follow from the code: commands, settings, the Python API and the gallery.
 
 Usage: ``python tools/reference.py [--check]``. tests/test_reference.py checks that the pages are up to date.
 """
@@ -158,9 +158,43 @@ def api_pages() -> dict[str, str]:
     return out
 
 
+#: Scripts of the gallery, best first.
+GALLERY = ("lens", "label_propagation", "few_labels", "active_learning", "calibration", "explain", "feature_selection")
+GALLERY += ("topics", "kernel_maps", "scale")
+
+
+def gallery_page() -> str:
+    """Return the page of the gallery: each script with its figure, its code in a fold."""
+    lines = [
+        "# Gallery",
+        "",
+        "Ten short scripts, each with its figure. They need `pip install 'tagloom[plot]'`, and no photos of yours.",
+        "",
+    ]
+    for name in GALLERY:
+        code = (ROOT / "docs" / "gallery" / f"{name}.py").read_text(encoding="utf-8")
+        _, text, body = code.split('"""', 2)
+        title, about = text.split("\n", 1)
+        figure = next(one for one in (f"{name}.svg", f"{name}.png") if (ROOT / "docs" / "gallery" / one).is_file())
+        lines += [f"## {title.rstrip('.')}", "", about.strip(), "", f"![{title.rstrip('.')}]({figure})", ""]
+        lines += [
+            '<details markdown="1">',
+            f"<summary>{name}.py</summary>",
+            "",
+            "```python",
+            body.strip(),
+            "```",
+            "",
+            "</details>",
+            "",
+        ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
 def pages() -> dict[Path, str]:
     """Return {file: content} of every page that this program writes."""
     made = {REFERENCE / "commands.md": commands_page(), REFERENCE / "settings.md": settings_page()}
+    made[ROOT / "docs" / "gallery" / "index.md"] = gallery_page()
     return made | {REFERENCE / "api" / name: text for name, text in api_pages().items()}
 
 
