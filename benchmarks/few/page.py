@@ -71,7 +71,7 @@ def _table(cells: Sequence[CellResult]) -> list[str]:
                 _mean(some, "missing"),
             ]
         )
-    return lines_of(HEADER, rows) if rows else ["Not run yet.", ""]
+    return lines_of(HEADER, rows) if rows else ["No results yet.", ""]
 
 
 def _mean(cells: Sequence[CellResult], name: str) -> str:

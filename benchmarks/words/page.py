@@ -41,7 +41,7 @@ def page(folder: Path = HERE) -> str:
             for n in counts
         ]
         header = ["labelled", NAMES, LOGISTIC, AUTO]
-        lines += [f"## {title_of(name)}", "", *(lines_of(header, rows) if some else ["Not run yet.", ""])]
+        lines += [f"## {title_of(name)}", "", *(lines_of(header, rows) if some else ["No results yet.", ""])]
     return "\n".join([*lines, *environment_lines(cells)]).rstrip() + "\n"
 
 
