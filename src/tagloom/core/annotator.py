@@ -44,7 +44,7 @@ def fit_thresholds(scores: NDArray[np.floating[Any]], Y: LabelMatrix) -> NDArray
 
 
 class Annotator(BaseEstimator):
-    """Base of everything in `tagloom.methods`.
+    """Base class of every annotator: `fit`, `decision_function`, `predict` and `score`.
 
     A subclass implements ``_fit(X, Y)``, which sets ``transduction_`` (n, c), and ``_decision_function(X)``. Both get
     validated input: X float32 or float64, dense or CSR where ``_accepts_sparse`` is true; Y an int8 label matrix.

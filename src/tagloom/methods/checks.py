@@ -32,7 +32,7 @@ SAME_IN_SINGLE_PRECISION = 1e-3
 
 
 def check_annotator(annotator: Annotator, *, skip: Collection[str] = ()) -> None:
-    """Run every check on an annotator; the first broken promise raises an AssertionError that names it.
+    """Check that an annotator keeps the contract; name the first broken promise.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ __all__ = ["Evaluation", "evaluate"]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `evaluate` found.
+    """Result of `evaluate`: every metric of a score matrix.
 
     Attributes
     ----------

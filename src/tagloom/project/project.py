@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 
 class Project:
-    """A photo collection that a person works on for weeks.
+    """A photo collection with its decisions, model and suggestions.
 
     Made by `Project.init` or `Project.open`; use it as a context manager. Opening is cheap: what a verb needs is
     imported by the verb. Labelling, tags and undo are short transactions that any process may make at any time;

@@ -37,7 +37,7 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class EncoderSettings:
-    """How pixels become a network's input, and its output a row.
+    """How an ONNX encoder takes pixels and returns a row.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ _INPUT_TYPES: dict[str, type[np.generic]] = {
 
 
 class OnnxEncoder(BaseDescriptor):
-    """An image encoder of the user's choice (DINOv2, CLIP, SigLIP …) exported to ONNX.
+    """Descriptor that runs your own ONNX image encoder (DINOv2, CLIP, SigLIP …).
 
     Parameters
     ----------

@@ -238,7 +238,7 @@ def mix_neighbors(
 
 
 class ScoreExplainer:
-    """Explains scores of the photos that an annotator was fitted on; what explanations share is computed once.
+    """Explains the scores of a fitted annotator, sharing work between explanations.
 
     Parameters
     ----------
@@ -489,7 +489,7 @@ def explain_score(
     *,
     groups: FeatureGroups | None = None,
 ) -> Explanation:
-    """Return why a photo that an annotator was fitted on has its score for a tag.
+    """Explain the score of one photo for one tag.
 
     Parameters
     ----------
