@@ -30,7 +30,8 @@ AVOIDED = {
     r"(?:learn|learns|learnt|learned|solve|solves|solved) again": "train, update",
     r"no photo is like that": "No photos match.",
     r"asked / holds": "leave it out",
-    r"times run|(?:measured|tried|found|looked at|seen) by hand|\(by hand": "leave it out: describe what is",
+    r"(?:once|measured|tried|found|looked at|seen),? by hand|\(by hand|measured once": "leave it out: describe what is",
+    r"times run|(?:was|were) tried": "leave it out: describe what is",
     r"(?:was|were) (?:first |once |then )?run (?:again|nine|twice|three|once)": "leave it out: describe what is",
 }
 PATTERN = re.compile(rf"(?<![\w-])(?:{'|'.join(AVOIDED)})(?![\w-])", re.IGNORECASE)
