@@ -87,7 +87,7 @@ def test_a_copy_that_takes_over_is_told(tagloom, project):
     done = tagloom("scan", "-q")
     assert "took over the tags of another file" in done.out
     assert "backup.jpg" in done.out
-    assert tagloom("undo").out.startswith("undone: a copy takes over the tags of a photo that is gone")
+    assert tagloom("undo").out.startswith("undone: a copy inherits the tags of a missing photo")
 
 
 def test_the_log_tells_what_was_done(tagloom, project):

@@ -129,5 +129,5 @@ def _skipped(kinds: "Mapping[str, Mapping[str, int]]") -> str:
 
 def _telling(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """Leave out rows that say nothing, but for those that people look for."""
-    always = ("new", "changed", "moved", "missing", "as they were")
+    always = ("new", "changed", "moved", "missing", "unchanged")
     return [row for row in rows if row[0] in always or row[1] != "0"]

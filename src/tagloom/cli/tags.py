@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["tags"]
 
-Known = Annotated[str, typer.Argument(help="A tag, by any of its names.", autocompletion=tag_names)]
+Known = Annotated[str, typer.Argument(help="The tag, by name or alias.", autocompletion=tag_names)]
 Child = Annotated[str, typer.Argument(help="The narrower tag, such as heron.", autocompletion=tag_names)]
 Parent = Annotated[str, typer.Argument(help="The wider tag, such as bird.", autocompletion=tag_names)]
 

@@ -44,7 +44,7 @@ def why_withheld(store: ProjectStore) -> str:
         return ""
     return (
         f"Suggestions stay in the project, {not_calibrated(labels_needed(store))}. "
-        f"To let their scores out all the same: --uncalibrated"
+        f"To export their scores anyway, add --uncalibrated"
     )
 
 

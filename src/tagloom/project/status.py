@@ -141,7 +141,7 @@ def check(store: ProjectStore, *, checksums: bool = False) -> "list[Finding]":
         shown = f"{', '.join(names[:_N_NAMED])}{' …' if len(names) > _N_NAMED else ''}"
         detail = (
             f"{counts.missing} {'photo was' if counts.missing == 1 else 'photos were'} not there at the last scan "
-            f"({shown}); what was decided about {'it' if counts.missing == 1 else 'them'} is kept"
+            f"({shown}); your decisions about {'it' if counts.missing == 1 else 'them'} are kept"
         )
         found.append(Finding("missing", detail, False))
     if counts.offline:
@@ -208,10 +208,10 @@ def _next_step(
             "review",
         ),
         (n_new > 0, f"{_counted(n_new, 'decision is', 'decisions are')} new since the last training: train.", "train"),
-        (to_review, "Review the suggestions: accept what is right, reject what is wrong.", "review"),
+        (to_review, "Review the suggestions: accept right ones, reject wrong ones.", "review"),
         (n_writable > 0, "See what would be written to the sidecars, then write it.", "write --dry-run"),
     )
     for is_due, sentence, command in steps:
         if is_due:
             return sentence, f"tagloom {command}"
-    return "All keywords are written. Review further suggestions, and accept what is right.", "tagloom review"
+    return "All keywords are written. Review more suggestions.", "tagloom review"

@@ -202,7 +202,7 @@ class JobBoard:
             with self._alone:
                 message, state = work(_JobProgress(job, self._tell)), "done"
         except JobCancelled:
-            message, state = "cancelled; what was finished is kept", "cancelled"
+            message, state = "cancelled; finished work is kept", "cancelled"
         except TagloomError as error:
             message, state = str(error), "failed"
         except Exception:

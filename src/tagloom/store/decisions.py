@@ -334,7 +334,7 @@ class Decisions:
         sql = f"SELECT id, kind, label, who, at, refers, n, id IN ({UNDONE}) FROM batches WHERE id = ?"  # noqa: S608
         rows = self._database.read(sql, (number,))
         if not rows:
-            raise InvalidInputError(f"no action has the number {number}; tagloom history lists those there are")
+            raise InvalidInputError(f"no action has the number {number}; list them with: tagloom history")
         return _batch(*rows[0])
 
     def undoable(self) -> Batch | None:
