@@ -16,7 +16,7 @@ def test_what_is_new_moved_and_gone(tagloom, project):
     assert counts == {"new": 2, "moved": 1, "missing": 1, "changed": 0}
     assert done.json["n_duplicates"] == 1
     table = tagloom("scan")
-    assert "as they were" in table.out
+    assert "unchanged" in table.out
     assert "not read" in table.out
     assert (project / ".tagloom" / "logs" / "tagloom.log").is_file()
 
