@@ -145,7 +145,7 @@ def test_pages_that_have_not_been_read_say_so_and_come_when_the_server_is_back(b
         page = visit.open("/")
         for name, sign in (("History", "[data-testid=history] .batch"), ("Teach", ".teach-card img")):
             page.click(f"nav a:has-text('{name}')")
-            page.wait_for_selector(":text('This page could not be read')")
+            page.wait_for_selector(":text('This page could not be loaded')")
             expect(page.locator(GRID)).to_have_count(0)
             expect(page.locator(f"nav a:has-text('{name}')")).to_have_attribute("aria-current", "page")
             press(page, "a", "Escape")  # of the page before; they do nothing

@@ -25,7 +25,7 @@ def photos(tmp_path):
 def test_from_nothing_to_suggestions(photos, browser):
     with reviewing(photos, browser) as review:
         page = review.open("/")
-        page.click("button:has-text('Look for photos')")
+        page.click("button:has-text('Find photos')")
         page.wait_for_selector(CELL)
         page.click("nav a:has-text('Lens')")
         at(page, "/lens")
