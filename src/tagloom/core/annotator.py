@@ -58,7 +58,7 @@ class Annotator(BaseEstimator):
     thresholds_ : ndarray of shape (c,)
         See `fit_thresholds`; set here unless ``_fit`` did.
     n_tags_ : int
-        NumberIn of tags.
+        Number of tags.
     """
 
     transduction_: NDArray[np.floating[Any]]

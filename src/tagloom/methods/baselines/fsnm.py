@@ -417,7 +417,7 @@ class JointNormsPath:
 
     @property
     def n_selected(self) -> NDArray[np.intp]:
-        """NumberIn of features in use at each γ."""
+        """Number of features in use at each γ."""
         return np.asarray(self.coef.any(axis=2).sum(axis=1))
 
 

@@ -347,7 +347,7 @@ class SFSS(SelectorMixin, Annotator):
         X, Y
             As for ``fit``.
         n_points : int, default=20
-            NumberIn of γ, on a logarithmic scale.
+            Number of γ, on a logarithmic scale.
         smallest : float, default=0.01
             The last γ as a share of γ_max.
         """

@@ -206,7 +206,7 @@ class TKML(Annotator):
 
     @property
     def effective_rank_(self) -> int:
-        """NumberIn of eigenvalues of the learned kernel above 1e-12 of the largest."""
+        """Number of eigenvalues of the learned kernel above 1e-12 of the largest."""
         check_is_fitted(self)
         Z = self._map.coordinates
         values = np.linalg.svd(Z.toarray() if self._map.sparse else Z, compute_uv=False)
