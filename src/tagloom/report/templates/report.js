@@ -34,7 +34,7 @@
 
   const givenTags = (photo) => {
     const list = element("ul", "chips");
-    list.setAttribute("aria-label", "Given by you");
+    list.setAttribute("aria-label", "Your tags");
     for (const tag of photo.given) list.append(element("li", "chip", data.tags[tag]));
     return list;
   };
