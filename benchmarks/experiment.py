@@ -113,6 +113,7 @@ class Experiment:
     folder: Path
     title: str
     about: str
+    answer: str
     seed: int
     metrics: tuple[str, ...]
     selection: Selection
@@ -163,7 +164,11 @@ def read_experiment(folder: Path) -> Experiment:
     """Read ``experiment.toml`` of a folder."""
     table = _read(folder / "experiment.toml")
     where = f"{folder.name}/experiment.toml"
-    _only(table, {"title", "about", "seed", "metrics", "selection", "data", "methods", "views", "studies"}, where)
+    _only(
+        table,
+        {"title", "about", "answer", "seed", "metrics", "selection", "data", "methods", "views", "studies"},
+        where,
+    )
     known = {"metric", "on", "n_splits", "paper", "default_in"}
     chosen = _only(table["selection"], known, f"{where} [selection]")
     selection = Selection(**chosen | {"default_in": tuple(chosen.get("default_in", ()))})
@@ -179,6 +184,7 @@ def read_experiment(folder: Path) -> Experiment:
         folder=folder,
         title=table["title"],
         about=table.get("about", "").strip(),
+        answer=table.get("answer", "").strip(),
         seed=table["seed"],
         metrics=tuple(table["metrics"]),
         selection=selection,

@@ -25,6 +25,7 @@ from benchmarks.few import page as few_page
 from benchmarks.figures import view_path
 from benchmarks.quality import features as quality_features
 from benchmarks.quality import page as quality_page
+from benchmarks.quality.text import fold
 from benchmarks.reproduction import reproduction_page
 from benchmarks.results import digest, read_cells
 from benchmarks.runner import finished
@@ -55,16 +56,8 @@ def paper_page(experiment: Experiment, figures: Container[str] = ()) -> str:
     summary = Summary(experiment, finished(experiment, known))
     tables = read_expected(experiment.folder)
     told = statuses(summary, tables)
-    lines = [f"# {experiment.title}", "", experiment.about, ""]
-    lines += [
-        f"Made by `python -m benchmarks.papers report {experiment.name}` from",
-        f"`benchmarks/papers/{experiment.name}/`; edit the files there, not this page.",
-        "",
-        f"**{_counts(told)}**",
-        "",
-        *_protocol(experiment),
-    ]
-    lines += _image(experiment.title, f"{experiment.name}.svg", figures)
+    lines = [f"# {experiment.title}", "", *([experiment.answer, ""] if experiment.answer else [])]
+    lines += [f"**{_counts(told)}.**", "", *_image(experiment.title, f"{experiment.name}.svg", figures)]
     for table in tables:
         lines += _published(experiment, table, summary, told)
     lines += _claims(experiment, summary)
@@ -73,8 +66,15 @@ def paper_page(experiment: Experiment, figures: Container[str] = ()) -> str:
         lines += [f"## {view.title}", "", *([view.text, ""] if view.text else [])]
         lines += [*markdown_table(*table_of(view, experiment, summary)), ""]
         lines += _image(view.title, view_path(Path(f"{experiment.name}.svg"), view).name, figures)
+    about = [experiment.about, "", *_protocol(experiment)]
     if summary.cells:
-        lines += [*_honest(experiment, summary), *_effort(experiment, summary), *_environments(summary)]
+        lines += _honest(experiment, summary)
+        about += [*_effort(experiment, summary), *_environments(summary), ""]
+    about += [
+        f"Made by `python -m benchmarks.papers report {experiment.name}` from",
+        f"`benchmarks/papers/{experiment.name}/`; edit the files there, not this page.",
+    ]
+    lines += fold("Protocol: data, parameters, effort, machines", about)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -88,7 +88,7 @@ def _studies(experiment: Experiment, figures: Container[str]) -> list[str]:
     for study in experiment.studies:
         lines += [f"## {study.title}", "", *([study.text.strip(), ""] if study.text else [])]
         if study.name not in finished:
-            lines += ["Not run yet.", ""]
+            lines += ["No results yet.", ""]
             continue
         record = finished[study.name]
         for table in record["result"].get("tables", ()):
@@ -111,7 +111,7 @@ def _claims(experiment: Experiment, summary: Summary) -> list[str]:
         stated = "–" if claim.gain is None else f"{claim.gain:+.0%}".replace("%", " %")
         rows.append([claim.text, claim.source, stated, _held(row["paper"]), _held(row["honest"])])
     return [
-        "## What the paper says of the order",
+        "## The order that the paper states",
         "",
         "Each cell: in how many of the comparisons the method is the better one, and its relative difference to the",
         "best other one, averaged over conditions.",
@@ -130,14 +130,14 @@ def _held(counts: dict[str, Any]) -> str:
 
 def _counts(told: list[dict[str, Any]]) -> str:
     if not told:
-        return "Nothing was published of this: the results stand alone"
+        return "There are no published values to compare with"
     counts = Counter(row["status"] for row in told)
     return f"{len(told)} published values: " + ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
 
 
 def _protocol(experiment: Experiment) -> list[str]:
     selection = experiment.selection
-    lines = ["## How it was run", ""]
+    lines = ["## How it is measured", ""]
     for data in experiment.data:
         sweep = ", ".join(name for name, _ in conditions(data.split))
         lines.append(
@@ -242,7 +242,7 @@ def _effort(experiment: Experiment, summary: Summary) -> list[str]:
 
 def _environments(summary: Summary) -> list[str]:
     found = {digest(cell.environment): cell.environment for cell in summary.cells}
-    lines = ["## Where it was run", ""]
+    lines = ["## Machines and versions", ""]
     for where in sorted(found.values(), key=lambda item: sorted((key, str(value)) for key, value in item.items())):
         lines.append("- " + ", ".join(f"{key} {value}" for key, value in sorted(where.items())))
     return lines
@@ -272,6 +272,9 @@ def pages() -> dict[Path, str]:
     found[DOCS / "benchmarks" / "scenarios.md"] = scenarios_page.page()
     found[DOCS / "benchmarks" / "few.md"] = few_page.page()
     found[DOCS / "benchmarks" / "words.md"] = words_page.page()
+    from benchmarks import glance  # its parts need this module
+
+    found[DOCS / "benchmarks" / "glance.md"] = glance.page()
     return found
 
 

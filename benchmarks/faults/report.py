@@ -9,9 +9,12 @@ from benchmarks.report import markdown_table
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-HEAD = """# What must never happen
+HEAD = """# Kills, traces, full disks
 
-Made by `python -m benchmarks.faults report` from `benchmarks/faults/results/`; edit nothing here.
+{answer}
+
+<details markdown="1">
+<summary>Protocol</summary>
 
 Each fault is made on purpose in a process of its own; another one looks at what is left: every decision that was
 acknowledged, `tagloom check` with all checksums, every sidecar (the old one or the new one, whole), every photo by its
@@ -22,7 +25,9 @@ keywords (read by exiftool), and the store must know them by the content that th
 To make these results again: `python -m benchmarks.faults all` in a clean clone, on Linux with strace and exiftool, as
 root (a small disk is mounted). Each kind of fault is recorded when it is done, and can be run alone, such as
 `python -m benchmarks.faults kills`. `--quick` tries everything in small numbers and records nothing. The exit code is
-1 if anything is found wrong.
+1 if anything is found wrong. `python -m benchmarks.faults report` makes the page from `benchmarks/faults/results/`.
+
+</details>
 """
 TITLES = {
     "hostile": "Hostile projects, photos and files",
@@ -36,7 +41,7 @@ TITLES = {
 
 def faults_page(folder: Path) -> str:
     """Return the page for the results in a folder."""
-    lines = [HEAD]
+    lines = [HEAD.format(answer=answer(folder))]
     makers = {
         "hostile": _hostile,
         "kills": _kills,
@@ -59,6 +64,19 @@ def faults_page(folder: Path) -> str:
         told = ", ".join(f"{key} {value}" for key, value in sorted(stored["environment"].items()))
         lines += [f"Run with: {told}.", ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def answer(folder: Path) -> str:
+    """Return the answer in three lines."""
+    found = {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in TITLES}
+    n_problems = sum(len(stored.get("problems", [])) for stored in found.values())
+    kills, hostile = found["kills"], found["hostile"]
+    return (
+        f"tagloom was killed {kills['n_inside']:,} times at random moments, ran out of disk space, and met "
+        f"{hostile['n_cases']:,} hostile projects,\nphotos and files. {n_problems or 'Nothing'} was "
+        f"found wrong: no acknowledged label of {kills['n_acknowledged']:,} was lost,\nevery sidecar was whole, and no "
+        f"byte changed outside of where it may."
+    )
 
 
 def _title(verb: str) -> str:
@@ -178,13 +196,14 @@ def _hostile(stored: dict[str, Any]) -> list[str]:
         "",
         *markdown_table(header, rows),
         "",
-        *_again(stored),
+        *_later(stored),
     ]
 
 
-def _again(stored: dict[str, Any]) -> list[str]:
-    """Return what was run once more with a later commit, and why."""
-    return [line for each in stored.get("again", []) for line in (f"{each['why']} Commit {each['commit']}.", "")]
+def _later(stored: dict[str, Any]) -> list[str]:
+    """Name the later commits that some of the cases are from."""
+    commits = [f"`{each['commit'][:12]}`" for each in stored.get("again", [])]
+    return [f"Some cases are from later commits: {', '.join(commits)}.", ""] if commits else []
 
 
 def _filesystems(stored: dict[str, Any]) -> list[str]:

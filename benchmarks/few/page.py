@@ -21,16 +21,16 @@ def page(folder: Path = HERE) -> str:
         *_answer(cells),
         "",
         "A project of photos with `labels.csv` of a few of them: `tagloom import`, `tagloom train`, `tagloom export`",
-        "with the default settings and the tags' own names. The tags of the other photos are known, and nobody tells",
-        "them. Made by `python -m benchmarks.few run` from `benchmarks/few/results.json`; edit nothing here.",
+        "with the default settings and the tags' own names. The tags of the other photos stay hidden. Made by",
+        "`python -m benchmarks.few run` from `benchmarks/few/results.json`; edit nothing here.",
         "",
         f"*Exported* is the mean number of suggestions over {DRAWS} draws of photos, *right* the share of right ones",
         "among all of them, *lowest of a draw* the same in the worst draw that exported more than 20. *Without the",
         "rule* suggestions leave above the thresholds of uncalibrated scores (fewer than 20 labelled photos) or above",
         "the common threshold for the same precision, whatever the number of labelled photos. *Tags to find* are those",
         "that unlabelled photos have and a labelled one has, too. The rule was chosen, among some thirty, on Corel5K's",
-        "training photos and Caltech-101. Figures of the photos here were seen before that without the rule, and",
-        "with it only once it stood. What names of tags add was fitted to the same photos.",
+        "training photos and Caltech-101; without the rule, figures of the photos here were known by then. What names",
+        "of tags add was fitted to the same photos.",
         "",
     ]
     for name, n_photos in SETS.items():
@@ -41,7 +41,7 @@ def page(folder: Path = HERE) -> str:
 def _answer(cells: Sequence[CellResult]) -> list[str]:
     """Return the answer in three lines."""
     if not cells:
-        return ["Not run yet."]
+        return ["No results yet."]
     few = [cell for cell in cells if int(cell.method) < 20]
     many = [cell for cell in cells if cell.test["exported"] > MANY]
     kept = sum(cell.test["right"] >= LEAST * cell.test["exported"] for cell in many)
@@ -72,7 +72,7 @@ def _table(cells: Sequence[CellResult]) -> list[str]:
                 _mean(some, "missing"),
             ]
         )
-    return lines_of(HEADER, rows) if rows else ["Not run yet.", ""]
+    return lines_of(HEADER, rows) if rows else ["No results yet.", ""]
 
 
 def _mean(cells: Sequence[CellResult], name: str) -> str:

@@ -10,9 +10,10 @@ from benchmarks.report import markdown_table
 RESULTS = Path(__file__).parent / "results"
 OWN = "its own sidecars"
 TITLES = {"exiftool": "exiftool", "exiv2": "exiv2", "darktable": "darktable", "digikam": "digiKam"}
-HEAD = """# Keywords beside other programs
-
-Made by `python -m benchmarks.interop` from `benchmarks/interop/results/`; edit nothing here.
+TITLE = "# Keywords beside other programs"
+PROTOCOL = """
+<details markdown="1">
+<summary>Protocol</summary>
 
 Twenty awkward photos (spaces, Unicode and a leading dash in names; commas, slashes, quotes, markup, emoji, long and
 right-to-left keywords, hierarchies) go through each program in both directions. *Read* counts keywords that arrive
@@ -25,7 +26,10 @@ To make these results again on Debian: `apt-get install darktable digikam exifto
 of tagloom.
 
 darktable is driven by its Lua interface. digiKam has no interface that assigns tags, so they are set in its database
-while it is closed; digiKam itself reads and writes all files.
+while it is closed; digiKam itself reads and writes all files. `python -m benchmarks.interop report` makes the page
+from `benchmarks/interop/results/`.
+
+</details>
 """
 
 
@@ -33,9 +37,10 @@ def interop_page(folder: Path) -> str:
     """Return the page for the results in a folder."""
     runs = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
     labels = sorted(runs, key=lambda label: (label != "before", label))
-    lines = [HEAD]
+    lines = [TITLE, ""]
     if not labels:
-        return "\n".join([*lines, "Not run yet.", ""])
+        return "\n".join([*lines, "No results yet.", ""])
+    lines += [answer(runs[labels[-1]]["programs"]), PROTOCOL]
     lines += [*_overview(runs, labels), ""]
     last = labels[-1]
     lines += [f"## What is lost, added or impossible ({last})", "", *_details(runs[last]["programs"]), ""]
@@ -43,6 +48,24 @@ def interop_page(folder: Path) -> str:
         told = ", ".join(f"{key} {value}" for key, value in sorted(runs[label]["environment"].items()))
         lines += [f"Run *{label}* with: {told}.", ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def answer(programs: dict[str, Any]) -> str:
+    """Return the answer in three lines."""
+    scores = {
+        title: [score for name, score in _flat(programs.get(program, {}).get("checks", {})).items() if name != OWN]
+        for program, title in TITLES.items()
+    }
+    told = [
+        f"{title} {sum(score['read'] for score in found)} of {sum(score['wanted'] for score in found)}"
+        for title, found in scores.items()
+        if found and not any("not driven" in score for score in found)
+    ]
+    n_added = sum(len(score["added"]) for found in scores.values() for score in found if "added" in score)
+    return (
+        "Keywords that arrive exactly, of those that the program's own format can hold, there and back, on twenty\n"
+        f"awkward photos: {', '.join(told)}. {n_added} keywords arrive in a second form, too."
+    )
 
 
 def _flat(checks: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -210,7 +210,7 @@ def page(folder: Path = RESULTS) -> str:
     for row in stored["rows"]:
         lines.append(f"| {row['title']} | {row['columns']:,} | {row['map']:.3f} | {row['cpu']:.1f} |")
     lines += ["", "## Differences", ""]
-    lines += ["Paired bootstrap: the test photos are drawn anew with replacement, the same for both sides.", ""]
+    lines += ["Paired bootstrap: the test photos are drawn with replacement, the same for both sides.", ""]
     lines += ["| | against | difference of MAP | 95 % interval |", "|---|---|---|---|"]
     for row in stored["comparisons"]:
         interval = f"{row['low']:+.3f} to {row['high']:+.3f}"

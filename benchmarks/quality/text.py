@@ -1,5 +1,7 @@
 """How the pages of the quality benchmark spell figures and tables."""
 
+from collections.abc import Iterable
+
 from benchmarks.quality.analysis import Interval
 from benchmarks.quality.methods import METHODS
 from benchmarks.quality.sets import SETS
@@ -29,3 +31,8 @@ def title_of(data: str) -> str:
 
 def method_title(name: str) -> str:
     return METHODS[name].title
+
+
+def fold(title: str, lines: Iterable[str]) -> list[str]:
+    """Return lines that a reader opens with a click."""
+    return ['<details markdown="1">', f"<summary>{title}</summary>", "", *lines, "", "</details>", ""]

@@ -45,7 +45,7 @@ def page(folder: Path = HERE) -> str:
             for n in counts
         ]
         header = ["labelled", *METHODS]
-        lines += [f"## {title_of(name)}", "", *(lines_of(header, rows) if some else ["Not run yet.", ""])]
+        lines += [f"## {title_of(name)}", "", *(lines_of(header, rows) if some else ["No results yet.", ""])]
     lines += _calibration(cells)
     return "\n".join([*lines, *environment_lines(cells)]).rstrip() + "\n"
 
@@ -86,7 +86,7 @@ def _sure(found: Sequence[dict[str, float]]) -> str:
 def _answer(cells: Sequence[CellResult]) -> list[str]:
     first = [cell for cell in cells if cell.condition == "0"]
     if not first:
-        return ["Not run yet."]
+        return ["No results yet."]
     figures = ", ".join(f"{cell.test['map']:.3f} on {title_of(cell.data)}" for cell in first)
     return [
         "Before any photo is labelled, the names of tags rank photos with a mean average precision of",

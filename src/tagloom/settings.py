@@ -293,52 +293,51 @@ class Settings:
     Parameters
     ----------
     method : str, default="auto"
-        The annotator that learns from the labels; "default" stands for the default one.
+        Learning method; "default" is the default one.
     method_parameters : mapping, default={}
-        Parameters of methods, ``{method: {name: value}}``; "" stands for the method in use. In ``tagloom.toml`` each
-        method has a table, such as ``[method.nova]``.
+        Parameters of methods; in ``tagloom.toml`` each method has a table, such as ``[method.nova]``.
     n_keywords : int, default=5
-        How many tags at most are suggested for a photo; 0 means all.
+        Most suggestions per photo; 0 means all.
     n_neighbors : int, default=15
-        Neighbours of each photo in the graph.
+        Neighbours per photo in the graph.
     descriptors : tuple of str, default=("default",)
-        Feature groups or descriptors to compute; "default" stands for the default set.
+        Feature groups or descriptors to compute; "default" is the default set.
     encoder : Path or None, default=None
-        An ONNX network to use in place of the one that comes with tagloom.
+        TOML file of your own ONNX encoder, used instead of the bundled network.
     vocabulary_words : int, default=500
         Words of the visual vocabularies behind the groups ``words`` and ``blobs``.
     vocabulary_photos : int, default=500
-        Photos from which a vocabulary is learned; ``blobs`` takes four times as many.
+        Photos that a vocabulary is learned from; ``blobs`` takes four times as many.
     absent_means : {"no", "unknown"}, default="no"
-        What it means that a labelled photo lacks a tag.
+        Whether a tag missing on a labelled photo is rejected ("no") or undecided ("unknown").
     sidecar_names : {"photo.jpg.xmp", "photo.xmp"}, default="photo.jpg.xmp"
-        How the sidecar of a photo is named that has none yet.
+        File name of new sidecars.
     budget_seconds : float, default=300
-        Time after which the method ``auto`` tries nothing further.
+        Seconds after which the method ``auto`` stops trying candidates.
     precision : float, default=0.9
-        Share of right ones that is wanted among the suggestions of a project above the threshold.
+        Precision that a project wants for suggestions above the threshold.
     n_workers : int or None, default=None
-        Processes that decode photos; None is one per core.
+        Processes that decode photos; None (in text "auto") means one per core.
     n_threads : int or None, default=None
-        Threads of numerical work; None is one per core.
+        Threads for computing; None (in text "auto") means one per core.
     batch_size : int, default=64
-        Photos in memory at a time on their way from decoding to features.
+        Photos in memory at a time between decoding and features.
     deadline_seconds : float, default=30
-        Time after which a photo that is still decoding is given up.
+        Seconds after which tagloom gives up decoding a photo.
     memory_limit_mb : int, default=2048
-        Memory that a decoding process may use, in MiB.
+        Memory of one decoding process, in MiB.
     max_megapixels : int, default=500
         Size above which a photo is not decoded.
     report_photos : int, default=2000
         Photos shown in report.html.
     n_backups : int, default=5
-        Backups of what was decided that a project keeps by itself; 0 makes none.
+        Automatic backups that a project keeps; 0 makes none.
     log_level : {"DEBUG", "INFO", "WARNING", "ERROR"}, default="INFO"
         How much is written to the log file.
     origins : mapping, default={}
-        For each setting that is not at its default, where it was set.
+        Where each setting was set that is not at its default.
     ignored : tuple of str, default=()
-        Settings of a project that do not count because it is not trusted.
+        Settings that are ignored because the project is not trusted.
     """
 
     method: Annotated[str, Word()] = "auto"

@@ -45,4 +45,4 @@ def test_every_number_of_labels_has_a_row(tmp_path, monkeypatch):
 
 
 def test_without_results_the_page_says_so(tmp_path):
-    assert page.page(tmp_path).count("Not run yet.") == 1 + len(cells.SETS)
+    assert page.page(tmp_path).count("No results yet.") == 1 + len(cells.SETS)

@@ -53,7 +53,7 @@ def test_the_page_tells_programs_apart(tmp_path):
         "darktable": {"version": "4", "checks": {"there and back": {"at the end": score}}},
         "digikam": {"skipped": "digikam not installed"},
     }
-    assert "Not run yet" in interop_page(tmp_path)
+    assert "No results yet" in interop_page(tmp_path)
     for label in ("after", "before"):
         (tmp_path / f"{label}.json").write_text(json.dumps({"programs": programs, "environment": {"commit": label}}))
     page = interop_page(tmp_path)

@@ -129,7 +129,7 @@ def test_strategies_start_alike_and_never_ask_for_photos_kept_for_scoring(folder
 
 def test_an_empty_page_says_what_is_not_run(tmp_path):
     text = page(tmp_path)
-    assert text.count("Not run yet.") == 8
+    assert text.count("No results yet.") == 9
     assert text.count("| not run |") == 10
 
 

@@ -96,9 +96,9 @@ def test_every_situation_ends_with_probabilities_and_a_page(tmp_path, monkeypatc
     assert all(0.0 < result.test["map"] <= 1.0 for result in results)
     cells.store_of(tmp_path).commit(results, [])
     text = page.page(tmp_path)
-    assert "Not run yet" not in text
+    assert "No results yet" not in text
     assert f"{N.few} photos listed with all their tags" in text
 
 
 def test_without_results_the_page_says_so(tmp_path):
-    assert page.page(tmp_path).count("Not run yet.") == 2 * len(cells.SETS)
+    assert page.page(tmp_path).count("No results yet.") == 1 + 2 * len(cells.SETS)

@@ -98,7 +98,7 @@ def test_missing_data_leave_a_study_out(folder, monkeypatch):
 
 def test_the_page_has_the_tables_and_the_figure(folder, calls):
     assert calls == []
-    assert "Not run yet." in report.paper_page(read_experiment(folder))
+    assert "No results yet." in report.paper_page(read_experiment(folder))
     run(folder)
     text = report.paper_page(read_experiment(folder), {"toy-count.svg"})
     for part in ("## How many", "Numbers.", "Squares:", "| 2 | 4 |", "](toy-count.svg)"):

@@ -45,7 +45,7 @@ def test_the_files_fit_each_other():
         shown = view.options["data"]
         assert {shown} <= data if isinstance(shown, str) else set(shown) <= data
         table_of(view, experiment, summary)
-    assert "Not run yet." in paper_page(experiment) or "CPU s; commit" in paper_page(experiment)
+    assert "No results yet." in paper_page(experiment) or "CPU s; commit" in paper_page(experiment)
 
 
 def test_nothing_is_chosen_inside_and_the_papers_smoothness_is_run_once():

@@ -54,4 +54,4 @@ def test_the_page_is_made_of_the_cells(tmp_path, photos):
 
 
 def test_without_results_the_page_says_so(tmp_path):
-    assert page.page(tmp_path).count("Not run yet.") == 1 + len(cells.SETS)
+    assert page.page(tmp_path).count("No results yet.") == 1 + len(cells.SETS)

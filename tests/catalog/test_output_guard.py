@@ -365,7 +365,7 @@ def test_keywords_corrected_by_hand_are_kept(photos, tmp_path):
     with open(out / "keywords.csv", "a", encoding="utf-8") as handle:
         handle.write("scene_00007.jpg,sea,1,1\n")
     corrected = (out / "keywords.csv").read_bytes()
-    with pytest.raises(InvalidInputError, match="not as tagloom has written it"):
+    with pytest.raises(InvalidInputError, match="tagloom did not write it, or it has changed since"):
         annotate(photos, photos / "labels.csv", out, LIGHT)
     assert (out / "keywords.csv").read_bytes() == corrected
     (out / "keywords.csv").rename(tmp_path / "corrected.csv")

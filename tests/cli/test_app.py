@@ -108,15 +108,15 @@ def test_interrupted_while_the_program_loads():
 @pytest.mark.parametrize(
     ("command", "method", "said"),
     [
-        (["scan"], "scan", "what was finished is kept. Run the same command again to go on"),
-        (["write"], "write", "what was finished is kept. Run the same command again to go on"),
+        (["scan"], "scan", "finished work is kept. Run the same command again to continue"),
+        (["write"], "write", "finished work is kept. Run the same command again to continue"),
         (["write", "--dry-run"], "write", "nothing was changed. Run the same command again"),
         (["import", "labels.csv"], "import_keywords", "nothing was changed. Run the same command again"),
         (["update"], "update", "nothing was changed. Run the same command again"),
         (
             ["train"],
             "train",
-            "photos that were read need not be read again. Run the same command again; learning begins anew",
+            "photos that were read are not read again. Run the same command again; learning starts over",
         ),
         (["export", "keywords.csv"], "export", "run the same command again"),
     ],

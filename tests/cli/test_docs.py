@@ -20,7 +20,7 @@ SHARED = {"--project", "--json", "--quiet", "-q", "--verbose", "-v", "--help", "
 def _commands():
     for name, command in typer.main.get_command(app).commands.items():
         if hasattr(command, "commands"):
-            yield from ((name, f"{name} {below}", each) for below, each in command.commands.items())
+            yield from ((f"{name} {below}", f"{name} {below}", each) for below, each in command.commands.items())
         else:
             yield name, name, command
 
@@ -30,7 +30,7 @@ COMMANDS = [pytest.param(*item, id=item[1]) for item in _commands()]
 
 def _section(page, name):
     """Return the text below the heading of a command."""
-    found = re.search(rf"^### tagloom {name}\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^####? tagloom {name}\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
     return "" if found is None else found.group(1)
 
 

@@ -23,7 +23,7 @@ def test_groups_in_text_and_json(tagloom, copies):
     done = tagloom("duplicates", "-q")
     assert (done.code, done.err) == (0, "")
     assert "scene_00000.jpg  identical file" not in done.out  # it is not named as a copy of itself
-    for line in ("identical file", "small.jpg", "Nothing was changed."):
+    for line in ("identical file", "small.jpg", "Nothing changed."):
         assert line in done.out
     found = tagloom("duplicates", "--json", "-q").json
     assert (found["threshold"], found["n_without"]) == (6, 0)

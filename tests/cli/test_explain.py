@@ -47,5 +47,5 @@ def test_after_an_update_the_model_from_before_has_a_row(tagloom, project):
     assert found["earlier"] != 0.0
     assert abs(found["photos_rest"]) < 1e-3
     shown = tagloom("explain", "scene_00018.jpg", "sky").out
-    assert shown.count("the model from before the update") == 2
+    assert shown.count("the model before the update") == 2
     assert f"{found['earlier']:+.4f}" in shown

@@ -14,4 +14,4 @@ def test_newest_first(tagloom, project):
 
 def test_nothing_yet(tagloom, photos):
     tagloom("init", photos)
-    assert tagloom("history", "--project", photos).out == "nothing was done yet\n"
+    assert tagloom("history", "--project", photos).out == "No actions yet\n"

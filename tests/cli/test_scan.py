@@ -16,7 +16,7 @@ def test_what_is_new_moved_and_gone(tagloom, project):
     assert counts == {"new": 2, "moved": 1, "missing": 1, "changed": 0}
     assert done.json["n_duplicates"] == 1
     table = tagloom("scan")
-    assert "as they were" in table.out
+    assert "unchanged" in table.out
     assert "not read" in table.out
     assert (project / ".tagloom" / "logs" / "tagloom.log").is_file()
 
@@ -87,7 +87,7 @@ def test_a_copy_that_takes_over_is_told(tagloom, project):
     done = tagloom("scan", "-q")
     assert "took over the tags of another file" in done.out
     assert "backup.jpg" in done.out
-    assert tagloom("undo").out.startswith("undone: a copy takes over the tags of a photo that is gone")
+    assert tagloom("undo").out.startswith("undone: a copy inherits the tags of a missing photo")
 
 
 def test_the_log_tells_what_was_done(tagloom, project):

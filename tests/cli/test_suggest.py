@@ -20,7 +20,7 @@ def test_rows_and_table(tagloom, project):
 
 
 def test_thresholds(tagloom, project):
-    assert "nothing to suggest" in tagloom("suggest", "--threshold", 1e9, "--above-only").out
+    assert "Nothing to suggest" in tagloom("suggest", "--threshold", 1e9, "--above-only").out
     above = tagloom("suggest", "--threshold", -1e9, "--remember", "--json", "-n", 0).json["suggestions"]
     assert all(row["is_above"] for row in above)
     kept = tagloom("suggest", "--json", "-n", 0).json["suggestions"]

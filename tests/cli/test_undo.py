@@ -33,7 +33,7 @@ def test_files_changed_since_are_left_if_asked(tagloom, project):
 def test_nothing_to_undo(tagloom, photos):
     tagloom("init", photos)
     done = tagloom("undo", "--project", photos)
-    assert (done.code, done.out) == (0, "there is nothing to take back\n")
+    assert (done.code, done.out) == (0, "Nothing to undo\n")
     assert tagloom("undo", "--project", photos, "--json").json["batch"] is None
 
 

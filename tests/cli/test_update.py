@@ -14,9 +14,9 @@ def test_table_and_nothing_to_do(tagloom, project):
     tagloom("train", "-q")
     tagloom("label", "scene_00000.jpg", "--add", "fresh", "--add", "new")
     shown = tagloom("update", "--threads", 1).out
-    assert "tags learnt again" in shown
-    assert "learnt again: fresh, new" in shown
-    assert "nothing was decided" in tagloom("update").out
+    assert "tags updated" in shown
+    assert "updated: fresh, new" in shown
+    assert "Nothing new to learn" in tagloom("update").out
     assert tagloom("update", "-q").out == ""
     assert tagloom("update", "--json").json["tags"] == []
 

@@ -351,7 +351,7 @@ def test_a_wrong_start_says_what_to_do(photos, tmp_path):
     with pytest.raises(PhotosError, match="not a folder"):
         annotate(tmp_path / "nowhere", photos / "labels.csv", tmp_path / "out", LIGHT)
     (tmp_path / "bare").mkdir()
-    with pytest.raises(PhotosError, match="no photo files"):
+    with pytest.raises(PhotosError, match="No photos"):
         annotate(tmp_path / "bare", photos / "labels.csv", tmp_path / "out", LIGHT)
     with pytest.raises(LabelsFileError):
         annotate(photos, photos / "missing.csv", tmp_path / "out", LIGHT)

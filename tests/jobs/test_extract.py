@@ -117,7 +117,7 @@ def test_a_wrong_start_says_what_to_do(tmp_path):
     with pytest.raises(PhotosError, match="not a folder"):
         extract_folder(tmp_path / "none", tmp_path / "out", LIGHT)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(PhotosError, match="no photo files"):
+    with pytest.raises(PhotosError, match="No photos"):
         extract_folder(tmp_path / "empty", tmp_path / "out", LIGHT)
 
 

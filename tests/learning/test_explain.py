@@ -95,7 +95,7 @@ def test_other_methods_say_how_well_they_are_explained(photos, method):
         check_sums(found)
         assert found.photos_exact == (method in ("consistency", "neighbors", "laprls", "auto"))
         assert found.groups_exact == (method == "nova")
-        assert any("By photos" in note for note in found.notes) != found.photos_exact
+        assert any("The table of photos" in note for note in found.notes) != found.photos_exact
         assert found.error == max(abs(found.photos_rest), abs(found.groups_rest))
         if method == "sfss" and found.kind == "probability":
             assert found.score == pytest.approx(np.log(found.value / (1 - found.value)), rel=1e-5)
@@ -143,8 +143,8 @@ def test_a_score_that_knows_the_label_beside_a_probability_that_does_not_says_so
         project.train("nova")
         found = project.explain(open_labelled(project, "sky")[0], "sky")
         assert (found.kind, found.knows_own_label) == ("probability", True)
-        assert any("The score knows what was said of this photo" in note for note in found.notes)
-        assert not project.explain(open_unlabelled(project)[0], "sky").notes[0].startswith("The score knows")
+        assert any("The score uses your label of this photo" in note for note in found.notes)
+        assert not project.explain(open_unlabelled(project)[0], "sky").notes[0].startswith("The score uses")
 
 
 def test_scores_are_explained_as_they_are_suggested(made_up):

@@ -250,7 +250,7 @@ def test_explanations_are_those_of_the_model_itself(made_up, n_said, kind):
         assert found.photos_exact
         assert found.kind == kind
         assert found.tags == ()
-        assert found.notes == ("By feature groups: not exact; the rest is not explained.",)
+        assert found.notes == ("The table of feature groups is approximate; one row holds what it does not explain.",)
 
 
 def test_tags_that_listen_to_each_other_are_explained_by_tags(made_up, monkeypatch):

@@ -69,5 +69,5 @@ def test_no_more_photos_are_asked_for_than_there_are(made_up):
     made.project.train("ridge")
     status = made.project.status()
     assert status.command == "tagloom review"
-    assert status.next_step.startswith("Label the other 7 photos on the review page")
+    assert status.next_step.startswith("Label the remaining 7 photos on the review page")
     assert "more photo" not in status.next_step

@@ -202,7 +202,7 @@ def test_exports_tell_accepted_from_suggested(photos, tmp_path):
         assert accepted.n_suggested == 0
         assert both.n_suggested == 15 * project.status().n_tags
         assert both.as_dict()["files"] == [str(tmp_path / "b.csv")]
-        with pytest.raises(InvalidInputError, match="where photos were taken"):
+        with pytest.raises(InvalidInputError, match="never exports locations"):
             project.export(tmp_path / "c.csv", "csv", gps=True)
     # Suggestions do not become decisions by a round trip.
     with Project.init(photos, project=tmp_path / "other", flags=LIGHT) as other:

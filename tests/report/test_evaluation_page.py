@@ -52,13 +52,13 @@ def test_which_suggestions_were_accepted_is_told():
     )
     texts = Page(evaluation_fragment(found)).texts
     at = texts.index("Suggestions above the threshold for 90% (0.83)")
-    assert [text for text in texts[at:] if text.strip()][1:4] == ["1,234", "Right among these", "75% (70% to 80%)"]
+    assert [text for text in texts[at:] if text.strip()][1:4] == ["1,234", "Precision of these", "75% (70% to 80%)"]
     assert found.accepted == "suggestions above the threshold for 90% (0.83)"
     assert make_evaluation(wanted_precision=0.9).accepted == "suggestions above the threshold for 90%"
     # What an older version has kept is of other thresholds.
     texts = Page(evaluation_fragment(make_evaluation())).texts
     at = texts.index("Suggestions above the threshold of their tag")
-    assert [text for text in texts[at:] if text.strip()][1:4] == ["–", "Right among these", "75%"]
+    assert [text for text in texts[at:] if text.strip()][1:4] == ["–", "Precision of these", "75%"]
 
 
 def test_the_curve_is_drawn_to_scale():

@@ -112,7 +112,7 @@ def test_the_summary_and_every_part_is_there(make):
         "2 names match no photo",
         "MAP 0.612",
         r"caf\xe9.jpg not an image no known format",
-        "Labelled: none of the tags",
+        "Labelled, without tags",
         "Nothing suggested",
     ]:
         assert expected in page.text, expected

@@ -145,7 +145,7 @@ def test_pages_that_have_not_been_read_say_so_and_come_when_the_server_is_back(b
         page = visit.open("/")
         for name, sign in (("History", "[data-testid=history] .batch"), ("Teach", ".teach-card img")):
             page.click(f"nav a:has-text('{name}')")
-            page.wait_for_selector(":text('This page could not be read')")
+            page.wait_for_selector(":text('This page could not be loaded')")
             expect(page.locator(GRID)).to_have_count(0)
             expect(page.locator(f"nav a:has-text('{name}')")).to_have_attribute("aria-current", "page")
             press(page, "a", "Escape")  # of the page before; they do nothing
@@ -162,10 +162,10 @@ def test_pages_that_have_not_been_read_say_so_and_come_when_the_server_is_back(b
 
 def test_pages_whose_content_cannot_be_read_say_so_and_fill_when_the_server_is_back(browser, photos):
     signs = {
-        "/teach": ("The questions could not be read", ".teach-card img.large.ready"),
-        "/history": ("The history could not be read", "[data-testid=history] .batch"),
-        "/write": ("What would change is not known", CAN_WRITE),
-        "/tag/": ("The photos could not be read", f"[data-testid=lens] {CELL}:focus"),
+        "/teach": ("Questions could not be loaded", ".teach-card img.large.ready"),
+        "/history": ("The history could not be loaded", "[data-testid=history] .batch"),
+        "/write": ("The comparison failed", CAN_WRITE),
+        "/tag/": ("Photos could not be loaded", f"[data-testid=lens] {CELL}:focus"),
     }
     with serving(photos, flags=FLAGS) as server, visiting_page(browser, server) as visit:
         page = visit.open("/photo/7")
@@ -207,7 +207,7 @@ def test_a_page_whose_project_cannot_be_read_at_first_fills_when_the_server_is_b
         visit.context.route("**/api/**", _abort)
         page = visit.context.new_page()
         page.goto(server.base)
-        page.wait_for_selector("main :text('The photos could not be read. The server does not answer.')")
+        page.wait_for_selector("main :text('Photos could not be loaded. The server does not answer.')")
         visit.context.unroute_all()
         page.wait_for_selector(f"{GRID} {CELL}:not([aria-label=Loading])")
         expect(page.locator(".project-name")).to_have_text("photos")

@@ -98,7 +98,7 @@ def test_nothing_is_decided_while_the_photos_of_another_tag_are_shown(review):
     until(page, lambda: held, "the order is asked for")
     for key, n_refused in (("a", 1), ("r", 2), ("A", 3)):
         press(page, key)
-        expect(page.locator(TOAST, has_text="nothing was changed")).to_have_count(n_refused)
+        expect(page.locator(TOAST, has_text="nothing changed")).to_have_count(n_refused)
     expect(page.locator(f"{LENS} {CELL}:visible")).to_have_count(0)
     assert review.standing() == before
     for route in held:
@@ -118,11 +118,11 @@ def test_an_order_that_cannot_be_read_shows_no_photos_and_is_tried_again(review)
     before = review.standing()
     page.route(RANKING, lambda route: route.fulfill(status=500, json={"error": "a hiccup"}))
     _go_to_tag(page, second)
-    expect(page.locator("[role=status]", has_text="could not be read. a hiccup")).to_be_visible()
+    expect(page.locator("[role=status]", has_text="could not be loaded. a hiccup")).to_be_visible()
     expect(page.locator("[data-testid=retry]")).to_be_focused()
     expect(page.locator(f"{LENS} {CELL}:visible")).to_have_count(0)
     press(page, "a")
-    expect(page.locator(TOAST, has_text="nothing was changed")).to_have_count(1)
+    expect(page.locator(TOAST, has_text="nothing changed")).to_have_count(1)
     assert review.standing() == before
     page.unroute(RANKING)
     press(page, "Enter")

@@ -70,11 +70,11 @@ def test_a_photo_that_became_another_is_shown_anew(visit, photos):
 def test_the_plan_follows_a_write_that_is_undone_and_other_jobs_do_no_harm(visit, photos):
     page = visit.open("/write")
     page.click(CAN_WRITE)
-    page.wait_for_selector(":text('there is nothing to do')")
+    page.wait_for_selector(":text('Nothing to do')")
     expect(page.locator("[data-testid=write]")).to_be_disabled()
     n = len(list(photos.glob("*.xmp")))
     page.click("[aria-label='Running work']")
-    page.click("button:has-text('Look for new photos')")
+    page.click("button:has-text('Find new photos')")
     page.wait_for_selector("[data-testid=toast] :text('0 new photos')")
     press(page, "Escape", "u")
     page.click("[data-testid=confirm]")
@@ -82,7 +82,7 @@ def test_the_plan_follows_a_write_that_is_undone_and_other_jobs_do_no_harm(visit
     expect(page.locator(CAN_WRITE)).to_be_enabled()
     assert list(photos.glob("*.xmp")) == []
     press(page, "U")
-    page.wait_for_selector("[data-testid=toast] :text('are not written again by Redo: press Write')")
+    page.wait_for_selector("[data-testid=toast] :text('Redo does not write files again. Press Write')")
     with Project.open(photos, flags=FLAGS) as project:  # as the command line in another window does
         unwritten = [photo for photo in project.store.photos.table().ids.tolist() if not _has_any(project, photo)]
         project.label(unwritten[:1], add=["from elsewhere"])

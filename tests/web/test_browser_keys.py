@@ -205,7 +205,7 @@ def test_nothing_to_redo_is_no_error(visit):
     page = visit.open()
     cursor_on(page, shown(page)[0])
     press(page, "U")
-    expect(page.locator(TOAST, has_text="There is nothing to redo.")).to_be_visible()
+    expect(page.locator(TOAST, has_text="Nothing to redo.")).to_be_visible()
 
 
 def test_a_button_that_has_done_its_work_keeps_the_focus(visit):
@@ -283,7 +283,7 @@ def test_counts_of_a_selection_follow_what_is_decided(visit):
         expect(row).to_contain_text("on 0 of 2")
 
 
-@pytest.mark.parametrize(("n", "said"), [(0, "has an order now"), (3, "has suggestions now")])
+@pytest.mark.parametrize(("n", "said"), [(0, "is ranked now"), (3, "has suggestions now")])
 def test_suggestions_of_a_new_tag_are_promised_only_where_there_are_any(visit, n, said):
     def counted(route):
         answer = route.fetch()

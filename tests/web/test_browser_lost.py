@@ -13,7 +13,7 @@ pytestmark = pytest.mark.medium
 
 BANNER = "#banner:not([hidden])"
 SUGGESTION = "[data-testid=suggestion]"
-MAY_HAVE = "It may have reached the server"
+MAY_HAVE = "may have saved it"
 #: From now on the server is away. Where `carried`, decisions reach it all the same, and their answers do not come.
 _LOSE = """(carried) => {
   const real = window.fetch;
@@ -94,7 +94,7 @@ def test_what_did_not_reach_the_server_is_found_out(review):
     expect(page.locator(TOAST, has_text=MAY_HAVE)).to_be_visible()
     page.on("dialog", lambda dialog: dialog.accept())  # something is kept here, the browser warns
     page.reload()
-    expect(page.locator(TOAST, has_text="It had not been done")).to_be_visible()
+    expect(page.locator(TOAST, has_text="It was never saved")).to_be_visible()
     assert review.standing() == before
     assert len(review.project.history(1000)) == n_batches
 
@@ -108,7 +108,7 @@ def test_what_never_left_is_taken_back_at_once(review):
     press(page, "r")
     page.wait_for_selector(f"{CELL}[data-photo='{second}'][data-state='no']")
     press(page, "u")
-    expect(page.locator(TOAST, has_text="Taken back before it was sent")).to_be_visible()
+    expect(page.locator(TOAST, has_text="Undone before it was sent")).to_be_visible()
     page.wait_for_selector(f"{CELL}[data-photo='{second}'][data-state='open']")
     page.wait_for_selector(f"{CELL}[data-photo='{first}'][data-state='no']")
     page.evaluate("window.tagloomBack()")

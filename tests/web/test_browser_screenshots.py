@@ -1,6 +1,7 @@
-"""The pictures of the docs' review page: taken by every run, kept in the docs with ``TAGLOOM_SCREENSHOTS=1``."""
+"""The pictures of the docs' review page, light and dark: taken by every run, kept in the docs by `make screenshots`."""
 
 import io
+import itertools
 import os
 from pathlib import Path
 
@@ -19,14 +20,16 @@ KEPT = os.environ.get("TAGLOOM_SCREENSHOTS") == "1"
 LARGEST = 200_000
 SIZE = {"width": 1200, "height": 750}
 PHONE = {"width": 360, "height": 740}
+#: {picture: (address, what is there once it is ready, size)}; each is taken light and dark.
 SHOTS = {
-    "grid": ("/", f"{GRID} {CELL} .chip", "light", SIZE),
-    "lens": ("/tag/{tag}", f"[data-testid=lens] {CELL} .value", "dark", SIZE),
-    "photo": ("/photo/3", "[data-testid=photo-view] .tag-row", "light", SIZE),
-    "teach": ("/teach#tag={tag}", ".teach-card img.large.ready", "dark", SIZE),
-    "write": ("/write", CAN_WRITE, "light", SIZE),
-    "phone": ("/", f"{GRID} {CELL} .chip", "light", PHONE),
+    "grid": ("/", f"{GRID} {CELL} .chip", SIZE),
+    "lens": ("/tag/{tag}", f"[data-testid=lens] {CELL} .value", SIZE),
+    "photo": ("/photo/3", "[data-testid=photo-view] .tag-row", SIZE),
+    "teach": ("/teach#tag={tag}", ".teach-card img.large.ready", SIZE),
+    "write": ("/write", CAN_WRITE, SIZE),
+    "phone": ("/", f"{GRID} {CELL} .chip", PHONE),
 }
+THEMES = {"light": "", "dark": "-dark"}
 #: Whether every picture in the window has come.
 _COMPLETE = """() => [...document.images].every((image) => {
   const box = image.getBoundingClientRect();
@@ -64,21 +67,24 @@ def test_screenshots(scenes, browser, tmp_path):
     target.mkdir(exist_ok=True)
     folder, tag = scenes
     with serving(folder, flags=FLAGS) as server:
-        for name, (path, sign, theme, size) in SHOTS.items():
+        for (name, (path, sign, size)), theme in itertools.product(SHOTS.items(), THEMES):
             with visiting_page(browser, server, color_scheme=theme, viewport=size, reduced_motion="reduce") as visit:
                 page = visit.open(path.format(tag=tag))
                 ready(page)
                 page.locator(sign).first.wait_for()
                 holds(page, _COMPLETE)
-                (target / f"review-{name}.png").write_bytes(_small(page.screenshot(timeout=1000 * PATIENCE)))
+                (target / f"review-{name}{THEMES[theme]}.png").write_bytes(
+                    _small(page.screenshot(timeout=1000 * PATIENCE))
+                )
         with visiting_page(browser, server, viewport=SIZE, reduced_motion="reduce") as visit:
             page = visit.open()
             press(page, "?")
             page.wait_for_selector("[data-testid=help]")
             (target / "review-keys.png").write_bytes(_small(page.screenshot(timeout=1000 * PATIENCE)))
-    for name in (*SHOTS, "keys"):
+    sizes = {f"{name}{end}": shot[2] for name, shot in SHOTS.items() for end in THEMES.values()}
+    for name, size in {**sizes, "keys": SIZE}.items():
         made = target / f"review-{name}.png"
         assert made.stat().st_size <= LARGEST
         with Image.open(made) as image:
-            assert image.width == SHOTS.get(name, SHOTS["grid"])[3]["width"]
+            assert image.width == size["width"]
             assert len(image.convert("RGB").getcolors(1 << 24)) > 8  # a page that failed is blank

@@ -243,9 +243,9 @@ def _write_beside_the_photos(tale, photos):
     assert list(photos.glob("*.xmp")) == []
     tab_to(tale.page, "write")
     press(tale.page, "Enter")
-    tale.page.wait_for_selector(":text('there is nothing to do')")
+    tale.page.wait_for_selector(":text('Nothing to do')")
     tale.page.wait_for_selector("[data-testid=write]:focus")
-    press(tale.page, "Enter")  # there is nothing to do
+    press(tale.page, "Enter")  # Nothing to do
     written = {
         path.name.removesuffix(".xmp"): {item.text for item in ElementTree.parse(path).iterfind(f".//{KEYWORD}")}
         for path in photos.glob("*.xmp")

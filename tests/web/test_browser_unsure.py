@@ -38,7 +38,7 @@ def test_tags_below_the_threshold_are_shown_and_never_accepted_by_a_key_too_many
     photo = _unlabelled(review)
     page = review.open(f"/photo/{photo}")
     expect(page.locator(f"{SUGGESTION}.unsure")).to_have_count(5)
-    expect(page.locator(PANEL)).to_contain_text("Nothing is above the threshold.")
+    expect(page.locator(PANEL)).to_contain_text("No suggestions above the threshold.")
     expect(page.locator(PANEL)).not_to_contain_text("Nothing left to decide")
     expect(page.locator(f"{SUGGESTION}.current")).to_have_count(0)
     before = review.standing()

@@ -25,11 +25,11 @@ def photos(tmp_path):
 def test_from_nothing_to_suggestions(photos, browser):
     with reviewing(photos, browser) as review:
         page = review.open("/")
-        page.click("button:has-text('Look for photos')")
+        page.click("button:has-text('Find photos')")
         page.wait_for_selector(CELL)
         page.click("nav a:has-text('Lens')")
         at(page, "/lens")
-        expect(page.locator("[data-testid=lens-empty]")).to_contain_text("There is no tag yet.")
+        expect(page.locator("[data-testid=lens-empty]")).to_contain_text("You have no tags yet.")
         assert _serious(page) == []
         press(page, "Enter")  # the way on has the focus
         at(page, "/teach")

@@ -73,7 +73,7 @@ def list_photos(root: Path) -> tuple[list[bytes], list[PhotoRecord]]:
         raise PhotosError(f"expected a folder of photos, but {str(root)!r} is not a folder; check the path")
     found = find_photos(root)
     if not found.photos:
-        raise PhotosError(f"no photo files (jpg, png, webp, tiff …) in {str(root)!r} or below; check the path")
+        raise PhotosError(f"No photos (jpg, png, webp, tiff …) in {str(root)!r} or below; check the path")
     return found.photos, found.problems
 
 

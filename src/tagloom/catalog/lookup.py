@@ -182,6 +182,6 @@ def find_tag_ids(store: ProjectStore, texts: Sequence[str], *, in_use: bool = Fa
             import difflib
 
             close = difflib.get_close_matches(text, [tag.text for tag in store.tags.in_use()], n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else "tagloom tags lists those there are."
+            remedy = f"did you mean {close[0]!r}?" if close else "List all tags with: tagloom tags."
             raise InvalidInputError(f"there is no tag {text!r}; {remedy} Nothing was changed")
     return ids

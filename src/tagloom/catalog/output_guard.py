@@ -110,7 +110,7 @@ def refuse_foreign_target(
     if os.path.splitext(os.fsencode(target))[1].lower() in _SACRED:
         raise InvalidInputError(
             f"expected a name for a new file, but {str(target)!r} has the extension of a photo, a raw file or a "
-            f"sidecar, and these are never written over; choose another name"
+            f"sidecar, which tagloom never overwrites; choose another name"
         )
     inside = project_folder_around(target.parent)
     if inside is not None:
@@ -123,7 +123,9 @@ def refuse_foreign_target(
     if not target.is_file() and not target.is_dir():
         raise InvalidInputError(f"expected a file to write, but {str(target)!r} is something else; choose another name")
     if not overwrite and not all(_may_go(file, is_own) for file in _files(target)):
-        what = "and is not as tagloom has written it" if target.is_file() else "and other files are in it"
+        what = (
+            "and tagloom did not write it, or it has changed since" if target.is_file() else "and other files are in it"
+        )
         raise InvalidInputError(f"{str(target)!r} is there already {what}; {remedy}")
 
 

@@ -67,7 +67,7 @@ def new_project_folder(photos: str | os.PathLike[str], project: str | os.PathLik
 
 def _refuse_second_project(root: Path) -> None:
     place = Path(os.path.realpath(root))
-    elsewhere = f"for a project of its own all the same: tagloom init {shlex.quote(str(root))} --project DIR"
+    elsewhere = f"for a project of its own anyway, run: tagloom init {shlex.quote(str(root))} --project DIR"
     above = next((folder for folder in place.parents if _has_project(folder)), None)
     if above is not None:
         raise StoreError(

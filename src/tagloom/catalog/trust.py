@@ -144,7 +144,7 @@ def _refused(error: OSError) -> WriteError:
     folder = str(config_folder())
     return WriteError(
         error.errno or 0,
-        f"could not note in {folder!r} what is trusted ({error.strerror or error}); set TAGLOOM_CONFIG to a folder "
+        f"could not save in {folder!r} what is trusted ({error.strerror or error}); set TAGLOOM_CONFIG to a folder "
         f"that you may write to",
     )
 

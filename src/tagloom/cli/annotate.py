@@ -39,15 +39,15 @@ def annotate(
     absent_means: AbsentMeans = None,
     separator: Annotated[
         str | None,
-        typer.Option("--separator", metavar="TEXT", help="What else stands between tags in the labels file."),
+        typer.Option("--separator", metavar="TEXT", help="Another separator between tags, besides ;."),
     ] = None,
     truth: Annotated[
         Path | None,
-        typer.Option("--truth", help="Labels file with the true tags: prints how good the suggestions are."),
+        typer.Option("--truth", help="Labels file with the true tags, to measure the suggestions against."),
     ] = None,
     evaluate: Annotated[
         bool,
-        typer.Option("--evaluate", help="Measure on the labels how good the suggestions are: more time for learning."),
+        typer.Option("--evaluate", help="Measure on the labels how good the suggestions are. Takes longer."),
     ] = False,
     neighbors: NeighborsOption = None,
     groups: GroupsOption = None,
@@ -56,19 +56,19 @@ def annotate(
     threads: ThreadsOption = None,
     retry: RetryOption = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace results that were changed, or files of other programs.")
+        bool, typer.Option("--overwrite", help="Replace results that you changed, or files of other programs.")
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from the photos listed in a labels file, and suggest keywords for all the others.
+    """Learn from a labels file, and suggest keywords for every other photo in the folder.
 
     Without --labels tags are suggested by their names, those of --vocabulary or everyday words; none is marked.
 
     Example: tagloom annotate ~/Pictures --labels labels.csv --out results
 
-    Writes keywords.csv (file, tag, score, rank, suggested), scores.npz and report.html to the output folder; files that
-    were changed since an earlier run are not replaced. Interrupt it at any time: run again, it goes on where it was.
+    Writes keywords.csv (file, tag, score, rank, suggested), scores.npz and report.html. Files that you changed since
+    the last run stay as they are. You can interrupt it at any time: the next run continues.
     """
     from tagloom.cli.console import RichProgress
     from tagloom.cli.summary import show_result

@@ -50,19 +50,19 @@ NEXT_STEPS = """tagloom {version}: tag a few photos, and tagloom tags the rest.
 See it work on made-up photos:
   tagloom demo
 
-On your own photos, in a project that you work on for weeks:
+Start a project for your own photos:
   tagloom init PHOTOS
   cd PHOTOS
-  tagloom status        says what to do next, now and at any time
+  tagloom status        tells you what to do next, at any time
 
-Or in one go: write a file labels.csv such as
+Or do it in one go. List a few dozen photos with their tags in labels.csv:
   file,tags
   beach/IMG_0042.jpg,sea;sand;sunset
   IMG_0107.jpg,dog
-for a few dozen photos, then
+then run
   tagloom annotate PHOTOS --labels labels.csv --out results
 
-tagloom doctor shows whether everything it needs is in place; tagloom --help lists all commands.
+tagloom doctor checks the installation; tagloom --help lists all commands.
 """
 
 LONGEST_ERROR = 300
@@ -158,7 +158,7 @@ def main(arguments: list[str] | None = None) -> None:
         if debug:
             raise
         text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_ERROR]
-        print_error(f"something unexpected went wrong ({text}); run again with --debug to see where")
+        print_error(f"unexpected error ({text}). Run again with --debug to see where")
         sys.exit(EXIT_ERROR)
 
 

@@ -11,15 +11,16 @@ __all__ = ["backup"]
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="The file to make; it must not exist yet.")],
+    file: Annotated[Path, typer.Argument(help="The new file; it must not exist yet.")],
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Write a consistent copy of all that was decided, also while other commands run.
+    """Copy all your decisions into one file, even while other commands run.
 
-    Features, thumbnails and models are not in it: they can be made again. `tagloom restore FILE` goes back to it.
+    Features, thumbnails and models are left behind: tagloom can compute them again. To go back to a backup, run
+    `tagloom restore FILE`.
 
     Example: tagloom backup ~/backups/photos.sqlite
     """

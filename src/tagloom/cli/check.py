@@ -23,9 +23,9 @@ def check(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Look for damage in the project's folder, and for photos that are missing. Nothing is changed.
+    """Look for damage in the project and for missing photos, and change nothing.
 
-    With -v every missing photo is named. The exit code is 1 if anything is found.
+    With -v it names every missing photo. The exit code is 1 if it finds anything.
 
     Example: tagloom check --checksums
     """
@@ -42,16 +42,16 @@ def check(
     if findings:
         raise typer.Exit(1)
     if not as_json and not quiet:
-        print_line("everything is as it should be")
+        print_line("no damage found")
 
 
 def repair(
     project: ProjectOption = None, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = False
 ) -> None:
-    """Put right what can be put right safely; what cannot stays as it is.
+    """Repair what can be repaired safely, and leave the rest as it is.
 
-    Nothing that was decided is touched. Features and models that are damaged are put aside and made again when they
-    are needed.
+    Your decisions are never touched. Damaged features and models are set aside; the next command that needs them
+    computes them again.
 
     Example: tagloom repair
     """
@@ -60,9 +60,9 @@ def repair(
 
     with opened(project, verbose=verbose) as found, logged(found), working("repairing the project", quiet=quiet):
         findings = found.repair()
-    _print("Put right", findings, as_json)
+    _print("Repaired", findings, as_json)
     if not findings and not as_json and not quiet:
-        print_line("there was nothing to put right")
+        print_line("nothing to repair")
 
 
 def _print(title: str, findings: "Sequence[Finding]", as_json: bool) -> None:
@@ -73,4 +73,4 @@ def _print(title: str, findings: "Sequence[Finding]", as_json: bool) -> None:
         print_json({"findings": plain(findings)})
     elif findings:
         rows = [(item.kind, "tagloom repair" if item.repairable else "", item.detail) for item in findings]
-        print_table(title, ("kind", "put right by", "what"), rows, n_left=3)
+        print_table(title, ("kind", "repair with", "what"), rows, n_left=3)

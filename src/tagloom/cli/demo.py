@@ -16,20 +16,24 @@ def demo(
         "tagloom-demo"
     ),
     photos: Annotated[int, typer.Option("--photos", min=20, max=100_000, help="How many photos to make.")] = 600,
-    labeled: Annotated[float, typer.Option("--labeled", min=0.001, max=0.9, help="Share that is labelled.")] = 0.05,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Other seeds make other photos.")] = 0,
+    labeled: Annotated[
+        float, typer.Option("--labeled", min=0.001, max=0.9, help="Share of photos that are labelled.")
+    ] = 0.05,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed makes other photos.")] = 0,
     method: Method = None,
     review: Annotated[
-        bool, typer.Option("--review", help="Open the review page on the photos, which go when it ends.")
+        bool, typer.Option("--review", help="Open the review page on these photos; they are deleted when it ends.")
     ] = False,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of the review page; 0: a free one.")] = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the page's address, open nothing.")] = False,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port of the review page; 0 picks a free one.")
+    ] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address of the page.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Make photos of made-up scenes, tag a few, and let tagloom tag the rest.
 
-    Ends with the mean average precision against the hidden truth and the path of the report.
+    It ends with the mean average precision against the hidden truth, and the path of the report.
 
     Example: tagloom demo --photos 200 --out try
     """

@@ -21,7 +21,7 @@ def duplicates(
             "--threshold",
             min=0,
             max=64,
-            help="Bits of 64 in which the fingerprints of near-duplicates may differ; 0 for the same fingerprint.",
+            help="How many of 64 fingerprint bits may differ; 0 means identical fingerprints.",
         ),
     ] = 6,
     workers: WorkersOption = None,
@@ -30,10 +30,10 @@ def duplicates(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show photos that are the same picture: identical files, and copies saved again, resized or brightened a little.
+    """Show photos that are the same picture: identical files, and resized, resaved or slightly brightened copies.
 
-    Nothing is changed or deleted. The photo with the most pixels comes first in its group. The first run reads every
-    photo once. Without -v the first 20 groups are shown.
+    Nothing is changed or deleted. Each group starts with the photo that has the most pixels. The first run reads every
+    photo once. Without -v you see the first 20 groups.
 
     Example: tagloom duplicates --threshold 4
     """
@@ -62,13 +62,11 @@ def _print(result: "DuplicatesResult", verbose: bool) -> None:
         print_line(f"… and {counted(len(result.groups) - _N_GROUPS, 'more group')}; -v lists all")
     n_photos = sum(map(len, result.groups))
     if result.groups:
-        print_line(
-            f"{counted(len(result.groups), 'group')}: {n_photos} of {result.n_photos} photos. Nothing was changed."
-        )
+        print_line(f"{counted(len(result.groups), 'group')}: {n_photos} of {result.n_photos} photos. Nothing changed.")
     else:
         print_line(f"No near-duplicates among {counted(result.n_photos, 'photo')}.")
     if result.n_without:
-        print_line(f"Not compared, since they cannot be reached: {counted(result.n_without, 'photo')}.")
+        print_line(f"Not compared, because they are offline: {counted(result.n_without, 'photo')}.")
 
 
 def _line(photo: "DuplicatePhoto", *, is_first: bool) -> str:

@@ -30,17 +30,16 @@ N_TAGS = 20
 def evaluate(
     method: Method = None,
     parameters: SetOption = None,
-    folds: Annotated[
-        int, typer.Option("--folds", min=2, help="Parts of the labelled photos; each is hidden once.")
-    ] = 5,
+    folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds; each is hidden once.")] = 5,
     more: Annotated[
-        int, typer.Option("--more", min=1, help="Say what so many more labelled photos would bring.")
+        int, typer.Option("--more", min=1, help="Forecast the gain from this many more labelled photos.")
     ] = 100,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Leave out what more labels and each feature group bring: most of the work.")
+        bool,
+        typer.Option("--quick", help="Skip the learning curve and the feature groups, which take most of the time."),
     ] = False,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Write the page of `tagloom report` with these figures to a file.")
+        Path | None, typer.Option("--report", help="Also write the HTML report with these figures to a file.")
     ] = None,
     neighbors: NeighborsOption = None,
     groups: GroupsOption = None,
@@ -52,10 +51,10 @@ def evaluate(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Measure how well a method finds the tags of photos whose labels are hidden from it.
+    """Measure on your own labels how good the suggestions are.
 
-    Figures have intervals of 95 %: on few labels they are wide. They are kept for tagloom report. No model is stored,
-    and suggestions stay as they are.
+    tagloom hides the labels of some photos, learns from the others and compares. Every figure has a 95 % interval,
+    which is wide on few labels. `tagloom report` shows the figures. The model and its suggestions stay as they are.
 
     Example: tagloom evaluate --method ridge --quick
     """
@@ -96,8 +95,8 @@ def _print(result: "ModelEvaluation", quiet: bool, verbose: bool) -> None:
     ]
     rows += [
         (result.accepted, "" if result.n_accepted is None else f"{result.n_accepted}"),
-        ("right among these", _between(result.precision, result.precision_low, result.precision_high)),
-        ("found by them, of all tags that photos have", _share(result.recall)),
+        ("precision of these", _between(result.precision, result.precision_low, result.precision_high)),
+        ("recall: share of all true tags", _share(result.recall)),
         ("error of probabilities", _share(result.calibration_error)),
         ("labelled photos, of all", f"{result.n_labeled}, {result.n_photos}"),
         ("time", f"{result.seconds:.1f} s"),

@@ -10,8 +10,8 @@ EXIT_CODES = "Exit codes: 0 done, 1 an error that one line explains, 2 wrong usa
 EPILOG = f"--debug shows the traceback of an error. {EXIT_CODES}"
 
 _AGAIN = "run the same command again"
-_GOES_ON = "what was finished is kept. Run the same command again to go on"
-_BEGINS_ANEW = "photos that were read need not be read again. Run the same command again; {} begins anew"
+_GOES_ON = "finished work is kept. Run the same command again to continue"
+_BEGINS_ANEW = "photos that were read are not read again. Run the same command again; {} starts over"
 _NOTHING = "nothing was changed. Run the same command again"
 _KEPT = {
     **dict.fromkeys(("scan", "extract", "write", "undo", "repair", "remove"), _GOES_ON),

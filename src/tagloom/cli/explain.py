@@ -23,9 +23,9 @@ __all__ = ["explain"]
 
 def explain(
     photo: Annotated[str, typer.Argument(help="A photo of the project.")],
-    tag: Annotated[str, typer.Argument(help="A tag, by any of its names.", autocompletion=tag_names)],
+    tag: Annotated[str, typer.Argument(help="The tag, by name or alias.", autocompletion=tag_names)],
     photos: Annotated[
-        int, typer.Option("--photos", "-n", min=0, help="Labelled photos that are listed; 0 means all.")
+        int, typer.Option("--photos", "-n", min=0, help="How many labelled photos to list; 0 means all.")
     ] = 8,
     groups: GroupsOption = None,
     encoder: EncoderOption = None,
@@ -35,9 +35,9 @@ def explain(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show why the model gives a photo its score for a tag: by labelled photos, and by feature groups.
+    """Show why a photo has its score for a tag: which labelled photos and which features speak for it.
 
-    The amounts of each table sum to the score. Features must be those that the model was trained on.
+    The amounts of each table add up to the score. The features must be the ones that the model was trained on.
 
     Example: tagloom explain beach/IMG_0042.jpg sea
     """
@@ -63,19 +63,19 @@ def _print(result: "ExplainResult", quiet: bool) -> None:
     print_line(f"{name_to_text(result.photo)}: {result.tag}, score {result.score:.3f} ({_number(result)})")
     own = "; the score knows it" if result.knows_own_label else "; score and probability are without it"
     own = "" if result.decided is None else own
-    print_line(f"said of this photo: {said[result.decided]}{own}; model {result.model} ({result.method})")
+    print_line(f"your label: {said[result.decided]}{own}; model {result.model} ({result.method})")
     near = [(name_to_text(item.photo), said[item.has_tag], f"{item.amount:+.4f}") for item in result.photos]
     near += _rows_of_rest(
         ("if every label were the tag's frequency", result.photos_base),
         (f"{result.n_other} other labelled photos", result.photos_other if result.n_other else None),
-        ("the model from before the update", result.earlier or None),
+        ("the model before the update", result.earlier or None),
         ("not explained", None if result.photos_exact else result.photos_rest),
     )
     print_table("By labelled photos", ("photo", "has it", "adds"), near, n_left=2)
     parts = [(item.name, "", f"{item.amount:+.4f}") for item in result.groups]
     parts += _rows_of_rest(
         ("an average photo", result.groups_base),
-        ("the model from before the update", result.earlier or None),
+        ("the model before the update", result.earlier or None),
         ("not explained", None if result.groups_exact else result.groups_rest),
     )
     print_table("By feature groups", ("group", "", "adds"), parts, n_left=2)

@@ -27,15 +27,17 @@ def export(
         typer.Option(
             "--format",
             "-f",
-            help="What to write; default: told from the name. See --list-formats.",
+            help="The format; default: chosen by the file name. See --list-formats.",
             autocompletion=_format_names,
         ),
     ] = None,
-    list_formats: Annotated[bool, typer.Option("--list-formats", help="List the formats, and write nothing.")] = False,
-    accepted_only: Annotated[bool, typer.Option("--accepted-only", help="Leave suggestions out.")] = False,
+    list_formats: Annotated[bool, typer.Option("--list-formats", help="Only list the formats.")] = False,
+    accepted_only: Annotated[bool, typer.Option("--accepted-only", help="Export accepted keywords only.")] = False,
     threshold: Annotated[
         float | None,
-        typer.Option("--threshold", help="Suggestions above it are written; default: the project's, or training's."),
+        typer.Option(
+            "--threshold", help="Export suggestions above this probability; default: the project's threshold."
+        ),
     ] = None,
     photo_url: Annotated[
         str | None,
@@ -46,21 +48,21 @@ def export(
         ),
     ] = None,
     uncalibrated: Annotated[
-        bool, typer.Option("--uncalibrated", help="Export scores, too, while too few photos are labelled to calibrate.")
+        bool, typer.Option("--uncalibrated", help="Also export uncalibrated scores, before 20 photos are labelled.")
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a file that is not as the last export left it; never a photo.")
+        bool, typer.Option("--overwrite", help="Replace a file that changed since the last export; never a photo.")
     ] = False,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Write the keywords of all photos in a format of other programs.
+    """Export the keywords of all photos to a table or a dataset format.
 
-    Accepted keywords and suggestions above the threshold are told apart in every format. Suggestions are exported once
-    20 photos are labelled. Photos are not copied, and where they were taken is never written. A file that is there is
-    replaced only if it is as the last export left it.
+    Every format marks which keywords you accepted and which are suggestions above the threshold. Suggestions are
+    exported once 20 photos are labelled. Photos are not copied, and locations are never written. An existing file is
+    replaced only if it is unchanged since the last export.
 
     Example: tagloom export keywords.csv
     """
@@ -72,7 +74,7 @@ def export(
         return
     if target is None:
         raise typer.BadParameter(
-            "name a file or folder to write; --list-formats lists the formats", param_hint="TARGET"
+            "Name a file or folder to write. List the formats with --list-formats", param_hint="TARGET"
         )
     if str(target) == "-":
         raise typer.BadParameter("an export goes to a file, not to standard output; name one", param_hint="TARGET")
@@ -114,11 +116,11 @@ def _print(result: "ExportResult", quiet: bool, verbose: bool) -> None:
         ("photos", f"{result.n_photos}"),
         ("accepted keywords", f"{result.n_accepted}"),
         ("suggested keywords", f"{result.n_suggested}"),
-        ("keywords that photos have not", f"{result.n_rejected}"),
+        ("rejected keywords", f"{result.n_rejected}"),
     ]
     print_table(f"Export ({result.format})", ("", ""), rows)
     if not quiet:
-        print_some(result.warnings, verbose=verbose, more="things that the format cannot hold")
+        print_some(result.warnings, verbose=verbose, more="items that the format cannot hold")
         if result.withheld:
             print_line(result.withheld)
     for file in result.files:

@@ -41,11 +41,11 @@ def extract(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Compute features of all photos that have none yet.
+    """Compute the features of all photos that have none yet.
 
-    In a project they are kept there, for training. With PHOTOS and --out no project is needed: features.npy (one row
-    per photo), photos.csv (which row is which photo, and why a file has none) and groups.json (which columns are what)
-    are written to the output folder. Interrupt it at any time: run again, it goes on where it was.
+    In a project they are kept for training. Outside a project, name PHOTOS and --out: tagloom writes features.npy (one
+    row per photo), photos.csv (which row belongs to which photo, and why a file has none) and groups.json (the columns
+    of each group). You can interrupt it at any time: the next run continues.
 
     Example: tagloom extract --groups deep,color
 
@@ -98,7 +98,7 @@ def _print(result: "ExtractSummary") -> None:
     rows = [
         ("readable photos", f"{result.n_photos}"),
         ("with all features now", f"{result.n_ready}"),
-        ("of these decoded now", f"{result.n_decoded}"),
+        ("decoded now", f"{result.n_decoded}"),
         ("files that could not be read", f"{result.n_failed}"),
         ("time", f"{result.seconds:.1f} s"),
         *((f"group {name}", f"{size} columns") for name, size in result.groups.items()),

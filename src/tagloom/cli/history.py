@@ -10,14 +10,14 @@ __all__ = ["history"]
 
 
 def history(
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many actions.")] = 20,
-    photo: Annotated[str | None, typer.Option("--photo", help="Only what was decided about this photo.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many actions to show.")] = 20,
+    photo: Annotated[str | None, typer.Option("--photo", help="Only decisions about this photo.")] = None,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show what was done, newest first: labels, imports, changes of tags, writes, undo and redo.
+    """List all actions, newest first: labels, imports, tag changes, writes, undo and redo.
 
     Example: tagloom history --photo beach/IMG_0042.jpg
     """
@@ -41,7 +41,7 @@ def history(
         ]
         print_table("History", ("action", "when", "what", "who", "", "decisions"), rows, n_left=5)
     elif not quiet:
-        print_line("nothing was done yet")
+        print_line("No actions yet")
 
 
 def _what(batch: Any) -> str:

@@ -14,18 +14,16 @@ __all__ = ["import_"]
 
 
 def import_(
-    source: Annotated[
-        Path | None, typer.Argument(help="A labels file, or keywords in a format of another program.")
-    ] = None,
+    source: Annotated[Path | None, typer.Argument(help="A labels file, or a keyword file of another program.")] = None,
     format_: Annotated[
         str | None,
         typer.Option(
-            "--format", help="The file's format; default: told from name and content. See export --list-formats."
+            "--format", help="The format; default: recognised by name and content. See export --list-formats."
         ),
     ] = None,
     absent_means: AbsentMeans = None,
     include_suggested: Annotated[
-        bool, typer.Option("--include-suggested", help="Count what a model said in that file as said.")
+        bool, typer.Option("--include-suggested", help="Count suggestions of a model in that file as labels.")
     ] = False,
     separator: Annotated[
         str | None,
@@ -41,34 +39,33 @@ def import_(
         bool, typer.Option("--from-photos", help="Read keywords from the photos and their sidecars.")
     ] = False,
     sidecars: Annotated[
-        bool, typer.Option("--sidecars/--no-sidecars", help="With --from-photos: whether sidecars are read.")
+        bool, typer.Option("--sidecars/--no-sidecars", help="With --from-photos: read sidecars.")
     ] = True,
     embedded: Annotated[
-        bool, typer.Option("--embedded/--no-embedded", help="With --from-photos: whether the photos themselves are.")
+        bool, typer.Option("--embedded/--no-embedded", help="With --from-photos: read keywords inside the photos.")
     ] = True,
-    from_folders: Annotated[
-        bool, typer.Option("--from-folders", help="Take the folders that photos lie in for keywords.")
-    ] = False,
+    from_folders: Annotated[bool, typer.Option("--from-folders", help="Use the names of folders as keywords.")] = False,
     flat: Annotated[
         bool,
         typer.Option(
-            "--flat", help="With --from-folders: each folder is a keyword of its own, not a level of a hierarchy."
+            "--flat", help="With --from-folders: make each folder a keyword of its own, not a level of a hierarchy."
         ),
     ] = False,
     skip: Annotated[
-        list[str] | None, typer.Option("--skip", metavar="NAME", help="With --from-folders: a name that says nothing.")
+        list[str] | None,
+        typer.Option("--skip", metavar="NAME", help="With --from-folders: a folder name to ignore; repeatable."),
     ] = None,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Take over what a file says about photos, or their sidecars, or their folders.
+    """Import keywords from a file, from the photos and their sidecars, or from folder names.
 
-    What a person decided in the project stays. A tag that a labels file does not name on a photo it lists is taken for
-    a no; one that a photo's own keywords lack, for unknown. --absent-means says otherwise.
+    Your own decisions always win. If a labels file lists a photo without some tag, that tag is rejected on it; a tag
+    that is missing in a photo's own keywords stays undecided. --absent-means changes this.
 
-    A file with a row that cannot be read, or without a keyword of the project's photos, is not imported at all.
+    If a row cannot be read, or the file names no photo of the project, nothing is imported.
 
     Example: tagloom import labels.csv
 
@@ -79,7 +76,9 @@ def import_(
     from tagloom.core.labels import check_absent_means
 
     if (source is not None) + from_photos + from_folders != 1:
-        raise typer.BadParameter("name either a file, or --from-photos, or --from-folders", param_hint="SOURCE")
+        raise typer.BadParameter(
+            "Nothing to import. Name a file, or add --from-photos or --from-folders", param_hint="SOURCE"
+        )
     with opened(project, verbose=verbose) as found, logged(found), working("importing", quiet=quiet) as progress:
         means = None if absent_means is None else check_absent_means(absent_means)
         if source is not None:
@@ -113,20 +112,20 @@ def _print(result: "ImportResult", verbose: bool) -> None:
     from tagloom.metadata.names import name_to_text
 
     if result.already:
-        print_line(f"{result.source}: you have imported exactly this before; nothing was changed")
+        print_line(f"{result.source}: already imported; nothing changed")
         return
     rows = [
         ("photos listed", f"{result.n_photos}"),
         ("tags", f"{result.n_tags}"),
         ("accepted", f"{result.n_yes}"),
         ("rejected", f"{result.n_no}"),
-        ("a tag not listed means", result.absent_means),
+        ("a tag that is not listed is", result.absent_means),
         ("rejected by absence", f"{result.n_by_absence}"),
         ("new decisions", f"{result.n_decisions}"),
         ("conflicts with your own labels (kept yours)", f"{result.n_conflicts}"),
-        ("suggestions of a model, skipped", f"{result.n_suggested}"),
+        ("suggestions in the file, skipped", f"{result.n_suggested}"),
         ("names without a photo", f"{len(result.unmatched)}"),
-        ("problems, skipped", f"{len(result.problems)}"),
+        ("rows skipped", f"{len(result.problems)}"),
     ]
     print_table(f"{result.source} ({result.format})", ("", ""), rows)
     if result.format == "photos" and result.n_photos == 0:

@@ -19,8 +19,8 @@ def init(
 ) -> None:
     """Make a project for a folder of photos.
 
-    It lies in PHOTOS/.tagloom, or in a new folder elsewhere for photos that cannot be written to (--project). A project
-    that is there already stays as it is.
+    tagloom keeps it in PHOTOS/.tagloom. If the photos are on a read-only disk, choose another folder with --project. An
+    existing project stays as it is.
 
     Example: tagloom init ~/Pictures
     """
@@ -33,5 +33,5 @@ def init(
         if as_json:
             print_json(status.as_dict())
         elif not quiet:
-            print_line(f"The project of {status.root} is in {status.folder}.")
+            print_line(f"The project for {status.root} is in {status.folder}.")
             print_line(f"{status.next_step} {command_here(made, status.command)}")

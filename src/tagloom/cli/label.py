@@ -22,24 +22,26 @@ def label(
     ],
     add: Annotated[
         list[str] | None,
-        typer.Option("--add", "-a", metavar="TAG", help="A tag that they have; repeatable.", autocompletion=tag_names),
+        typer.Option("--add", "-a", metavar="TAG", help="Add this tag; repeatable.", autocompletion=tag_names),
     ] = None,
     remove: Annotated[
         list[str] | None,
-        typer.Option("--remove", "-r", metavar="TAG", help="A tag that they have not.", autocompletion=tag_names),
+        typer.Option("--remove", "-r", metavar="TAG", help="Reject this tag; repeatable.", autocompletion=tag_names),
     ] = None,
     clear: Annotated[
         list[str] | None,
-        typer.Option("--clear", "-c", metavar="TAG", help="Clear the decision on this tag.", autocompletion=tag_names),
+        typer.Option(
+            "--clear", "-c", metavar="TAG", help="Clear the decision on this tag; repeatable.", autocompletion=tag_names
+        ),
     ] = None,
     known_tags: Annotated[
-        bool, typer.Option("--known-tags", help="Make no new tags: one that does not exist is an error.")
+        bool, typer.Option("--known-tags", help="Use existing tags only; an unknown tag is an error.")
     ] = False,
     new: Annotated[
         bool,
         typer.Option(
             "--new",
-            help="Make new tags even where an existing one is spelled much like them, or they look like a list.",
+            help="Make the tag even if it resembles an existing one or looks like a list.",
         ),
     ] = False,
     project: ProjectOption = None,
@@ -47,10 +49,9 @@ def label(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Say which tags photos have and have not.
+    """Add tags to photos, reject tags, or clear earlier decisions.
 
-    Either all of it is done, or, if a name is wrong, nothing. A tag with levels is written A|B. `tagloom undo` takes it
-    back.
+    If one name is wrong, nothing changes. Write the levels of a tag as A|B. `tagloom undo` takes it back.
 
     Example: tagloom label beach/*.jpg --add sea --add "Places|Coast" --remove snow
     """
@@ -97,7 +98,7 @@ def _sentence(result: "LabelResult") -> str:
 
     photos = counted(result.n_photos, "photo")
     if result.batch is None:
-        return f"{photos}: labelled like this already; nothing was changed"
+        return f"{photos}: already labelled like this; nothing changed"
     same = "".join(f'; "{given}" is the tag "{tag}"' for given, tag in result.respelled)
     new = f"{same}; new tags: {', '.join(map(cut, result.created))}" if result.created else same
     return f"{photos}, {counted(result.n_decisions, 'new decision')} (action {result.batch.id}){new}"

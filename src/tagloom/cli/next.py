@@ -23,12 +23,10 @@ def _strategies(incomplete: str) -> list[str]:
 
 
 def next_(
-    photos: Annotated[int, typer.Option("--photos", "-n", min=1, help="How many photos.")] = 20,
+    photos: Annotated[int, typer.Option("--photos", "-n", min=1, help="How many photos to list.")] = 20,
     strategy: Annotated[
         str | None,
-        typer.Option(
-            "--strategy", help="How to choose; a name that is not known lists them.", autocompletion=_strategies
-        ),
+        typer.Option("--strategy", help="How to choose; an unknown name lists them all.", autocompletion=_strategies),
     ] = None,
     groups: GroupsOption = None,
     encoder: EncoderOption = None,
@@ -38,10 +36,9 @@ def next_(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show which photos to label next, the most useful first.
+    """List the unlabelled photos that are most useful to label next.
 
-    Only unlabelled photos. Not on a terminal, it prints their names and nothing else, one per line, as
-    `tagloom label` takes them.
+    In a pipe it prints one name per line, ready for `tagloom label`.
 
     Example: tagloom next -n 10
     """

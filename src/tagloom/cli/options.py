@@ -22,45 +22,46 @@ __all__ = [
     "WorkersOption",
 ]
 
-Method = Annotated[str | None, typer.Option("--method", help="How to learn; `tagloom methods` lists the names.")]
+Method = Annotated[str | None, typer.Option("--method", help="Learning method; `tagloom methods` lists them.")]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A parameter of the method, as often as needed; `tagloom methods NAME` lists them.",
+        help="Parameter of the method, repeatable; `tagloom methods NAME` lists them.",
     ),
 ]
-NeighborsOption = Annotated[int | None, typer.Option("--neighbors", help="Neighbours of each photo in the graph.")]
-WorkersOption = Annotated[int | None, typer.Option("--workers", help="Processes that decode photos.")]
-ThreadsOption = Annotated[int | None, typer.Option("--threads", help="Threads of numerical work.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only results.")]
+NeighborsOption = Annotated[int | None, typer.Option("--neighbors", help="Neighbours per photo in the graph.")]
+WorkersOption = Annotated[int | None, typer.Option("--workers", help="Number of processes that decode photos.")]
+ThreadsOption = Annotated[int | None, typer.Option("--threads", help="Number of threads for computing.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Hide progress; print results only.")]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Lists in full, and on standard error what is done meanwhile.")
+    bool, typer.Option("--verbose", "-v", help="Print full lists, and log each step to standard error.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document in place of tables.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 ProjectOption = Annotated[
     Path | None,
     typer.Option(
         "--project",
         envvar="TAGLOOM_PROJECT",
         metavar="DIR",
-        help="The project's folder, or the photos' folder that holds it. "
-        "Default: the current folder or the nearest one above it.",
+        help="The project, or the photo folder that holds it. Default: the current folder or the nearest one above.",
     ),
 ]
-OutFolder = Annotated[Path, typer.Option("--out", help="Folder for the results; made if needed.")]
+OutFolder = Annotated[Path, typer.Option("--out", help="Folder for the results; created if needed.")]
 AbsentMeans = Annotated[
     str | None,
     typer.Option(
-        "--absent-means", metavar="no|unknown", help="What a tag not named on a listed photo means: no or unknown."
+        "--absent-means",
+        metavar="no|unknown",
+        help="Whether a tag missing on a listed photo is rejected (no) or undecided (unknown).",
     ),
 ]
 GroupsOption = Annotated[
     str | None,
-    typer.Option("--groups", help="Feature groups or descriptors, split by commas; `tagloom doctor` lists them."),
+    typer.Option("--groups", help="Feature groups or descriptors, separated by commas; `tagloom doctor` lists them."),
 ]
 EncoderOption = Annotated[
-    Path | None, typer.Option("--encoder", help="TOML file that describes another ONNX image network.")
+    Path | None, typer.Option("--encoder", help="TOML file that describes your own ONNX encoder.")
 ]
-RetryOption = Annotated[bool, typer.Option("--retry", help="Try files again that crashed the decoder before.")]
+RetryOption = Annotated[bool, typer.Option("--retry", help="Retry files that crashed the decoder before.")]

@@ -70,8 +70,8 @@ def logged(project: "Project") -> Iterator[None]:
         print_note(f"no log is kept: {error.strerror or error}")
     if project.settings.ignored:
         print_note(
-            f"ignored {', '.join(project.settings.ignored)} of a project that you do not trust yet; to use these "
-            f"settings: {command_here(project, 'tagloom trust')}"
+            f"ignored {', '.join(project.settings.ignored)} because you do not trust this project yet. To use these "
+            f"settings, run: {command_here(project, 'tagloom trust')}"
         )
     try:
         yield

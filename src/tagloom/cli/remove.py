@@ -16,9 +16,10 @@ def remove(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Remove the project's folder with all that was decided. Photos and sidecars stay.
+    """Delete the project and all its decisions. Photos and sidecars stay.
 
-    Only what tagloom made is removed. Your tagloom.toml stays; if anything else is in the folder, nothing is removed.
+    Only files that tagloom made are deleted. Your tagloom.toml stays. If the folder holds anything else, nothing is
+    deleted.
 
     Example: tagloom remove
     """

@@ -18,16 +18,16 @@ REPORT = "report.html"
 def report(
     out: Annotated[
         Path | None,
-        typer.Option("--out", help=f"The file to make, or a report to replace; default: {REPORT} in this folder."),
+        typer.Option("--out", help=f"The new report, or an older one to replace; default: {REPORT} in this folder."),
     ] = None,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Write a page with the photos, their tags and suggestions, and what was measured last.
+    """Write an HTML page with all photos, their tags and suggestions, and the latest evaluation.
 
-    The page is one file that needs no network. How good the suggestions are is in it once tagloom evaluate has run.
+    The page is a single file and works offline. Run `tagloom evaluate` first to include how good the suggestions are.
 
     Example: tagloom report --out report.html
     """

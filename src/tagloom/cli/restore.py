@@ -12,18 +12,18 @@ __all__ = ["restore"]
 
 def restore(
     backup: Annotated[
-        str, typer.Argument(help="A name that --list shows, or a file made by `tagloom backup`; default: the latest.")
+        str, typer.Argument(help="A backup from --list, or a file from `tagloom backup`; default: the latest.")
     ] = "latest",
-    list_them: Annotated[bool, typer.Option("--list", help="Show the backups that there are; change nothing.")] = False,
+    list_them: Annotated[bool, typer.Option("--list", help="Only list the backups.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Put a backup in place of the project's database, when that is damaged or you want to go back.
+    """Go back to a backup, after damage or a mistake.
 
-    tagloom makes backups by itself. The database that is there is kept aside. Features that are still there are used
-    again; run `tagloom scan`, then `tagloom train`. Close the review first.
+    tagloom makes backups by itself. It keeps the current database aside and reuses features that are still valid. Close
+    the review first; afterwards run `tagloom scan`, then `tagloom train`.
 
     Example: tagloom restore
     """
@@ -41,7 +41,7 @@ def restore(
         for item in known if not as_json else ():
             print_line(f"{item.name}  {moment(item.at)}  up to action {item.batch}")
         if not known and not as_json and not quiet:
-            print_line("there is no backup yet")
+            print_line("No backups yet")
         return
     if not yes and not confirm(f"Put the backup {backup} in place of the database in {folder}?"):
         print_error("nothing was changed; answer y, or say --yes")

@@ -29,18 +29,20 @@ def review(
             "--port",
             min=0,
             max=65535,
-            help="The port. Default, and 0: the project's last one if it is free, otherwise any that is.",
+            help="Port of the page; 0 reuses the last one or picks a free one.",
         ),
     ] = None,
     vocabulary: VocabularyOption = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address, and open nothing.")] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Open the review page in the browser: confirm, correct and teach.
+    """Open the review page in your browser: accept, reject and teach.
 
-    Only this machine can reach it. The printed address opens it where no browser does, and works once. Decisions are
-    stored at once; Ctrl-C ends the review. Before anything is labelled, tags are suggested by their names: those of
-    --vocabulary, those of the project, or everyday words.
+    Only this computer can reach it. Without a browser, open the printed address; it works once. Every decision is saved
+    at once. Ctrl-C ends the review.
+
+    Before any photo is labelled, tagloom suggests tags by their names: those of --vocabulary, those of the project,
+    or everyday words.
 
     Example: tagloom review
     """
@@ -84,7 +86,7 @@ def serve_project(project: "Project", *, port: int | None, browser: bool) -> Non
         project, who=who(), exports=Path.cwd() / "tagloom-exports", make_learner=lambda: ProjectLearner(project)
     ) as session:
         serve(session, port=port, ready=_announce, open_browser=_open if browser else None, moved=_moved)
-        print_note("the review has ended; everything that was decided is stored")
+        print_note("The review has ended. All your decisions are saved")
 
 
 def _announce(address: str) -> None:
@@ -94,7 +96,7 @@ def _announce(address: str) -> None:
 
     print_line(address)
     sys.stdout.flush()
-    print_note("this address opens the review page once, on this machine only; Ctrl-C ends the review")
+    print_note("This address works once, on this computer only. Ctrl-C ends the review")
 
 
 def _open(address: str) -> None:

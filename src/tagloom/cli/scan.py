@@ -26,7 +26,7 @@ def scan(
             metavar="DIR",
             exists=True,
             file_okay=False,
-            help="Where the folder of photos is now, if it moved.",
+            help="The new path of the photo folder, if it moved.",
         ),
     ] = None,
     retry: RetryOption = False,
@@ -36,12 +36,12 @@ def scan(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Look which photos are new, changed, moved or gone.
+    """Find new, changed, moved and missing photos.
 
-    Unchanged files are not opened. Decisions about photos that are gone are kept; an unlabelled copy takes them over.
-    A RAW file without a JPEG or HEIC beside it is a photo, read by its embedded preview. Videos and other files that
-    are no photos are counted as skipped. With -v all missing photos and all files that could not be read are named. If
-    the folder of photos cannot be reached, nothing is changed, and the exit code is 1.
+    Unchanged files are not opened. Decisions about missing photos are kept; an unlabelled copy inherits them. A RAW
+    file without a JPEG or HEIC beside it counts as a photo; tagloom reads its embedded preview. Other files, such as
+    videos, are counted as skipped. With -v it names all missing photos and unreadable files. If the photo folder cannot
+    be reached, nothing changes and the exit code is 1.
 
     Example: tagloom scan
     """
@@ -84,7 +84,7 @@ def _print(result: "ScanResult", verbose: bool) -> None:
     ]
     rows += [
         ("missing before", f"{len(result.absent) - len(result.missing)}", ""),
-        ("as they were", f"{result.n_same}", ""),
+        ("unchanged", f"{result.n_same}", ""),
         ("copies of others", f"{result.n_duplicates}", ""),
         ("RAW of a photo", f"{result.n_raw_of_photos}", ""),
         ("RAW files that are photos", f"{result.n_raw_photos}", ""),
@@ -102,11 +102,11 @@ def _print(result: "ScanResult", verbose: bool) -> None:
         print_line(f"missing: {name_to_text(name)}")
     if result.sidecars_left:
         n = counted(len(result.sidecars_left), "sidecar")
-        print_line(f"{n} of moved photos stayed behind; tagloom write takes them along")
+        print_line(f"{n} of moved photos stayed behind. To move them too, run: tagloom write")
     if result.batch is not None:
         print_line(
-            f"action {result.batch}: photos took over the tags of a missing copy, or of the other file of a RAW+JPEG "
-            f"pair. To take that back: tagloom undo"
+            f"action {result.batch}: photos inherited the tags of a missing copy, or of the other file of a RAW+JPEG "
+            f"pair. To undo it, run: tagloom undo"
         )
 
 
@@ -129,5 +129,5 @@ def _skipped(kinds: "Mapping[str, Mapping[str, int]]") -> str:
 
 def _telling(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """Leave out rows that say nothing, but for those that people look for."""
-    always = ("new", "changed", "moved", "missing", "as they were")
+    always = ("new", "changed", "moved", "missing", "unchanged")
     return [row for row in rows if row[0] in always or row[1] != "0"]

@@ -8,7 +8,7 @@ __all__ = ["status"]
 def status(
     project: ProjectOption = None, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = False
 ) -> None:
-    """Show where the project stands, and what to do next. No photo is looked at.
+    """Show the state of the project and what to do next. No photo is opened.
 
     Example: tagloom status
     """
@@ -31,7 +31,7 @@ def status(
         ("out of reach", f"{now.n_offline}"),
         ("last scan", moment(now.scanned)),
         ("tags", f"{now.n_tags}"),
-        ("yes, no", f"{now.n_yes}, {now.n_no}"),
+        ("accepted, rejected", f"{now.n_yes}, {now.n_no}"),
         ("model", model),
         ("decisions since", f"{now.n_new_decisions}"),
         ("actions not written to sidecars", f"{now.n_unwritten}{away}"),

@@ -20,20 +20,22 @@ N_PHOTOS = 20
 
 
 def suggest(
-    photos: Annotated[list[str] | None, typer.Argument(help="Photos of the project; default: all of them.")] = None,
+    photos: Annotated[list[str] | None, typer.Argument(help="Photos of the project; default: all.")] = None,
     keywords: Annotated[
         int | None, typer.Option("--keywords", "-n", min=0, help="Suggestions per photo; 0 means all tags.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option("--threshold", help="In place of the project's, or of those that training chose.")
+        float | None,
+        typer.Option("--threshold", help="Show suggestions above this probability; default: the project's threshold."),
     ] = None,
     above_only: Annotated[
-        bool, typer.Option("--above-only", help="Leave out what is not above the threshold.")
+        bool, typer.Option("--above-only", help="Show only suggestions above the threshold.")
     ] = False,
     remember: Annotated[
         bool,
         typer.Option(
-            "--remember", help="Make --threshold the project's own; without --threshold: back to what training chose."
+            "--remember",
+            help="Save --threshold in the project; without --threshold, go back to the one training chose.",
         ),
     ] = False,
     vocabulary: VocabularyOption = None,
@@ -42,11 +44,13 @@ def suggest(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show the tags that the model would give to photos, best first.
+    """Show suggested tags for photos, best first.
 
-    Tags that you accepted or rejected are not suggested. A * marks what is above the threshold. Without -v the first
-    20 photos are shown. Before anything is labelled, tags are suggested by their names: those of --vocabulary, those
-    of the project, or everyday words.
+    Tags that you accepted or rejected are left out. A * marks suggestions above the threshold. Without -v you see the
+    first 20 photos.
+
+    Before any photo is labelled, tagloom suggests tags by their names: those of --vocabulary, those of the project,
+    or everyday words.
 
     Example: tagloom suggest beach/IMG_0042.jpg -n 3
     """
@@ -103,7 +107,7 @@ def _print(kind: str | None, n_needed: int, shown: list[tuple[bytes, str]], n_ph
     from tagloom.metadata.names import name_to_text
 
     if not shown:
-        print_line("nothing to suggest: everything is decided, or nothing is above the threshold")
+        print_line("Nothing to suggest: every tag is decided, or nothing is above the threshold")
         return
     numbers = "probabilities" if kind == "probability" else "scores"
     table = [(name_to_text(name), tags) for name, tags in shown]

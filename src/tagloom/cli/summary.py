@@ -70,13 +70,15 @@ def print_summary(result: AnnotateResult) -> None:
         ("photos with suggestions", f"{_n_with_suggestions(result)}"),
         ("files that could not be read", f"{len(result.failed)}"),
         ("method", result.method),
-        ("numbers", "probabilities" if result.kind == PROBABILITY else "scores"),
+        ("suggestions carry", "probabilities" if result.kind == PROBABILITY else "scores"),
         ("reading and features", _duration(seconds["features"], counts.n_decoded)),
         ("learning", f"{seconds['learning']:.1f} s"),
     ]
     print_table("Summary", ("", ""), rows)
     if result.why_scores:
-        print_line(f"The numbers are scores, which rank and no more: {result.why_scores}. None is marked suggested.")
+        print_line(
+            f"Suggestions carry scores, which only rank photos: {result.why_scores}. No tag is marked as suggested."
+        )
     _print_problems(result)
     if result.comparison is not None:
         print_comparison(result.comparison)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["tags"]
 
-Known = Annotated[str, typer.Argument(help="A tag, by any of its names.", autocompletion=tag_names)]
+Known = Annotated[str, typer.Argument(help="The tag, by name or alias.", autocompletion=tag_names)]
 Child = Annotated[str, typer.Argument(help="The narrower tag, such as heron.", autocompletion=tag_names)]
 Parent = Annotated[str, typer.Argument(help="The wider tag, such as bird.", autocompletion=tag_names)]
 
@@ -33,8 +33,8 @@ class _ListByDefault(Group):
 
 tags = typer.Typer(
     cls=_ListByDefault,
-    help="List the tags, rename and merge them, and say which one implies which.",
-    epilog="`tagloom tags` alone lists them. `tagloom undo` takes every change back.",
+    help="List, rename, merge and split tags, and set aliases and implications.",
+    epilog="`tagloom tags` alone lists them. `tagloom undo` takes back any change.",
     rich_markup_mode=None,
 )
 
@@ -43,9 +43,9 @@ tags = typer.Typer(
 def list_tags(
     project: ProjectOption = None, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = False
 ) -> None:
-    """List all tags: how many photos have them and have them not, other names, and what they imply.
+    """List all tags with their accepted and rejected photos, aliases and implied tags.
 
-    Photos are counted with what follows by implications, as they are learnt from and exported.
+    The counts include photos that have a tag by implication.
 
     Example: tagloom tags list
     """
@@ -76,19 +76,19 @@ def list_tags(
         print_table(counted(len(listed), "tag"), ("tag", "other names", "implies", "yes", "no"), rows, n_left=3)
         print_some(hints, verbose=verbose, more="hints")
     elif not quiet:
-        print_line("there are no tags yet; bring some in: tagloom import LABELS.csv")
+        print_line("No tags yet. Run: tagloom review (or tagloom import LABELS.csv)")
 
 
 @tags.command("rename", cls=Command, epilog=EPILOG)
 def rename(
     tag: Known,
-    new: Annotated[str, typer.Argument(help="Its new name.")],
+    new: Annotated[str, typer.Argument(help="The new name.")],
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Give a tag another name; the old one still leads to it.
+    """Rename a tag. The old name keeps working as an alias.
 
     Example: tagloom tags rename see sea
     """
@@ -100,13 +100,13 @@ def rename(
 @tags.command("merge", cls=Command, epilog=EPILOG)
 def merge(
     tag: Known,
-    into: Annotated[str, typer.Argument(help="The tag that it becomes.", autocompletion=tag_names)],
+    into: Annotated[str, typer.Argument(help="The tag to merge into.", autocompletion=tag_names)],
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Make one tag another one: what was said of the first is said of the second.
+    """Merge one tag into another, with all its photos.
 
     Example: tagloom tags merge ocean sea
     """
@@ -124,14 +124,14 @@ def merge(
 def split(
     tag: Known,
     separator: Annotated[
-        str, typer.Option("--separator", metavar="TEXT", help="What stands between the tags; | for levels.")
+        str, typer.Option("--separator", metavar="TEXT", help="The separator between the tags; | for levels.")
     ] = ",",
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Split a tag that lists several into each of them.
+    """Split a tag that is really a list into its single tags.
 
     Example: tagloom tags split "airplane, plane, sky"
     """
@@ -141,14 +141,14 @@ def split(
 
 @tags.command("alias", cls=Command, epilog=EPILOG)
 def alias(
-    name: Annotated[str, typer.Argument(metavar="ALIAS", help="Another name.")],
+    name: Annotated[str, typer.Argument(metavar="ALIAS", help="The other name.")],
     tag: Known,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Make a text another name of a tag.
+    """Give a tag another name that also leads to it.
 
     Example: tagloom tags alias mer sea
     """
@@ -165,7 +165,7 @@ def imply(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Say that a photo with one tag has another, too.
+    """Declare that every photo with one tag also has another.
 
     Example: tagloom tags imply heron bird
     """
@@ -182,7 +182,7 @@ def forget(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Take back that one tag implies another.
+    """Remove an implication between two tags.
 
     Example: tagloom tags forget heron bird
     """
@@ -207,6 +207,4 @@ def _change(
     if as_json:
         print_json({"batch": batch, "done": done})
     elif not quiet:
-        print_line(
-            f"{done} (action {batch})" if batch is not None else f"{done}: nothing was changed, this is so already"
-        )
+        print_line(f"{done} (action {batch})" if batch is not None else f"{done}: already so; nothing changed")

@@ -35,10 +35,9 @@ def train(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Learn from all that was decided, and work out suggestions for every photo.
+    """Train a model on all your labels, and compute suggestions for every photo.
 
-    Features that are missing are computed first. The model and its suggestions take the place of the old ones in one
-    step; until then those stay.
+    Missing features are computed first. The old suggestions stay until the new ones replace them in one step.
 
     Example: tagloom train
     """
@@ -82,7 +81,7 @@ def _print(result: "TrainResult", verbose: bool) -> None:
         rows += [(f"group {name}", f"{size} columns") for name, size in result.groups.items()]
     print_table(f"Model {result.model}", ("", ""), rows)
     if result.interrupted:
-        print_line("the search was interrupted: this model is the best found until then; train again for all of it")
+        print_line("Interrupted: this is the best model found so far. To search on, run: tagloom train")
     elif result.untried:
         print_line(
             f"there was no time for {len(result.untried)} of the ways to learn that are compared (train --json names "
@@ -91,4 +90,4 @@ def _print(result: "TrainResult", verbose: bool) -> None:
     if result.kind != "probability":
         print_line(f"Scores are {not_calibrated(n_missing(result.n_labeled, result.n_yes))}.")
     if result.without_examples:
-        print_line(f"no photo has these tags, so tagloom cannot learn them: {shown(result.without_examples)}")
+        print_line(f"Never suggested, because no photo has them: {shown(result.without_examples)}")

@@ -16,10 +16,10 @@ def trust(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Trust a project that another user or another machine made.
+    """Trust a project that another user or another computer made.
 
-    Until then tagloom ignores settings of it that raise limits or name a network, and writes only below the folder
-    around it. tagloom shows these settings first and asks. Your own projects are trusted from the start.
+    Until you do, tagloom ignores its settings that raise limits or name a network, and writes only inside the folder
+    around it. tagloom shows these settings and asks. Your own projects are trusted from the start.
 
     Example: tagloom trust
     """

@@ -15,14 +15,14 @@ __all__ = ["redo", "undo"]
 
 N_NAMED = 20
 
-Action = Annotated[int | None, typer.Argument(help="An action's number in `tagloom history`; default: the latest.")]
+Action = Annotated[int | None, typer.Argument(help="Number of the action in `tagloom history`; default: the latest.")]
 
 
 def undo(
     action: Action = None,
     leave_changed: Annotated[
         bool,
-        typer.Option("--leave-changed", help="Leave files that another program has changed since, and undo the rest."),
+        typer.Option("--leave-changed", help="Skip files that another program changed since, and undo the rest."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     project: ProjectOption = None,
@@ -30,11 +30,11 @@ def undo(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Take back the latest action: labels, an import, a change of tags, or a write.
+    """Undo the latest action: labels, an import, a tag change, or a write.
 
-    Files that were written get their old content back, byte for byte. If another program has changed one since,
-    nothing is done, unless --leave-changed says to leave it. In a project that another user or another machine made,
-    tagloom names the files first and asks.
+    Written files get their old content back, byte for byte. If another program changed one of them since, nothing is
+    undone unless you add --leave-changed. In a project from another user or computer, tagloom names the files and asks
+    first.
 
     Example: tagloom undo
     """
@@ -56,9 +56,9 @@ def redo(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Bring back what was undone last: labels, an import or a change of tags.
+    """Redo the action that was undone last: labels, an import or a tag change.
 
-    A write that was undone is passed over: `tagloom write` writes the keywords again.
+    Redo skips writes: to write keywords again, run `tagloom write`.
 
     Example: tagloom redo
     """
@@ -98,7 +98,7 @@ def _print(result: "UndoResult", word: str, as_json: bool, quiet: bool) -> None:
     if quiet:
         return
     if result.batch is None:
-        print_line("there is nothing to take back" if word == "undone" else "there is nothing to bring back")
+        print_line("Nothing to undo" if word == "undone" else "Nothing to redo")
         return
     have = "has its" if result.n_files == 1 else "have their"
     files = f"; {counted(result.n_files, 'file')} {have} old content again" if result.n_files else ""

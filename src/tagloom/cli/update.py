@@ -18,10 +18,10 @@ def update(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Learn from what was decided since the last training or update, quickly.
+    """Update the model with your latest decisions, in seconds.
 
-    Features, neighbours and method stay; only tags with new decisions are learnt again. No photo is read: photos
-    without features wait for `tagloom extract`. If there is no model yet, one is made.
+    Only tags with new decisions are trained; features, graph and method stay. Photos without features wait for `tagloom
+    extract`. Without a model, tagloom trains a first one.
 
     Example: tagloom update
     """
@@ -37,7 +37,7 @@ def update(
     elif names:
         _print(result, names, verbose)
     elif not quiet:
-        print_line("nothing was decided since the last training or update; suggestions stay as they are")
+        print_line("Nothing new to learn: no decisions since the last training or update")
 
 
 def _print(result: "UpdateResult", names: Sequence[str], verbose: bool) -> None:
@@ -45,10 +45,10 @@ def _print(result: "UpdateResult", names: Sequence[str], verbose: bool) -> None:
     from tagloom.cli.projects import N_SHOWN, shown
 
     rows = [
-        ("tags learnt again", f"{len(names)}"),
-        ("numbers of suggestions", "probabilities" if result.kind == "probability" else "scores"),
+        ("tags updated", f"{len(names)}"),
+        ("suggestions carry", "probabilities" if result.kind == "probability" else "scores"),
         ("time", f"{result.seconds:.2f} s"),
     ]
     title = "Not stored: another model was trained meanwhile" if result.model is None else f"Model {result.model}"
     print_table(title, ("", ""), rows)
-    print_line(f"learnt again: {shown(names, len(names) if verbose else N_SHOWN)}")
+    print_line(f"updated: {shown(names, len(names) if verbose else N_SHOWN)}")

@@ -17,32 +17,34 @@ N_FILES = 20
 def write(
     photos: Annotated[list[str] | None, typer.Argument(help="Photos of the project; default: all of them.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the difference for each file, and write nothing.")
+        bool, typer.Option("--dry-run", help="Show what would change in each file, and write nothing.")
     ] = False,
-    suggested: Annotated[bool, typer.Option("--suggested", help="Write suggestions above the threshold, too.")] = False,
+    suggested: Annotated[bool, typer.Option("--suggested", help="Also write suggestions above the threshold.")] = False,
     threshold: Annotated[
-        float | None, typer.Option("--threshold", help="Write suggestions above this number, too.")
+        float | None, typer.Option("--threshold", help="Also write suggestions above this probability.")
     ] = None,
     uncalibrated: Annotated[
-        bool, typer.Option("--uncalibrated", help="Write scores, too, while too few photos are labelled to calibrate.")
+        bool, typer.Option("--uncalibrated", help="Also write uncalibrated suggestions, before 20 photos are labelled.")
     ] = False,
     embed: Annotated[
         bool,
-        typer.Option("--embed", help="Write into the photos themselves, with exiftool; raw and AVIF get sidecars."),
+        typer.Option(
+            "--embed", help="Write into the photos themselves, with exiftool; RAW and AVIF files get sidecars."
+        ),
     ] = False,
     iptc: Annotated[
-        bool, typer.Option("--iptc", help="With --embed: write IPTC keywords into photos that have none, too.")
+        bool, typer.Option("--iptc", help="With --embed: add IPTC keywords to photos that have none.")
     ] = False,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Write keywords to XMP sidecars beside the photos.
+    """Write your accepted keywords to XMP sidecars beside the photos.
 
-    Written is what was accepted; suggestions only if asked, and once 20 photos are labelled. What other programs wrote
-    stays. `tagloom undo` restores every file byte for byte. If a file could not be written, the others are, and the
-    exit code is 1.
+    Suggestions are written only with --suggested or --threshold, once 20 photos are labelled. Keywords of other
+    programs stay. `tagloom undo` restores every file byte for byte. If some files cannot be written, the others are,
+    and the exit code is 1.
 
     Example: tagloom write --dry-run
 
@@ -106,7 +108,7 @@ def _print(result: "WriteResult", quiet: bool, verbose: bool, embed: bool) -> No
     n_sidecars = sum(item.file.lower().endswith(b".xmp") for item in done) if embed else 0
     if n_sidecars:
         print_note(f"{counted(n_sidecars, 'sidecar')} instead: keywords go into JPEG, PNG, TIFF and WebP files only")
-    counts = ", ".join(f"{n} {status}" for status, n in sorted(result.counts.items())) or "no photo has keywords"
+    counts = ", ".join(f"{n} {status}" for status, n in sorted(result.counts.items())) or "No photo has keywords yet"
     print_line(
         f"files: {counts}; keywords: {result.n_accepted} accepted, {result.n_suggested} suggested, "
         f"{result.n_removed} removed"

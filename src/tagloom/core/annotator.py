@@ -44,7 +44,7 @@ def fit_thresholds(scores: NDArray[np.floating[Any]], Y: LabelMatrix) -> NDArray
 
 
 class Annotator(BaseEstimator):
-    """Base of everything in `tagloom.methods`.
+    """Base class of every annotator: `fit`, `decision_function`, `predict` and `score`.
 
     A subclass implements ``_fit(X, Y)``, which sets ``transduction_`` (n, c), and ``_decision_function(X)``. Both get
     validated input: X float32 or float64, dense or CSR where ``_accepts_sparse`` is true; Y an int8 label matrix.
@@ -76,7 +76,7 @@ class Annotator(BaseEstimator):
         X : array or CSR of shape (n, d)
             Features of all photos.
         Y : label matrix of shape (n, c)
-            1 has the tag, 0 has it not, -1 unknown; a row of -1 is an unlabelled photo.
+            1 has the tag, 0 does not, -1 unknown; a row of -1 is an unlabelled photo.
 
         Returns
         -------

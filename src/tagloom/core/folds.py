@@ -129,7 +129,7 @@ def _deal(positive: NDArray[np.bool_], n_folds: int) -> NDArray[np.intp]:
 
 
 def label_budget(Y: Any, budget: float | int, *, random_state: Any = None, cover_tags: bool = True) -> LabelMatrix:
-    """Hide all labels but those of a few rows, as if a person had labelled only these.
+    """Hide all labels except those of a few rows.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ __all__ = ["FeatureGroups"]
 
 
 class FeatureGroups:
-    """Names and sizes of consecutive column ranges.
+    """Names and sizes of feature groups, in the order of their columns.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The label matrix: 1 has the tag, 0 has it not, -1 nobody has said.
+"""The label matrix: 1 has the tag, 0 does not, -1 unknown.
 
 A row of -1 is an unlabelled photo. Every annotator, metric and fold takes this matrix, so that "not said" never
 turns into "no" by accident.
@@ -56,7 +56,7 @@ def check_labels(Y: ArrayLike, *, n_rows: int | None = None, n_tags: int | None 
     if hasattr(Y, "toarray"):
         raise InvalidLabelsError(
             "expected a dense label matrix, got a sparse one, which does not say whether an entry that is not stored "
-            "is 0 (has it not) or -1 (unknown). Give Y.toarray() where it is 0"
+            "is 0 (rejected) or -1 (unknown). Give Y.toarray() where it is 0"
         )
     array = _as_array(Y)
     if array.ndim == 1 and array.dtype.kind in "biuf":
@@ -81,13 +81,13 @@ def check_labels(Y: ArrayLike, *, n_rows: int | None = None, n_tags: int | None 
         wrong = ~np.isin(array, (-1, 0, 1))
     else:
         raise InvalidLabelsError(
-            f"Unknown label type: expected numbers 1 (has the tag), 0 (has it not) or -1 (unknown), got dtype "
+            f"Unknown label type: expected numbers 1 (has the tag), 0 (does not) or -1 (unknown), got dtype "
             f"{array.dtype}. {_hint_of(array)}"
         )
     if wrong.any():
         row, column = (int(index) for index in np.argwhere(wrong)[0])
         raise InvalidLabelsError(
-            f"expected entries 1 (has the tag), 0 (has it not) or -1 (unknown), got {array[row, column]!r} at "
+            f"expected entries 1 (has the tag), 0 (does not) or -1 (unknown), got {array[row, column]!r} at "
             f"row {row}, column {column} ({int(wrong.sum())} such entries)"
         )
     return np.ascontiguousarray(array, dtype=np.int8)

@@ -29,7 +29,7 @@ class AnnotatedImages:
     tags : TagVocabulary
         The columns of ``Y``.
     Y : label matrix of shape (n, c)
-        1 has the tag, 0 has it not, -1 not annotated.
+        1 has the tag, 0 does not, -1 not annotated.
     X : float32 array of shape (n, d) or None
         The features that come with the set.
     groups : FeatureGroups or None

@@ -52,7 +52,7 @@ def read_numbers(path: Path, n_columns: int, n_rows: int | None = None) -> NDArr
 
 
 def read_states(path: Path, n_columns: int = 1, n_rows: int | None = None) -> NDArray[np.int8]:
-    """Read label states, one row per line: 1 has the tag, 0 has it not, -1 not annotated.
+    """Read label states, one row per line: 1 has the tag, 0 does not, -1 not annotated.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ __all__ = ["BaseDescriptor", "Descriptor", "PictureDescriptor", "PixelDescriptor
 
 @runtime_checkable
 class Descriptor(Protocol):
-    """What `tagloom.features.extract` asks of a descriptor; any object with these attributes will do."""
+    """Protocol of a descriptor: any object with these attributes works."""
 
     @property
     def name(self) -> str:
@@ -48,7 +48,7 @@ class Descriptor(Protocol):
 
 
 class BaseDescriptor(ABC):
-    """Base with the key worked out; a subclass sets the rest of `Descriptor`.
+    """Base class of descriptors that see whole decoded photos.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class BaseDescriptor(ABC):
 
 
 class PixelDescriptor(BaseDescriptor):
-    """Base of a descriptor that looks at one photo and one rendition at a time: a subclass writes `describe`.
+    """Base class of descriptors that see one rendition of one photo.
 
     `describe` runs in several threads at once: it must not change the descriptor. One that does sets
     ``thread_safe = False``.
@@ -133,7 +133,7 @@ class PixelDescriptor(BaseDescriptor):
 
 
 class PictureDescriptor(PixelDescriptor):
-    """Base of the descriptors of the whole photo at one moderate size: a subclass sets `groups` and writes `describe`.
+    """Base class of descriptors that see the whole photo at a moderate size.
 
     They share the picture, so that a photo is resized once for all of them.
 

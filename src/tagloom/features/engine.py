@@ -248,7 +248,7 @@ MAX_ATTEMPTS = 3  # one in a batch, two alone
 
 
 class Extraction(NamedTuple):
-    """What `extract` returns.
+    """Result of `extract`: features, groups and one record for each path.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class Extraction(NamedTuple):
 
 @dataclass(slots=True)
 class ExtractionCounts:
-    """What a run did: files known unchanged, files hashed, photos decoded, files without a row."""
+    """How many files an extraction knew, hashed, decoded and skipped."""
 
     n_unchanged: int = 0
     n_hashed: int = 0
@@ -326,7 +326,7 @@ def extract(
 
 
 class ExtractionEngine:
-    """Brings a cache up to date with files, and returns their features.
+    """Extractor that keeps a feature cache up to date with files.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ def knn_graph(
     random_state: Any = 0,
     progress: Progress = NO_PROGRESS,
 ) -> NeighborGraph:
-    """Link each photo to its nearest ones.
+    """Build the graph that links each photo to its nearest neighbours.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _DENSE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class SharedWordsGraph:
-    """A graph of shared words, what was left out of it, and how new photos are linked to it.
+    """A graph of shared visual words, with a report of what it skipped.
 
     Attributes
     ----------

@@ -138,7 +138,7 @@ class NeighborGraph:
 
 
 def check_graph(given: Any, n_nodes: int) -> NeighborGraph:
-    """Return the graph that an annotator was given.
+    """Return a valid graph from what a user passed.
 
     Parameters
     ----------

@@ -326,8 +326,8 @@ def _evaluate(store: ProjectStore, settings: Settings, result: AnnotateResult, p
         result.evaluation = evaluate(store, settings, curve=False, groups=False, progress=progress)
         return
     result.why_not_evaluated = (
-        f"How good the suggestions are cannot be told: that takes {MIN_PHOTOS} labelled photos and tags that some of "
-        f"them have and some have not; there are {result.n_labeled}, {n_yes} times a yes and {n_no} times a no."
+        f"Not evaluated: that needs {MIN_PHOTOS} labelled photos, with accepted and rejected tags among them; there "
+        f"are {result.n_labeled} photos, {n_yes} accepted and {n_no} rejected tags."
     )
 
 
@@ -385,9 +385,9 @@ def _notes(result: AnnotateResult) -> list[str]:
     rare = [tag for tag, n in zip(result.tags, n_positive, strict=True) if n < 2]
     if rare:
         shown = ", ".join(rare[:10]) + (" …" if len(rare) > 10 else "")
-        notes.append(f"{len(rare)} tags have fewer than two labelled photos, so expect little of them: {shown}")
+        notes.append(f"{len(rare)} tags have fewer than two labelled photos, too few to find more such photos: {shown}")
     if not (result.Y == UNKNOWN).any():
-        notes.append("Every photo is labelled for every tag; there is nothing to suggest.")
+        notes.append("Nothing to suggest: every tag is decided on every photo.")
     return notes
 
 

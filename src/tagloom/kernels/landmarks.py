@@ -21,7 +21,7 @@ _BLOCK = 1024
 
 
 class KernelFeatures:
-    """Coordinates whose inner products are the kernel, exactly on the landmarks and nearly elsewhere.
+    """Coordinates whose inner products approximate a kernel (Nyström).
 
     With all training rows as landmarks these are the (uncentred) kernel principal coordinates; with fewer the Nyström
     approximation, whose memory grows with the number of rows times the number of landmarks.
@@ -104,7 +104,7 @@ class KernelFeatures:
 
 
 def choose_landmarks(n: int, n_landmarks: int, random_state: Any = 0) -> NDArray[np.intp]:
-    """Return which rows are landmarks: a uniform draw without replacement, in ascending order.
+    """Draw landmark rows uniformly without replacement.
 
     Parameters
     ----------

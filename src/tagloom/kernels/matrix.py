@@ -47,7 +47,7 @@ _SYMMETRIC = 1e-6
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel whose parameters are settled, made by `make_kernel`.
+    """A kernel with fixed parameters, made by `make_kernel`.
 
     Training photos that later scores depend on are kept as *anchors*: copies of their rows, or, for a kernel that was
     computed elsewhere, their numbers.
@@ -113,7 +113,7 @@ class Kernel:
 def make_kernel(
     kernel: KernelSpec, X: Reals, *, gamma: Gamma = None, parameters: Mapping[str, Any] | None = None
 ) -> Kernel:
-    """Settle a kernel's parameters on training rows.
+    """Make a kernel with parameters chosen on the training rows.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def kernel_matrix(
 
 
 def default_gamma(kernel: str, X: ArrayLike, rule: str | None = None) -> float:
-    """Return γ of "rbf" or "chi2" for training rows.
+    """Return the default γ of an "rbf" or "chi2" kernel.
 
     Parameters
     ----------

@@ -272,11 +272,11 @@ def _notes(n_tags: int, n_named: int, found: CrossValidation, forecast: Forecast
     notes = []
     n_rare = int((found.n_positive < 2).sum())
     if n_rare:
-        notes.append(f"{n_rare} of {n_tags} tags have fewer than two examples: they cannot be found again.")
+        notes.append(f"{n_rare} of {n_tags} tags have too few examples to evaluate: they need two or more.")
     if n_named:
-        notes.append(f"{n_named} tags were named rather than judged: a photo without one counts as a no.")
+        notes.append(f"{n_named} tags are positive-only: a labelled photo without one counts as rejected.")
     if forecast is not None and forecast.is_far:
-        notes.append("The forecast looks further ahead than there are labels: take it for a guess.")
+        notes.append("The forecast reaches beyond twice your labels: treat it as a guess.")
     return tuple(notes)
 
 

@@ -242,7 +242,7 @@ class ProjectExplainer:
         tag_id = find_tag_ids(self._store, [tag])[0]
         row, column = _entry(self._rows.ids, self._current.tag_ids, photo_id, tag_id)
         if row < 0:
-            why = "this photo has no score yet: it was added, or has no features, since training"
+            why = "this photo has no score yet: it is newer than the model, or has no features"
             raise InvalidInputError(f"{why}; train again: tagloom train")
         if column < 0:
             raise InvalidInputError(
@@ -369,20 +369,20 @@ class ProjectExplainer:
             # Of auto these are photos beyond those that it compares candidates on.
             both = scores is self._own or scores is self._by_update
             notes.append(
-                f"The score knows what was said of this photo; its probability {'does, too' if both else 'does not'}."
+                f"The score uses your label of this photo; its probability {'does too' if both else 'does not'}."
             )
         if self._has_changed:
-            notes.append("Labels or photos have changed since the model was trained; tagloom train takes them in.")
+            notes.append("Labels or photos have changed since training. To include them, run: tagloom train")
         if isinstance(found, UpdateExplanation):
             notes.append(
-                "The score comes from an update: the model from before it is one row, the update itself is explained."
+                "The score comes from an update: the older model is one row, the update is explained in detail."
             )
         if scores.is_log_odds:
             notes.append("The score is the log-odds of the probability: the model's own score was not kept.")
         if not found.neighbors.is_exact:
-            notes.append("By photos: not exact; the rest is not explained.")
+            notes.append("The table of photos is approximate; one row holds what it does not explain.")
         if found.groups is not None and not found.groups.is_exact:
-            notes.append("By feature groups: not exact; the rest is not explained.")
+            notes.append("The table of feature groups is approximate; one row holds what it does not explain.")
         return tuple(notes)
 
 

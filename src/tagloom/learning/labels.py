@@ -68,7 +68,7 @@ class Judgements:
 
 
 NOTHING_DECIDED = (
-    "Nothing to learn from: no readable photo is labelled yet. Run: tagloom review (or bring labels in with "
+    "Nothing to train on: no readable photo is labelled yet. Run: tagloom review (or bring labels in with "
     "tagloom import FILE)"
 )
 

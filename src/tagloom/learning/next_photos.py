@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-NO_PROBABILITIES = "there are no probabilities yet; label some dozen photos, then train: tagloom train"
+NO_PROBABILITIES = "there are no probabilities yet. Label a few dozen photos, then run: tagloom train"
 #: Probabilities of shape (photos, tags), NaN where there is none, and what is known of the same pairs.
 LabelledProbabilities = tuple[NDArray[np.float32], LabelMatrix]
 #: Scaled features of shape (photos, columns), and which photos have any.
@@ -164,9 +164,7 @@ def _seen(
     P, Y = P[:, used], Y[:, used]
     has_predictions = np.asarray(~np.isnan(P).any(axis=1))
     if is_free.any() and not (is_free & has_predictions).any():
-        raise StoreError(
-            "no photo of which nothing is said has probabilities yet; bring them up to date: tagloom train"
-        )
+        raise StoreError("no unlabelled photo has probabilities yet. Run: tagloom train")
     return _Seen(everyone, np.nan_to_num(P, nan=0.0), Y, is_free & has_predictions, neighbors)
 
 
@@ -357,7 +355,7 @@ def next_photos(store: ProjectStore, settings: Settings, n: int = 20, *, strateg
         photo_ids=tuple(photos.ids[rows].tolist()),
         strategy=chosen.strategy,
         n_unlabeled=int((~is_said).sum()),
-        why=why if rows else "There is no readable photo of which nothing is said.",
+        why=why if rows else "Nothing to label: no readable photo is unlabelled.",
     )
 
 
@@ -379,7 +377,7 @@ def _graph_of_features(store: ProjectStore, settings: Settings, photo_ids: NDArr
     with store.cache() as cache:
         rows = load_rows(store, cache, settings, compute=False)
     if len(rows.ids) < 2:
-        raise StoreError("a single photo has features, so that there are no neighbours; run: tagloom extract")
+        raise StoreError("only one photo has features, so it has no neighbours. Run: tagloom extract")
     X = prepare(rows.X, rows.groups)
     kept = KeptGraph(store, X, settings.n_neighbors, n_threads=settings.n_threads)
     return graph_of_photos(kept.graph, rows.ids, photo_ids)

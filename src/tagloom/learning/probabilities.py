@@ -97,9 +97,9 @@ def too_few(labels: TrainingLabels) -> str:
     """Return why probabilities cannot be told from these labels; empty: they can."""
     n_yes = int((labels.said == 1).sum())
     if labels.n_labeled < MIN_PHOTOS:
-        return f"probabilities take {MIN_PHOTOS} labelled photos, there are {labels.n_labeled}"
+        return f"probabilities need {MIN_PHOTOS} labelled photos, and there are {labels.n_labeled}"
     if n_yes < MIN_YES:
-        return f"probabilities take {MIN_YES} tags given to photos, there are {n_yes}"
+        return f"probabilities need {MIN_YES} accepted tags on photos, and there are {n_yes}"
     return ""
 
 

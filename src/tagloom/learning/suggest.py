@@ -241,7 +241,7 @@ def check_threshold(value: float, kind: str | None) -> float:
         raise InvalidInputError(f"the threshold must be a finite number, got {value}")
     if kind == PROBABILITY and not 0.0 <= number <= 1.0:
         raise InvalidInputError(
-            f"the threshold must lie between 0 and 1, as the model's numbers are probabilities, got {value}"
+            f"the threshold must lie between 0 and 1, because this model suggests with probabilities, got {value}"
         )
     return number
 

@@ -241,8 +241,8 @@ class FileChanges:
         now, after = fingerprint_at(target), _after(entry)
         if now != entry.before and (now != after or entry.state != "done"):
             raise MetadataError(
-                f"{_shown(target)} is no longer as it was written, so that undoing would lose what came after; it is "
-                f"left alone. Undo later writes of it first, or take the keywords out again and write once more"
+                f"{_shown(target)} has changed since tagloom wrote it; undoing would lose that, so it is left alone. "
+                f"Undo later writes of it first, or take the keywords out and write once more"
             )
         data = self.journal.saved(entry)
         entry = self.journal.mark(entry, "undoing")

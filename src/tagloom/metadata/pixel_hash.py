@@ -54,7 +54,7 @@ class PixelHasher:
         except (MetadataError, ValueError, IndexError, KeyError) as error:
             self._process.close()
             raise MetadataError(
-                f"the photo cannot be decoded ({str(error)[:200]}), so that nothing could be checked; left alone"
+                f"the photo cannot be decoded ({str(error)[:200]}), so nothing could be checked; it stays as it is"
             ) from error
 
     def close(self) -> None:

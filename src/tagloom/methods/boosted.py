@@ -23,7 +23,7 @@ SAME_MEANS = 0.1
 
 
 class BoostedAnnotator(Annotator):
-    """An annotator whose scores are passed through `CurdsAndWhey`.
+    """Annotator whose scores are improved by correlations between tags (`CurdsAndWhey`).
 
     Parameters
     ----------

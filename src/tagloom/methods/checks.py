@@ -32,7 +32,7 @@ SAME_IN_SINGLE_PRECISION = 1e-3
 
 
 def check_annotator(annotator: Annotator, *, skip: Collection[str] = ()) -> None:
-    """Run every check on an annotator; the first broken promise raises an AssertionError that names it.
+    """Check that an annotator keeps the contract; name the first broken promise.
 
     Parameters
     ----------
@@ -396,7 +396,7 @@ def _check_a_single_tag_is_ranked(annotator: Annotator) -> None:
     cluster = np.arange(len(X)) % 3
     _expect(
         scores[cluster == 0].mean() > scores[cluster != 0].mean(),
-        "with a single tag, photos that have it score higher than photos that have it not",
+        "with a single tag, photos with it score higher than photos without it",
     )
 
 

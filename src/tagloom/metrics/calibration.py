@@ -27,7 +27,7 @@ NOTHING_SELECTED = "no known entry is selected; choose entries='all' or a smalle
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """Bins of equal mass from low to high probability.
+    """Predicted probabilities and observed shares in bins of equal size.
 
     Attributes
     ----------
@@ -62,12 +62,12 @@ def select_entries(
     n_best: int = 5,
     min_probability: float = 0.05,
 ) -> NDArray[np.bool_]:
-    """Return which known entries a figure of calibration looks at, as a boolean (n, c) array.
+    """Select the known entries that a calibration metric counts.
 
     Parameters
     ----------
     Y : label matrix of shape (n, c)
-        1 has the tag, 0 has it not, -1 is left out.
+        1 has the tag, 0 does not, -1 is left out.
     probabilities : array of shape (n, c)
         Within 0 and 1 at known entries.
     entries : {"all", "best", "likely"}, default="all"
@@ -104,7 +104,7 @@ def reliability_curve(
     n_best: int = 5,
     min_probability: float = 0.05,
 ) -> ReliabilityCurve:
-    """Return predicted probabilities beside observed shares, in bins that hold equally many entries.
+    """Return predicted probabilities and observed shares in bins of equal size.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ __all__ = ["Evaluation", "evaluate"]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `evaluate` found.
+    """Result of `evaluate`: every metric of a score matrix.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ def evaluate(Y: ArrayLike, scores: ArrayLike, n_keywords: int = 5, *, thresholds
     Parameters
     ----------
     Y : label matrix of shape (n, c)
-        1 has the tag, 0 has it not, -1 is left out.
+        1 has the tag, 0 does not, -1 is left out.
     scores : array of shape (n, c)
         Higher means more likely.
     n_keywords : int, default=5

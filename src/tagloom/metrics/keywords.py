@@ -29,7 +29,7 @@ def complete_length(Y: ArrayLike, scores: ArrayLike) -> float:
     Parameters
     ----------
     Y : label matrix of shape (n, c)
-        1 has the tag, 0 has it not; an entry of -1 takes no place in the list.
+        1 has the tag, 0 does not; an entry of -1 takes no place in the list.
     scores : array of shape (n, c)
         Higher means more likely, comparable within a photo.
 

@@ -91,7 +91,7 @@ def average_precision(Y: ArrayLike, scores: ArrayLike) -> Floats:
     Parameters
     ----------
     Y : label matrix of shape (n, c)
-        1 has the tag, 0 has it not, -1 is left out.
+        1 has the tag, 0 does not, -1 is left out.
     scores : array of shape (n, c)
         Higher means more likely.
 

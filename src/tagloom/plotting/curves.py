@@ -29,7 +29,7 @@ def plot_curves(
     log_x: bool = False,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw a curve for each series, with bars of one standard deviation to either side.
+    """Draw a curve for each series, with bars of one standard deviation.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def plot_embedding_classes(
     resolution: int = 200,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw points by class: large and outlined where the label was given, small where not.
+    """Draw points by class, with the labelled ones large and outlined.
 
     Classes differ in colour and in the shape of their points. Both axes have the same scale.
 

@@ -26,7 +26,7 @@ def plot_learning_curve(
     y_name: str = "MAP on held-out photos",
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw a figure of quality against the number of labelled photos, with its interval, and a forecast.
+    """Draw quality against the number of labelled photos, with interval and forecast.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ def plot_paths(
     max_labels: int = 16,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw how coefficients grow as the penalty gets weaker.
+    """Draw coefficients against the strength of the penalty.
 
     With groups, a line for each group is the norm of its coefficients; without, a line for each column is its
     coefficient. The strength is on a logarithmic axis.

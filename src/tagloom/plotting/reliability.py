@@ -18,7 +18,7 @@ __all__ = ["plot_reliability"]
 def plot_reliability(
     predicted: ArrayLike, observed: ArrayLike, counts: ArrayLike, *, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw the share of entries that have their tag against the probability that was given.
+    """Draw observed shares against predicted probabilities.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _RIGHT_END = 1.3
 def plot_selected_groups(
     selected: Any, groups: FeatureGroups, *, scores: ArrayLike | None = None, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw how much of each feature group is selected.
+    """Draw which share of each feature group is selected.
 
     A bar for each group is the share of its columns that are selected, with their number beside it ("37 of 144"). With
     scores, a second bar is the group's share of the sum of the scores of all selected features, with the group's own

@@ -28,7 +28,7 @@ def plot_tag_figures(
     x_name: str = "average precision",
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw a figure of each tag as a point with its interval, one row for each tag.
+    """Draw one figure of each tag as a point with its interval.
 
     Parameters
     ----------

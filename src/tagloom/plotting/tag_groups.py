@@ -29,7 +29,7 @@ def plot_tag_groups(
     order: bool = True,
     max_tags: int = 60,
 ) -> "Axes":
-    """Draw which kind of feature tells each tag: a row for each tag, a column for each feature group.
+    """Draw which feature groups each tag uses, as a heat map.
 
     A cell is the group's share of the sum of the tag's group norms: the darker, the more. A group that the tag does not
     use at all has an empty cell, which a small share has not.

@@ -28,7 +28,7 @@ __all__ = ["ExportResult", "export", "photo_keywords", "why_none", "why_withheld
 # Which keywords photos have in a project, and why: what exports and writes are made of.
 
 NO_MODEL = "There are no suggestions yet. Run: tagloom train"
-NONE_SURE = "No suggestion is sure enough to leave the project. Label more photos, or choose a lower --threshold"
+NONE_SURE = "No suggestion is above the threshold. Label more photos, or choose a lower --threshold"
 
 
 def why_withheld(store: ProjectStore) -> str:
@@ -43,7 +43,7 @@ def why_withheld(store: ProjectStore) -> str:
         return ""
     return (
         f"Suggestions stay in the project, {not_calibrated(labels_needed(store))}. "
-        f"To let their scores out all the same: --uncalibrated"
+        f"To export their scores anyway, add --uncalibrated"
     )
 
 
@@ -191,7 +191,7 @@ def export(
         If the system refuses.
     """
     if gps:
-        raise InvalidInputError("no export of tagloom holds where photos were taken; leave gps out")
+        raise InvalidInputError("tagloom never exports locations; leave gps out")
     if threshold is not None:
         check_threshold(threshold, suggestions_kind(store))
     format = detect_export_format(Path(target)) if format is None else format

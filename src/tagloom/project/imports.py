@@ -525,7 +525,9 @@ def _pairs(store: ProjectStore, source: _Source, columns: dict[Keyword, int], ta
         yes, no, unknown = ([where[columns[keyword]] for keyword in part] for part in (item.yes, item.no, item.unknown))
         both = set(yes) & set(no)
         if both:
-            source.problems.append(f"{name_to_text(item.photo)}: yes and no to one tag by two names; it is left open")
+            source.problems.append(
+                f"{name_to_text(item.photo)}: accepted and rejected by two names of one tag; left undecided"
+            )
         Y[row, no], Y[row, yes] = 0, 1
         open_[row, [*unknown, *both]] = True
     said = Y != UNKNOWN

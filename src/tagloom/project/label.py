@@ -191,8 +191,7 @@ def _columns(tags: dict[int, list[int]]) -> tuple[list[int], list[int]]:
         for tag in ids:
             if said.setdefault(tag, state) != state:
                 raise InvalidInputError(
-                    "one tag is named twice with different meanings (to add, remove or clear, maybe by an alias); "
-                    "nothing was changed"
+                    "one tag is named twice, to add, remove or clear it (perhaps by an alias); nothing was changed"
                 )
     return list(said), list(said.values())
 

@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 
 class Project:
-    """A photo collection that a person works on for weeks.
+    """A photo collection with its decisions, model and suggestions.
 
     Made by `Project.init` or `Project.open`; use it as a context manager. Opening is cheap: what a verb needs is
     imported by the verb. Labelling, tags and undo are short transactions that any process may make at any time;
@@ -675,7 +675,7 @@ class Project:
         if found is not None:
             raise DamagedStoreError(
                 f"the project in {str(self.folder)!r} names a photo outside of its folder of photos "
-                f"({os.fsdecode(found)[:80]!r}), which tagloom never does; do not use it"
+                f"({os.fsdecode(found)[:80]!r}), which a sound project never does; do not use it"
             )
 
     def _recover(self) -> tuple[str, ...]:

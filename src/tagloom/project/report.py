@@ -213,8 +213,8 @@ def _thumbnails(reader: ProjectReader, hashes: Sequence[str]) -> dict[str, bytes
 
 def _note(last: LastEvaluation | None, model: Model | None) -> str:
     if last is None:
-        return "How good the suggestions are was not measured yet: tagloom evaluate"
+        return "Not evaluated yet. To see how good the suggestions are, run: tagloom evaluate"
     method: Any = None if model is None else model.settings.get("method")
     if last.evaluation is None or method in (None, last.evaluation.method):
         return last.note
-    return f"{last.note} Measured is {last.evaluation.method}; the suggestions are by {method}."
+    return f"{last.note} Measured with {last.evaluation.method}; the suggestions are by {method}."

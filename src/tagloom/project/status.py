@@ -141,7 +141,7 @@ def check(store: ProjectStore, *, checksums: bool = False) -> "list[Finding]":
         shown = f"{', '.join(names[:_N_NAMED])}{' …' if len(names) > _N_NAMED else ''}"
         detail = (
             f"{counts.missing} {'photo was' if counts.missing == 1 else 'photos were'} not there at the last scan "
-            f"({shown}); what was decided about {'it' if counts.missing == 1 else 'them'} is kept"
+            f"({shown}); your decisions about {'it' if counts.missing == 1 else 'them'} are kept"
         )
         found.append(Finding("missing", detail, False))
     if counts.offline:
@@ -183,12 +183,12 @@ def _next_step(
     steps = (
         (
             not root.online,
-            "The photos cannot be reached: plug in their disk, or say where they are now.",
+            "The photos are offline: plug in their disk, or name their new folder.",
             "scan --photos DIR",
         ),
         (n_pending > 0, f"A write was cut off at {_counted(n_pending, 'file', 'files')}: run it again.", "write"),
-        (root.scanned == 0.0, "Look which photos there are.", "scan"),
-        (counts.present == 0, "There are no photos: put some into the folder, and look again.", "scan"),
+        (root.scanned == 0.0, "Find the photos.", "scan"),
+        (counts.present == 0, "No photos yet: put some into the folder, then scan again.", "scan"),
         (
             counts.labeled == 0,
             "No photo is labelled yet: label some on the review page, or import labels (tagloom import LABELS.csv).",
@@ -197,21 +197,21 @@ def _next_step(
         (model is None, f"{_counted(counts.labeled, 'photo is', 'photos are')} labelled: train a model.", "train"),
         (
             n_needed > n_left,
-            f"Label the other {_counted(n_left, 'photo', 'photos')} on the review page: this folder has too few for "
-            f"tagloom to calibrate its suggestions.",
+            f"Label the remaining {_counted(n_left, 'photo', 'photos')} on the review page: too few in this "
+            f"folder for probabilities.",
             "review",
         ),
         (
             n_needed > 0,
-            f"Label {_counted(n_needed, 'more photo', 'more photos')} on the review page: then tagloom can "
-            f"calibrate its suggestions.",
+            f"Label {_counted(n_needed, 'more photo', 'more photos')} on the review page: then suggestions "
+            f"carry probabilities.",
             "review",
         ),
         (n_new > 0, f"{_counted(n_new, 'decision is', 'decisions are')} new since the last training: train.", "train"),
-        (to_review, "Review the suggestions: accept what is right, reject what is wrong.", "review"),
+        (to_review, "Review the suggestions: accept right ones, reject wrong ones.", "review"),
         (n_writable > 0, "See what would be written to the sidecars, then write it.", "write --dry-run"),
     )
     for is_due, sentence, command in steps:
         if is_due:
             return sentence, f"tagloom {command}"
-    return "All keywords are written. Review further suggestions, and accept what is right.", "tagloom review"
+    return "All keywords are written. Review more suggestions.", "tagloom review"

@@ -107,7 +107,7 @@ def redo(store: ProjectStore, batch: int | None = None, *, who: str = "") -> Und
     if number is None:
         return UndoResult(batch=None)
     if (about := store.decisions.batch(number)).kind == "write" and about.undone:
-        raise InvalidInputError("what was undone is a write of keywords; write them again with: tagloom write")
+        raise InvalidInputError("Redo skips writes. To write the keywords again, run: tagloom write")
     return UndoResult(batch=store.decisions.redo(number, who=who))
 
 

@@ -128,9 +128,9 @@ def _summary(found: "ModelEvaluation") -> list[tuple[str, str]]:
     ]
     rows += [
         (found.accepted[:1].upper() + found.accepted[1:], "–" if found.n_accepted is None else f"{found.n_accepted:,}"),
-        ("Right among these", _share_between(found.precision, found.precision_low, found.precision_high)),
-        ("Found by them, of all tags that photos have", _share(found.recall)),
-        ("Probabilities are off by, on average", _figure(found.calibration_error)),
+        ("Precision of these", _share_between(found.precision, found.precision_low, found.precision_high)),
+        ("Recall: share of all true tags", _share(found.recall)),
+        ("Mean error of the probabilities", _figure(found.calibration_error)),
     ]
     if found.forecast is not None:
         more = found.forecast

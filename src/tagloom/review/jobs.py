@@ -165,7 +165,7 @@ class JobBoard:
         with self._lock:
             running = self.running()
             if running is not None:
-                raise StoreBusyError(f"{running.kind} is at work; wait until it has ended, or cancel it")
+                raise StoreBusyError(f"{running.kind} is running; wait for it, or cancel it")
             self._n += 1
             job = Job(self._n, kind, label=kind, began=time.monotonic())
             self._jobs = [*self._jobs, job][-N_KEPT:]
@@ -185,7 +185,7 @@ class JobBoard:
         """Ask a job to end at its next step; what is finished is kept."""
         job = next((job for job in self._jobs if job.id == number), None)
         if job is None:
-            raise InvalidInputError(f"no job has the number {number}")
+            raise InvalidInputError(f"there is no job {number}")
         job.cancelled = True
         return job
 
@@ -203,7 +203,7 @@ class JobBoard:
             with self._alone:
                 message, state = work(_JobProgress(job, self._tell)), "done"
         except JobCancelled:
-            message, state = "cancelled; what was finished is kept", "cancelled"
+            message, state = "cancelled; finished work is kept", "cancelled"
         except TagloomError as error:
             message, state = str(error), "failed"
         except Exception:

@@ -162,6 +162,6 @@ class BackgroundLearning:
                 with self._alone:
                     self._learner.save()
         except Exception:
-            logger.exception("what was learned could not be saved; the next training makes it anew")
+            logger.exception("the update could not be saved; the next training includes it")
         finally:
             self._learner.close()

@@ -159,7 +159,7 @@ def _order(state: ReviewState, query: PhotoQuery, row: int | None, looks: LookAl
     by_path = state.photos.by_path
     if query.similar is not None:
         if looks.cosines is None:
-            raise InvalidInputError("how photos look is not known yet; extract features first, or wait a moment")
+            raise InvalidInputError("Similar photos need features. Wait a moment, or run: tagloom extract")
         return _descending(looks.cosines(state.photos.row(query.similar)), by_path)
     if query.sort == "score" and query.state == "conflicts":
         return _descending(state.label_doubt(row), by_path)

@@ -452,7 +452,7 @@ class ReviewSession:
 
     def _load_features(self, photos: PhotoIndex) -> Features:
         if not self.alone.acquire(timeout=_PATIENCE_SECONDS):
-            raise StoreBusyError("the project is at work in the background; ask again when that has ended")
+            raise StoreBusyError("the project is busy in the background; try again in a moment")
         try:
             with ProjectStore(self.project.folder, make=False) as store:  # a lock of its own, as threads need
                 return load_choice_features(store, self.project.settings, photos.ids)
@@ -592,7 +592,7 @@ class ReviewSession:
                 logger.warning("%s; until then the settings stay as they were", error)
                 seen = now
             except Exception:
-                logger.exception("changes of the project could not be taken in; trying again")
+                logger.exception("changes of the project could not be read; trying again")
 
     def _catch_up(self) -> None:
         """Take in what was changed, here or by another process."""

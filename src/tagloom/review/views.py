@@ -251,7 +251,7 @@ def teach_ids(
         Returns scaled features of the photos and which of them have any, or raises a TagloomError.
     """
     if not len(state.photos):
-        return [], "There are no photos yet."
+        return [], "No photos yet."
     with state.lock:
         if tag is None:
             said = np.where(state.reviewed, 1, -1).astype(np.int8)

@@ -180,7 +180,7 @@ NOTHING_LEFT = 1e-12
 
 @dataclass(frozen=True)
 class SparseCanonicalPairs:
-    """What `sparse_cca` found, k pairs.
+    """Result of `sparse_cca`: k pairs of directions.
 
     Attributes
     ----------

@@ -121,7 +121,7 @@ SUBPROBLEM = 0.2
 
 @dataclass(frozen=True)
 class PenalizedResult:
-    """What `solve_penalized` found.
+    """Result of `solve_penalized`.
 
     Attributes
     ----------

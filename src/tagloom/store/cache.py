@@ -235,7 +235,7 @@ class FolderCache:
             logger.error("%s", error)
             self._forget_shard(shard)
             raise DamagedStoreError(
-                f"{error}. It was set aside: run the same command again, and its {info.n_rows} photos are read anew"
+                f"{error}. It was set aside; run the same command again to read its {info.n_rows} photos"
             ) from error
 
     def _forget_shard(self, shard: int) -> None:

@@ -26,7 +26,7 @@ class CurrentStates:
     photo_ids, tag_ids : ndarray of int64
         The pairs.
     states : ndarray of int8
-        1 has it, 0 has it not. Pairs of which nobody has said anything are not listed.
+        1 has it, 0 does not. Pairs of which nobody has said anything are not listed.
     origins : ndarray of int8
         0 human, 1 imported, 2 suggested and accepted.
     """

@@ -374,8 +374,8 @@ def translate_errors(path: Path) -> Iterator[None]:
         raise StoreError(f"cannot use {path.name} ({error}); check permissions and free space of its folder") from error
     except apsw.ReadOnlyError as error:
         raise StoreError(
-            f"{path.name} cannot be written here, and so nothing was changed; what only reads works all the same. For "
-            f"the rest see to it that you may write in its folder {path.parent.name!r}"
+            f"{path.name} cannot be written here, so nothing was changed. Commands that only read still work; for "
+            f"the others make its folder {path.parent.name!r} writable"
         ) from error
     except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError) as error:
         raise DamagedStoreError(

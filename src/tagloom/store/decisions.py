@@ -150,7 +150,7 @@ class Decisions:
         Parameters
         ----------
         photo_ids, tag_ids, states : array-like of int
-            Broadcast against each other; states are 1 (has it), 0 (has it not) and -1 (takes back what was said). Of
+            Broadcast against each other; states are 1 (has it), 0 (does not) and -1 (takes back what was said). Of
             several states for a pair the last stands. Tags merged into others count as those.
         origin : {"human", "imported", "suggested"}, default="human"
             Where the decisions come from; "suggested" is a suggestion that a person accepted.
@@ -194,7 +194,7 @@ class Decisions:
     def labels(
         self, photo_ids: "ArrayLike | None" = None, tag_ids: "ArrayLike | None" = None, *, implied: bool = True
     ) -> "tuple[Ids, Ids, LabelMatrix]":
-        """Return the label matrix: 1 has the tag, 0 has it not, -1 nobody has said.
+        """Return the label matrix: 1 has the tag, 0 does not, -1 unknown.
 
         Parameters
         ----------
@@ -334,7 +334,7 @@ class Decisions:
         sql = f"SELECT id, kind, label, who, at, refers, n, id IN ({UNDONE}) FROM batches WHERE id = ?"  # noqa: S608
         rows = self._database.read(sql, (number,))
         if not rows:
-            raise InvalidInputError(f"no action has the number {number}; tagloom history lists those there are")
+            raise InvalidInputError(f"no action has the number {number}; list them with: tagloom history")
         return _batch(*rows[0])
 
     def undoable(self) -> Batch | None:

@@ -49,7 +49,7 @@ _OF_A_NEW_PROJECT = frozenset(
     }
 )
 README = """This folder was made by tagloom. It holds what you decided about your photos, and features and thumbnails of
-them, so that they need not be read again. Your photos are not in it. If you delete it, your decisions are lost.
+them, so they need not be read again. Your photos are not in it. If you delete it, your decisions are lost.
 """
 # Compiled where they are used, which is when a project is removed: every other start is spared it.
 _SQLITE = r"(tagloom|thumbnails)\.sqlite(-wal|-shm|-journal)?"

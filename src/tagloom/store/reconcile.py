@@ -77,11 +77,11 @@ def hand_over(connection: apsw.Connection, root: int, lost: Collection[int]) -> 
     for photo, *rest in said:
         tags[photo].append((rest[0], rest[1], rest[2]))
     records = sorted((taker, *one) for taker, giver in givers.items() for one in tags[giver])
-    label = "a copy takes over the tags of a photo that is gone"
+    label = "a copy inherits the tags of a missing photo"
     if len(givers) > 1:
-        label = f"{len(givers)} copies take over the tags of photos that are gone"
+        label = f"{len(givers)} copies inherit the tags of missing photos"
     if not n_copies:
-        label = "the other file of a RAW+JPEG pair takes over its tags"
+        label = "the other file of a RAW+JPEG pair inherits its tags"
     return dict(sorted(givers.items())), append(connection, "decide", Records(*zip(*records, strict=True)), label=label)
 
 

@@ -340,7 +340,7 @@ class Tags:
         with self._database.write() as connection:
             below, above = _live(connection, child), _live(connection, parent)
             if [child, parent] not in self.implications().tolist():
-                raise InvalidInputError(f"nobody has said that {below!r} implies {above!r}")
+                raise InvalidInputError(f"no implication says that {below!r} implies {above!r}")
             change = TagChange("implies", child, other=parent, before="yes")
             return _change(connection, [change], f"{below} no longer implies {above}", who)
 

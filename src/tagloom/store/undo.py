@@ -70,7 +70,7 @@ def take_back(connection: apsw.Connection, batch: int, kind: Literal["undo", "re
     if what in ("undo", "redo"):
         raise InvalidInputError(f"action {batch} is of kind {what!r}; name the action that it is about")
     if is_undone != (kind == "redo"):
-        what = "undone already" if is_undone else "in force: only what was undone can be brought back"
+        what = "undone already" if is_undone else "in force; you can redo only undone actions"
         raise InvalidInputError(f"action {batch} ({label}) is {what}")
     _check_files(connection, batch, kind)
     changes = changes_of(connection, batch)

@@ -22,7 +22,7 @@ __all__ = ["GroupWeights", "choose_group_weights"]
 
 @dataclass(frozen=True)
 class GroupWeights:
-    """What `choose_group_weights` found.
+    """Result of `choose_group_weights`.
 
     Attributes
     ----------

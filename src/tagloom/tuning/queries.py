@@ -157,7 +157,7 @@ def rank_photos(
     candidates: ArrayLike | None = None,
     random_state: Any = None,
 ) -> NDArray[np.intp]:
-    """Return the photos to label next, the most useful first.
+    """Rank unlabelled photos by how useful their labels would be.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ def find_wrong_labels(probabilities: NDArray[np.floating], Y: LabelMatrix) -> Wr
     probabilities : ndarray of shape (n, c)
         What a model says of every photo, of labelled ones without their labels; NaN where it says nothing.
     Y : label matrix of shape (n, c)
-        1 has the tag, 0 has it not, -1 nobody has said.
+        1 has the tag, 0 does not, -1 unknown.
 
     Notes
     -----

@@ -23,7 +23,7 @@ def test_a_contradiction_is_left_open_and_told():
     reading = _collect([Said("line 1", "a.jpg", (SEA, SAND)), Said("line 2", "a.jpg", (), (SEA,))], [b"a.jpg"])
     assert reading.statements == (Statement(b"a.jpg", (SAND,), (), (SEA,)),)
     assert reading.problems == (
-        "f, line 2: says no to 'sea' for 'a.jpg', but line 1 says yes; it is left open, keep one of the two",
+        "f, line 2: says no to 'sea' for 'a.jpg', but line 1 says yes; left undecided; keep one of the two",
     )
 
 

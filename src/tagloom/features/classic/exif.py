@@ -43,7 +43,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class PhotoFacts:
-    """What is known of how a photo was taken; None is unknown.
+    """When, where and how a photo was taken, from EXIF.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ _OPENING = threading.Lock()
 
 
 class DeepDescriptor(PixelDescriptor):
-    """What the photo shows, as a network trained on ImageNet sees it.
+    """Features of EfficientNet-Lite0, a network trained on ImageNet.
 
     Two groups: ``deep`` (1,280 non-negative columns: the averaged last feature map) and ``semantic`` (1,000 columns:
     probabilities of the ImageNet classes). The weights come with an installed package; nothing is downloaded.

@@ -37,7 +37,7 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class EncoderSettings:
-    """How pixels become a network's input, and its output a row.
+    """How an ONNX encoder takes pixels and returns a row.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ _INPUT_TYPES: dict[str, type[np.generic]] = {
 
 
 class OnnxEncoder(BaseDescriptor):
-    """An image encoder of the user's choice (DINOv2, CLIP, SigLIP …) exported to ONNX.
+    """Descriptor that runs your own ONNX image encoder (DINOv2, CLIP, SigLIP …).
 
     Parameters
     ----------
@@ -294,8 +294,7 @@ class OnnxEncoder(BaseDescriptor):
             )
         if kind == "tensor(uint8)" and not self.settings.keeps_bytes:
             raise ModelError(
-                f"input {name!r} of {self._runner.label} takes bytes, so that scale, mean and std cannot be applied; "
-                f"leave them out"
+                f"input {name!r} of {self._runner.label} takes bytes, which have no scale, mean and std; leave them out"
             )
         return name, _INPUT_TYPES[kind]
 

@@ -159,7 +159,7 @@ _TILE = 512  # three arrays of this size squared stay in the processor's cache
 
 
 class NearDuplicates(NamedTuple):
-    """What `near_duplicates` returns.
+    """Result of `near_duplicates`: groups, pairs and distances.
 
     Attributes
     ----------

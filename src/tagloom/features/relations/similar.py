@@ -22,7 +22,7 @@ _COMPLEMENTS = ("cosine", "intersection")
 def similar_photos(
     X: ArrayLike, index: int, n: int = 20, *, metric: Metric = "cosine"
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return the photos most like a given one, the most similar first.
+    """Return the photos most similar to one photo, nearest first.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _STANDARDISATION = "standardisation"
 
 
 class RegionSampler:
-    """The regions of a picture as a local descriptor: what blobs are learned from and counted in.
+    """Regions of a photo, from which blobs are learned and counted.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class RegionSampler:
 
 @dataclass(frozen=True, eq=False)
 class RegionVocabulary:
-    """Typical regions, and the standardisation under which regions are compared with them.
+    """Typical regions, with the standardisation that compares regions with them.
 
     Parameters
     ----------

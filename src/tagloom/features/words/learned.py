@@ -52,7 +52,7 @@ def learned_descriptor(
     progress: Progress = NO_PROGRESS,
     **pool_options: Any,
 ) -> Descriptor:
-    """Make a descriptor with the vocabulary kept in a folder; where there is none yet, learn and keep it.
+    """Make a descriptor with a vocabulary kept in a folder, learning it first if needed.
 
     Features stay comparable when photos are added later, because the vocabulary then is the old one. To learn a new
     one, delete its file.

@@ -334,7 +334,7 @@ SIFT_FORMS = {"sift": 1, "rgbsift": 3, "rgsift": 2, "hsvsift": 3, "csift": 3, "o
 
 
 class DenseSift:
-    """The patches of a grid described by a form of SIFT: a `tagloom.features.words.vocabulary.LocalDescriptor`.
+    """SIFT descriptors on a regular grid, in grey or colour.
 
     Parameters
     ----------

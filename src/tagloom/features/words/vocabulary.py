@@ -51,7 +51,7 @@ class LocalDescriptor(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VisualVocabulary:
-    """Words, and where they come from; two vocabularies are equal if words and source are.
+    """Visual words and their source.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def collect_samples(
     progress: Progress = NO_PROGRESS,
     **pool_options: Any,
 ) -> LocalSamples:
-    """Draw local descriptors from photos, to learn a vocabulary from.
+    """Draw local descriptors from photos to learn a vocabulary.
 
     The paths are sorted and made unique before photos are drawn, so that the choice depends on the set of files and
     the seed alone. Photos that cannot be read are skipped, not replaced.

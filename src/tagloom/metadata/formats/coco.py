@@ -67,7 +67,7 @@ def read_coco(path: Path, options: ReadOptions, notes: Notes) -> Iterator[Said]:
             _take(entry, document, notes)
     for image_id, places in document.present.items():
         if image_id not in document.names:
-            notes.problem(next(iter(places.values())), f"speaks of the image {image_id}, which the file does not list")
+            notes.problem(next(iter(places.values())), f"names the image {image_id}, which the file does not list")
     for image_id, (place, name) in document.names.items():
         yield from _image(document, image_id, place, name, options, notes)
 
@@ -189,7 +189,7 @@ def _keywords(document: _Document, numbers: dict[int, str], notes: Notes) -> tup
         if keyword is not None:
             keywords[keyword] = None
         elif number not in document.categories:
-            notes.problem(place, f"speaks of the category {number}, which the file does not list")
+            notes.problem(place, f"names the category {number}, which the file does not list")
     return tuple(keywords)
 
 

@@ -155,7 +155,7 @@ def _merge(item: Said, known: _Known, notes: Notes) -> None:
                 notes.problem(
                     item.place,
                     f"says {STATE_WORDS[state]} to {keyword.text!r} for {item.name!r}, but {place} says "
-                    f"{STATE_WORDS[earlier]}; it is left open, keep one of the two",
+                    f"{STATE_WORDS[earlier]}; left undecided; keep one of the two",
                 )
 
 

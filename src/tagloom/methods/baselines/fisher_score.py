@@ -67,7 +67,7 @@ def fisher_scores(X: Any, Y: LabelMatrix) -> Floats:
 
 
 class FisherScore(SelectingAnnotator):
-    """Keep the features with the largest Fisher score, then regularised least squares on them.
+    """Feature selection by Fisher score, then ridge.
 
     Parameters
     ----------

@@ -422,7 +422,7 @@ class JointNormsPath:
 
 
 class FSNM(SelectingAnnotator):
-    """Features selected by a robust regression whose loss and penalty are both l2,1 norms, then least squares.
+    """Feature selection by a robust regression with l2,1 norms in loss and penalty, then ridge.
 
     Parameters
     ----------

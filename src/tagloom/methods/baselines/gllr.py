@@ -34,7 +34,7 @@ PATIENCE = 3
 
 
 class GLLR(Annotator):
-    """Group lasso with logistic regression, for all tags at once.
+    """Logistic regression with a group lasso for each tag.
 
     Parameters
     ----------

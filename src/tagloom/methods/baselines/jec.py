@@ -16,7 +16,7 @@ __all__ = ["JEC"]
 
 
 class JEC(Annotator):
-    """Transfer of tags from the nearest labelled photos, all feature groups counting alike.
+    """Transfer of tags from the nearest labelled photos, with equal weight for all feature groups.
 
     Parameters
     ----------

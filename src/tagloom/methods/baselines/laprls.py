@@ -11,7 +11,7 @@ __all__ = ["LapRLS"]
 
 
 class LapRLS(ManifoldAnnotator):
-    """Least squares in a kernel space, smooth over the graph of labelled and unlabelled photos; all tags at once.
+    """Kernel least squares, smooth over the graph of labelled and unlabelled photos.
 
     Parameters
     ----------

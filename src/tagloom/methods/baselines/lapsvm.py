@@ -17,7 +17,7 @@ __all__ = ["LapSVM"]
 
 
 class LapSVM(ManifoldAnnotator):
-    """Squared-hinge machines in a kernel space, smooth over the graph of labelled and unlabelled photos.
+    """Kernel machines with squared hinge loss, smooth over the graph of labelled and unlabelled photos.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ KEPT_BYTES = 512 * 2**20
 
 
 class RegularizedLeastSquares(Annotator):
-    """Ridge regression of all tags at once on the labelled photos, the penalty chosen by leave-one-out.
+    """Ridge regression of all tags at once, optionally smoothed over the graph of all photos.
 
     Parameters
     ----------

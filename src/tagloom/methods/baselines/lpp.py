@@ -26,7 +26,7 @@ _SMALLEST = 1e-12
 
 
 class LPP(TransformerMixin, BaseEstimator):
-    """Directions along which neighbours stay together (He and Niyogi), in the space of a kernel.
+    """Locality preserving projection (He and Niyogi) in the space of a kernel.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class LPP(TransformerMixin, BaseEstimator):
 
 
 class LPPSVM(Annotator):
-    """Locality preserving projection of all photos, then a linear SVM for each tag on the labelled ones.
+    """Locality preserving projection, then a linear SVM for each tag.
 
     Parameters
     ----------

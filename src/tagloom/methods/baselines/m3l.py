@@ -23,7 +23,7 @@ _BALANCE_EVERY = 10
 
 
 class M3L(KernelAnnotator):
-    """Max-margin multi-label classification: a hinge for every entry, tags tied by a similarity of tags.
+    """Max-margin multi-label classification with a similarity between tags.
 
     Parameters
     ----------

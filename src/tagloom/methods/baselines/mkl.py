@@ -22,7 +22,7 @@ __all__ = ["MultipleKernelSVM"]
 
 
 class MultipleKernelSVM(Annotator):
-    """SVM on a weighted sum of kernels, the weights learnt with the l2 penalty.
+    """Support vector machines on a weighted sum of kernels, with learned weights.
 
     Parameters
     ----------

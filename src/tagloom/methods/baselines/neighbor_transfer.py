@@ -22,7 +22,7 @@ WEIGHTS = ("uniform", "rank", "heat")
 
 
 class NeighborTransfer(Annotator):
-    """Transfer of tags from the k nearest labelled photos, drawn towards each tag's frequency.
+    """Transfer of tags from the k nearest labelled photos.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _TINY = 1e-300
 
 
 class PLSAWords(CountAnnotator):
-    """Probabilistic latent semantic analysis whose topics are learnt from tags alone.
+    """Probabilistic latent semantic analysis with topics learned from tags.
 
     A photo is a mixture of topics. The topics are those of the tags of labelled photos; the visual words of each topic
     are learnt with the mixtures held fixed; a photo without tags is then folded in by its visual words.

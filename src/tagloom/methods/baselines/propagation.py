@@ -95,7 +95,7 @@ class GraphPropagation(Annotator, ABC):
 
 
 class HarmonicPropagation(GraphPropagation):
-    """Harmonic functions on the neighbour graph: a score is the mean of the neighbours' scores.
+    """Label propagation: each unlabelled photo gets the mean score of its neighbours.
 
     All tags are solved at once. Known entries keep their label exactly; unknown ones, also on photos known for other
     tags, are solved for.
@@ -182,7 +182,7 @@ class HarmonicPropagation(GraphPropagation):
 
 
 class LocalGlobalConsistency(GraphPropagation):
-    """Labels spread over the normalised graph, drawn back to where they started at every step.
+    """Label spreading over the normalised graph (local and global consistency).
 
     All tags are solved at once. Labels are not clamped: a known entry that its neighbours contradict may change.
 

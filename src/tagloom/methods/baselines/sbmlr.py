@@ -156,7 +156,7 @@ class BayesianL1:
 
 
 class SBMLR(SelectingAnnotator):
-    """Sparse logistic regression via Bayesian l1 regularisation, one question of yes or no per tag.
+    """Sparse logistic regression with a Bayesian l1 penalty that needs no tuning.
 
     Parameters
     ----------

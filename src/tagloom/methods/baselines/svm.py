@@ -14,7 +14,7 @@ __all__ = ["KernelSVM", "fit_coordinates", "fit_tags", "hinge_objectives"]
 
 
 class KernelSVM(KernelAnnotator):
-    """One SVM for each tag on the photos where it is known; scikit-learn solves it, all tags share one kernel.
+    """Support vector machines that share one kernel, one for each tag.
 
     Parameters
     ----------

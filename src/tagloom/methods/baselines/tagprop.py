@@ -253,7 +253,7 @@ def learn_sigmoids(likelihood: Likelihood, x: Floats, slopes: Floats, offsets: F
 
 
 class TagProp(Annotator):
-    """Tag propagation with learned weights of neighbours.
+    """Transfer of tags from neighbours with learned weights.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ __all__ = ["TopicMixture"]
 
 
 class TopicMixture(CountAnnotator):
-    """Mixture of multinomials over visual words and tags, learnt by EM from labelled and unlabelled photos.
+    """Topic model of visual words and tags without a graph.
 
     What `tagloom.methods.topics.LaplacianTopicModel` is with ``smoothness=0``.
 

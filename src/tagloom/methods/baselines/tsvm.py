@@ -21,7 +21,7 @@ _FIRST = 1e-3
 
 
 class TransductiveSVM(KernelAnnotator):
-    """SVM with the squared hinge that labels the unlabelled photos so that the margin is empty.
+    """Support vector machine that also labels the unlabelled photos, to keep its margin empty.
 
     Parameters
     ----------

@@ -365,7 +365,7 @@ class NovaPath:
 
 
 class NOVA(Annotator):
-    """Non-convex group sparsity, and its convex and individual relatives, for all tags at once.
+    """Group SCAD regression: each tag keeps a few whole feature groups, without shrinking them.
 
     Parameters
     ----------

@@ -194,7 +194,7 @@ class SparsityPath:
 
 
 class SFSS(SelectorMixin, Annotator):
-    """Structural feature selection with sparsity: one set of features for all tags, learnt from all photos.
+    """Structural feature selection with sparsity: one set of features for all tags, learned from all photos.
 
     Scores F of the training photos follow their neighbours, equal the labels where these are known, and are regressed
     on the features by W, whose rows are zero but for the features that are needed. It is an annotator and a

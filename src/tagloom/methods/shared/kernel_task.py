@@ -38,7 +38,7 @@ class TagTask:
     rows : ndarray of int, shape (l,)
         Photos on which one of these is known.
     signs : ndarray of shape (l, k)
-        1 has the tag, -1 has it not, 0 unknown.
+        1 has the tag, -1 does not, 0 unknown.
     constant : ndarray of shape (c,)
         ``log((positives + ½) / (negatives + ½))``, the score of every photo for tags that cannot be learnt; 0 for the
         others.

@@ -37,7 +37,7 @@ LARGEST = 1e12
 
 
 class TKML(Annotator):
-    """Transductive kernel map learning (TKML) and its weighted variant (wTKML).
+    """Transductive kernel map learning (TKML), and its weighted variant wTKML.
 
     Photos are written in a dictionary of atoms; their coordinates, the kernel map, are chosen so that they rebuild the
     features, that a linear classifier on them fits the known labels, and that neighbours get similar scores. The inner

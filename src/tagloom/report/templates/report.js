@@ -34,7 +34,7 @@
 
   const givenTags = (photo) => {
     const list = element("ul", "chips");
-    list.setAttribute("aria-label", "Given by you");
+    list.setAttribute("aria-label", "Your tags");
     for (const tag of photo.given) list.append(element("li", "chip", data.tags[tag]));
     return list;
   };
@@ -60,7 +60,7 @@
     if (photo.given.length) body.append(givenTags(photo));
     if (photo.suggested.length) body.append(suggestedTags(photo));
     if (!photo.given.length && !photo.suggested.length) {
-      body.append(element("p", "none", photo.labeled ? "Labelled: none of the tags" : "Nothing suggested"));
+      body.append(element("p", "none", photo.labeled ? "Labelled, without tags" : "Nothing suggested"));
     }
     node.append(preview(photo), body);
     return node;
@@ -104,7 +104,7 @@
     shown = 0;
     grid.replaceChildren();
     extend();
-    if (!matching.length) grid.append(element("li", "empty", photos.length ? "No photo fits." : "No photos."));
+    if (!matching.length) grid.append(element("li", "empty", photos.length ? "No photos match." : "No photos."));
     const isCut = matching.length !== photos.length;
     const [some, all] = [matching, photos].map((list) => list.length.toLocaleString("en"));
     status.textContent = isCut ? `${some} of ${all} photos` : "";

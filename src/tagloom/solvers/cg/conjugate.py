@@ -120,7 +120,7 @@ LARGE, WIDE = 5_000, 16
 
 @dataclass(frozen=True)
 class BlockCGResult:
-    """What `block_cg` found.
+    """Result of `block_cg`.
 
     Attributes
     ----------

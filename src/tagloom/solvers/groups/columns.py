@@ -119,7 +119,7 @@ WIDEST, NUMBERS = 512, 1 << 20
 
 @dataclass(frozen=True)
 class GroupColumnsResult:
-    """What `GroupColumns.solve` found.
+    """Result of `GroupColumns.solve`.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class GroupColumnsResult:
 
 
 class GroupColumns(GroupProblem):
-    """``½ βᵀAβ - bᵀβ + Σ_g p(‖β_g‖; λ w_g)`` for each column b of B, λ its own.
+    """Penalised quadratics ``½ βᵀAβ - bᵀβ + Σ_g p(‖β_g‖; λ w_g)``, one for each column b of B.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ __all__ = ["Datafit", "QuadraticGram"]
 
 
 class Datafit(Protocol):
-    """What the solver asks of a smooth function of a (d, c) matrix.
+    """Protocol of a smooth loss of a coefficient matrix.
 
     ``restrict`` and ``full_gradient`` see W through the rows that are in use, so a datafit may compute its columns when
     they are first asked for.

@@ -196,7 +196,7 @@ TINY = 1e-150
 
 
 class Penalty(Protocol):
-    """What the solver asks of a penalty: a sum over groups of whole rows.
+    """Protocol of a penalty: a sum over groups of whole rows.
 
     Within its rows a group may couple entries as it likes (a norm of the block, of each of its columns, of each entry,
     or a sum of these), and it need not be convex, as long as ``prox`` returns a global minimiser. So lasso, group

@@ -59,7 +59,7 @@ MADE_AGAIN = {"views_", "model_", "labels_", "transduction_", "probabilities_", 
 
 
 class AutoAnnotator(Accepting):
-    """Chooses, combines and calibrates on the labels themselves; takes features as they were extracted.
+    """Annotator that compares methods on the labels, combines the best few and calibrates them.
 
     Kernel ridge regressions over several weightings of the feature groups, with features and scores smoothed over the
     neighbour graph of all photos or not, are compared by the scores they give labelled photos without their own

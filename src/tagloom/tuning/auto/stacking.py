@@ -61,7 +61,7 @@ def stack_scores(
     caution: float = 0.5,
     go_on: Callable[[], bool] = lambda: True,
 ) -> Stack:
-    """Choose non-negative weights of members' scores by the mean average precision of left-out scores.
+    """Choose non-negative weights of scores by mean average precision.
 
     Parameters
     ----------

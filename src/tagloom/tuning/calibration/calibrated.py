@@ -407,7 +407,7 @@ def with_shared_graph(annotator: Annotator, X: Any) -> Annotator:
 
 
 class CalibratedAnnotator(Accepting):
-    """Any annotator, with probabilities learnt from its scores of labelled photos whose labels it has not seen.
+    """Annotator with probabilities, learned from the scores of held-out labelled photos.
 
     Parameters
     ----------

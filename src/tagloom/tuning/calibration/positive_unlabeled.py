@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class DebiasedLabels:
-    """What `debias_labels` makes of named tags.
+    """Result of `debias_labels`: soft targets and weights.
 
     Attributes
     ----------
@@ -62,13 +62,13 @@ def absent_entries(Y: LabelMatrix) -> NDArray[np.bool_]:
 
 
 def weak_negatives(Y: ArrayLike) -> LabelMatrix:
-    """Return Y with every unknown entry of a touched photo (one with a known entry) set to 0: absence means no."""
+    """Return Y with every unknown entry of labelled photos set to 0."""
     Y = check_labels(Y)
     return np.where(absent_entries(Y), 0, Y).astype(np.int8)
 
 
 def estimate_completeness(Y: ArrayLike, probabilities: ArrayLike, *, least: float = LEAST_COMPLETENESS) -> float:
-    """Return the share of true tags that are named on touched photos (those with a known entry).
+    """Estimate which share of the true tags is named on labelled photos.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _share_at_head(named: NDArray[np.bool_], probabilities: Floats) -> float:
 def debias_labels(
     Y: ArrayLike, probabilities: ArrayLike, completeness: float, *, suspicion: float = 0.1
 ) -> DebiasedLabels:
-    """Tell apart which absent tags of touched photos are likely a no.
+    """Estimate which missing tags of labelled photos are true rejections.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def forgotten_share(named: Floats, completeness: float) -> Floats:
 
 
 class PositiveUnlabeledAnnotator(Annotator):
-    """An annotator for labels with ``absent_means="unknown"``: some true tags are named, hardly any denied.
+    """Annotator for positive-only labels.
 
     The annotator is first fitted as if absence meant no, and its held-out probabilities say how complete the labels
     are and which absent tags were probably forgotten. It is fitted again with those left unknown, and its

@@ -454,7 +454,7 @@ def interval(figures: Floats, level: float) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """What `cross_validate` found; intervals are of other photos, as many.
+    """Result of `cross_validate`, with 95 % intervals.
 
     Attributes
     ----------
@@ -520,7 +520,7 @@ def cross_validate(
     random_state: Any = 0,
     progress: Progress = NO_PROGRESS,
 ) -> CrossValidation:
-    """Measure an annotator on labelled photos that it has not seen the labels of.
+    """Measure an annotator by cross-validation on labelled photos.
 
     Parameters
     ----------

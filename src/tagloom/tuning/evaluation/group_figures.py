@@ -31,7 +31,7 @@ __all__ = ["GroupFigure", "compare_groups"]
 
 @dataclass(frozen=True)
 class GroupFigure:
-    """What one feature group brings.
+    """Gain of one feature group.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ def compare_groups(
     random_state: Any = 0,
     progress: Progress = NO_PROGRESS,
 ) -> list[GroupFigure]:
-    """Measure what each feature group brings: without it, and with nothing else.
+    """Measure the gain of each feature group: without it, and alone.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ __all__ = ["Forecast", "LearningCurve", "learning_curve"]
 
 @dataclass(frozen=True)
 class Forecast:
-    """What more labelled photos would bring.
+    """Forecast of the gain from more labelled photos.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Forecast:
 
 @dataclass(frozen=True, eq=False)
 class LearningCurve:
-    """What `learning_curve` found.
+    """Result of `learning_curve`.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ def learning_curve(
     random_state: Any = 0,
     progress: Progress = NO_PROGRESS,
 ) -> LearningCurve:
-    """Measure an annotator with parts of the labels, always on the same held-out photos.
+    """Measure an annotator with parts of the labels, on the same held-out photos.
 
     Parameters
     ----------

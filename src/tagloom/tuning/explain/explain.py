@@ -77,7 +77,7 @@ class NeighborDecomposition(Decomposition):
     weights : ndarray of shape (k,)
         By how much the score rises if the photo's label goes from no to yes, all else being equal.
     labels : ndarray of shape (k,)
-        1 has the tag, 0 has it not.
+        1 has the tag, 0 does not.
     frequency : float
         Share of yes among the labels; ``base`` is the score if every label were this number.
     """
@@ -238,7 +238,7 @@ def mix_neighbors(
 
 
 class ScoreExplainer:
-    """Explains scores of the photos that an annotator was fitted on; what explanations share is computed once.
+    """Explains the scores of a fitted annotator, sharing work between explanations.
 
     Parameters
     ----------
@@ -489,7 +489,7 @@ def explain_score(
     *,
     groups: FeatureGroups | None = None,
 ) -> Explanation:
-    """Return why a photo that an annotator was fitted on has its score for a tag.
+    """Explain the score of one photo for one tag.
 
     Parameters
     ----------

@@ -112,10 +112,10 @@ function preload() {
 
 async function begin() {
   outbox.addEventListener("failed", ({ detail: { decision, message } }) =>
-    toast(`${decision.isRevoked ? "Not taken back" : "Not saved"}: ${message}`, { bad: true }),
+    toast(`${decision.isRevoked ? "Not undone" : "Not saved"}: ${message}`, { bad: true }),
   );
   outbox.addEventListener("revoked", ({ detail: { label } }) =>
-    toast(label === null ? "It had not been done: there was nothing to take back." : `Undone: ${label}`),
+    toast(label === null ? "It was never saved, so there is nothing to undo." : `Undone: ${label}`),
   );
   addEventListener("beforeunload", (event) => outbox.size && event.preventDefault());
   store.addEventListener("project", () => goOnAfterMerge(place()));

@@ -85,7 +85,7 @@ function bulkRow(tag, photos, cells) {
     h("span", { class: "bulk-name" }, h("span", { text: store.tagText(tag) }), state),
     button("On all", act(1), { icon: "check" }),
     button("On none", act(0), { icon: "cross" }),
-    button("Leave open", act(-1), { kind: "plain" }),
+    button("Undecided", act(-1), { kind: "plain" }),
   );
   return { node, draw };
 }

@@ -67,8 +67,8 @@ export class LensPage {
       icon: "teach",
       testid: "teach-first",
     });
-    const text = "Lens shows the photos of one tag, the likeliest first. There is no tag yet.";
-    const more = "Name one and mark five photos that show it. tagloom then finds the others.";
+    const text = "The lens shows the photos of one tag, likeliest first. You have no tags yet.";
+    const more = "Name a tag and mark five photos that show it. tagloom then finds the others.";
     return h(
       "section",
       { class: "page", "aria-label": "Tag lens", "data-testid": "lens-empty", hidden: true },
@@ -179,7 +179,7 @@ export class LensPage {
     this.list.empty.querySelector("[data-empty]").textContent =
       this.#state === "unreviewed"
         ? `Every photo has been decided for “${store.tagText(this.tag)}”.`
-        : "There is no such photo for this tag.";
+        : "No photos match.";
     this.#drawAbove();
   }
 
@@ -283,18 +283,18 @@ function openAbove(grid) {
 async function acceptAbove(list, sort) {
   const { grid } = list;
   if (!list.isShown) return list.refuse();
-  if (sort !== "score" || !grid.values) return toast("Accepting all above here needs the order “Most likely”.");
+  if (sort !== "score" || !grid.values) return toast("To accept all above, sort by “Most likely”.");
   const { ids } = grid;
   const { tag } = grid.context;
   const above = await openOnServer(grid).catch(complain);
   if (!above) return;
-  if (grid.ids !== ids) return toast("The order has changed meanwhile: nothing was accepted.");
-  if (!above.size) return toast("Nothing above here is open.");
+  if (grid.ids !== ids) return toast("The order has changed; nothing was accepted. Try again.");
+  if (!above.size) return toast("Nothing undecided above.");
   if (!(await ask(tag, above))) return;
   const open = await openPhotos(tag).catch(complain);
   if (!open) return;
   const still = [...above.keys()].filter((id) => open.has(id));
-  if (!still.length) return toast("Nothing above here is open any more.");
+  if (!still.length) return toast("Nothing undecided above any more.");
   decide(still, [tag], 1, "suggested");
 }
 
@@ -339,7 +339,7 @@ function ask(tag, above) {
             h("strong", { text: percent(mean) }),
             `: about ${count(wrong)} of ${count(n)} may be wrong.`,
           )
-        : h("p", { text: "This model gives scores, not probabilities: how many of these are right is not known." }),
+        : h("p", { text: "These are scores, not probabilities: their precision is unknown." }),
       h("h3", { text: "The least certain of them" }),
       h(
         "div",

@@ -75,10 +75,10 @@ export class GridPage {
   #drawEmpty() {
     const isNew = store.project.n_photos === 0;
     const text = isNew
-      ? "There are no photos yet."
+      ? "No photos yet."
       : "No photos match. Change the filters, or search for something else.";
     const way = isNew
-      ? button("Look for photos", () => startJob("scan"), { kind: "primary" })
+      ? button("Find photos", () => startJob("scan"), { kind: "primary" })
       : button("Show all photos", () => this.#load({}, true));
     this.list.empty.replaceChildren(h("p", { text }), way);
   }
@@ -108,7 +108,7 @@ export class GridPage {
   #why() {
     const id = this.list.grid.activeId;
     const best = shown(store.cells.get(id), this.list.showsUnsure)[0]?.[0];
-    if (best === undefined) return toast("Nothing is suggested here.");
+    if (best === undefined) return toast("No suggestions here.");
     return openWhy(id, best);
   }
 

@@ -80,7 +80,7 @@ export class PhotoList extends EventTarget {
     this.#abort = new AbortController();
     this.query = query;
     clearTimeout(this.#slow);
-    if (!this.isShown) this.#slow = setTimeout(() => this.#blank("Reading the photos…"), SLOW_MS);
+    if (!this.isShown) this.#slow = setTimeout(() => this.#blank("Loading photos…"), SLOW_MS);
     let order;
     try {
       order = await api.ranking(query, this.#abort.signal);
@@ -114,7 +114,7 @@ export class PhotoList extends EventTarget {
   #failed(error, query, options) {
     clearTimeout(this.#slow);
     if (this.isShown) return complain(error);
-    this.#blank(`The photos could not be read. ${error.message}`, () => this.load(query, options));
+    this.#blank(`Photos could not be loaded. ${error.message}`, () => this.load(query, options));
     if (options.focus && !isTyping(document.activeElement)) this.notice.retry.focus();
   }
 
@@ -187,7 +187,7 @@ export class PhotoList extends EventTarget {
 
   /** Say that nothing can be decided now. @returns {false} */
   refuse() {
-    toast("The photos have not come yet: nothing was changed.");
+    toast("Photos are still loading; nothing changed.");
     return false;
   }
 

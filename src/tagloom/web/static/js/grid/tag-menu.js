@@ -24,12 +24,12 @@ export function tagMenu(tag) {
     return {
       body: [
         line("New name", text, "Rename", (value) => change({ rename: value }, `Renamed to ${value}`)),
-        line("Another word for it", "", "Add alias", (value) => change({ alias: value }, `${value} now means ${text}`)),
+        line("Another name for it", "", "Add alias", (value) => change({ alias: value }, `${value} now means ${text}`)),
         pick("Merge into (all its photos get that tag)", (other) =>
           // The address of the tag leads on to the other one, and that is said there.
           change({ merge_into: other }, null),
         ),
-        pick("It is a kind of", (other) => change({ parent: other }, `${text} is a kind of ${store.tagText(other)}`)),
+        pick("Make it a kind of", (other) => change({ parent: other }, `${text} is a kind of ${store.tagText(other)}`)),
       ],
     };
   });

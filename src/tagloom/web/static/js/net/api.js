@@ -14,7 +14,7 @@ export class OfflineError extends Error {}
 const UNREACHABLE = new Set([502, 504]);
 const FORBIDDEN = 403;
 const OTHER_PROJECT = 412;
-const EARLIER = "This page belongs to an earlier start of tagloom review: open the address that it printed now.";
+const EARLIER = "This page belongs to an earlier review. Open the address that tagloom review printed last.";
 
 let project = null;
 

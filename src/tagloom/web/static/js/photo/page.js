@@ -212,7 +212,7 @@ export class PhotoPage {
   #between(nSure) {
     const line = (text) => h("li", { class: "muted", text });
     if (this.open.length > nSure)
-      return [nSure ? null : line("Nothing is above the threshold."), line("Less likely")].filter(Boolean);
+      return [nSure ? null : line("No suggestions above the threshold."), line("Less likely")].filter(Boolean);
     if (nSure) return [];
     return [line(store.project.model ? "Every tag is decided on this photo." : "No suggestions yet.")];
   }
@@ -226,7 +226,7 @@ export class PhotoPage {
 
   #aboutStack() {
     const n = this.photos.length;
-    return n > 1 ? [h("p", { class: "muted", text: `A stack of ${plural(n, "photo")}, decided as one.` })] : [];
+    return n > 1 ? [h("p", { class: "muted", text: `Stack of ${plural(n, "photo")}, decided as one.` })] : [];
   }
 
   #drawPlace() {
@@ -268,7 +268,7 @@ export class PhotoPage {
   #current() {
     const tag = this.open?.[this.#cursor];
     const more = this.open?.length ? "↓ for a less likely tag" : "t to add a tag";
-    if (!tag) toast(`Nothing is suggested here. Press ${more}, → for the next photo.`);
+    if (!tag) toast(`No suggestions here. Press ${more}, → for the next photo.`);
     return tag;
   }
 
@@ -293,7 +293,7 @@ export class PhotoPage {
       const { ids } = store.order;
       const rest = ids.subarray(ids.indexOf(id) + 1);
       const next = rest.find((other) => open.has(other) && !store.cells.get(other)?.reviewed);
-      if (next === undefined) toast("Something is said of every photo after this one.");
+      if (next === undefined) toast("Every photo after this one is labelled.");
       else this.#goTo(next);
     } catch (error) {
       complain(error);

@@ -18,7 +18,7 @@ export function openWhy(photo, tag) {
 
 /** The explanation as an element that fills itself. @param {number} photo @param {number} tag @returns {HTMLElement} */
 function whyPanel(photo, tag) {
-  const panel = h("div", { class: "why" }, h("p", { class: "muted", text: "Working it out…" }));
+  const panel = h("div", { class: "why" }, h("p", { class: "muted", text: "Computing…" }));
   get(`/api/photo/${photo}/why/${tag}`).then(
     (why) => panel.replaceChildren(...parts(why)),
     (error) => panel.replaceChildren(h("p", { text: error.message })),
@@ -64,7 +64,7 @@ function parts(why) {
     sections.push(
       h("p", {
         class: "muted",
-        text: "A simpler model stands in for the one that made the suggestion: read the amounts as hints.",
+        text: "Explained by a simpler model: read the amounts as hints.",
       }),
     );
   return [...sections, ...(why.notes ?? []).map((text) => h("p", { class: "muted", text }))];

@@ -25,7 +25,7 @@ export class TeachExamples {
       button("Not this", () => this.#mark(0), { icon: "cross", key: "r" }),
       button("Example", () => this.#mark(1), { icon: "check", key: "a", kind: "primary" }),
     );
-    this.list.empty.append(h("p", { text: "No photo has these words." }));
+    this.list.empty.append(h("p", { text: "No photos match." }));
     this.ask = this.#makeAsk();
     this.pick = h("div", { class: "page" }, this.#makeBar(), this.list.parts);
     this.element = h("div", { class: "page" }, this.ask, this.pick);
@@ -128,7 +128,7 @@ export class TeachExamples {
     if (tag !== this.#tag || !this.element.isConnected) return;
     const said = store.tags.get(tag)?.n_suggested
       ? "has suggestions now"
-      : "has an order now: the likeliest photos come first";
+      : "is ranked now, likeliest photos first";
     toast(`“${store.tagText(tag)}” ${said}.`, { action: { label: "See them", run: () => go(`/tag/${tag}`) } });
   }
 

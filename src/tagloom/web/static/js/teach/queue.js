@@ -27,7 +27,7 @@ export class TeachQueue {
     const stage = h("div", { class: "stage" }, this.image, this.unreadable);
     this.card = h("div", { class: "teach-card" }, stage, this.#makeAsk());
     const back = button("Back to the photos", () => go("/"));
-    this.done = h("div", { class: "empty", hidden: true }, h("p", { text: "Nothing is left to ask." }), back);
+    this.done = h("div", { class: "empty", hidden: true }, h("p", { text: "No questions left." }), back);
     this.notice = new Notice();
     this.element = h("div", { class: "teach" }, this.card, this.done, this.notice.element);
     store.addEventListener("reset", () => this.notice.isTrouble && this.element.isConnected && this.start(this.#tag));
@@ -85,7 +85,7 @@ export class TeachQueue {
       // Nothing of the questions before may stay: an answer would be about another tag.
       this.#begin([]);
       this.done.hidden = true;
-      this.notice.show(`The questions could not be read. ${error.message}`, () => this.start(tag));
+      this.notice.show(`Questions could not be loaded. ${error.message}`, () => this.start(tag));
     }
     firstPaint();
   }

@@ -175,7 +175,7 @@ export class Bar {
     const kept = outbox.size
       ? waiting(outbox.size - outbox.nRevoked, outbox.nRevoked, back)
       : isForeign
-        ? "Load the page again to go there."
+        ? "Reload the page to go there."
         : "Trying again…";
     this.banner.replaceChildren(h("span", { text: sentence(why) }), h("span", { text: kept }));
   }

@@ -13,10 +13,10 @@ const MOST_CHARACTERS = 1000000;
 /** Decisions in one action above which a key alone does not undo it. */
 const LARGE = 50;
 const TAKEN_BACK = {
-  unsent: "Taken back before it was sent.",
-  revoked: "It may have reached the server, whose answer did not come. It will be taken back when the server is back.",
+  unsent: "Undone before it was sent.",
+  revoked: "The server did not answer, but may have saved it. It will be undone when the server is back.",
 };
-const UNKNOWN = "Whether it was done is not known: the history tells when the server is back.";
+const UNKNOWN = "The server did not answer. The history will show whether it was saved.";
 const VERBS = { 1: "Accepted", 0: "Rejected", "-1": "Cleared" };
 
 /**
@@ -39,7 +39,7 @@ function send(decision, said, isShown = decision.photos.length > 1) {
   const { photos, tags, paired } = decision;
   const n = paired ? photos.length : photos.length * tags.length;
   if (n > MOST_PAIRS || JSON.stringify(decision).length > MOST_CHARACTERS) {
-    toast(`${plural(n, "decision")} at once are too many, so none was made. Choose fewer photos.`, { bad: true });
+    toast(`${plural(n, "decision")} at once are too many; nothing changed. Choose fewer photos.`, { bad: true });
     return false;
   }
   outbox.push(decision);
@@ -88,7 +88,7 @@ async function readAndDecideBest(photos, state, unsure) {
 function decideBestOf(photos, cells, state, unsure) {
   const chosen = photos.filter((id) => shown(cells.get(id), unsure).length);
   if (!chosen.length) {
-    toast("Nothing is suggested here. Press t to add a tag.");
+    toast("No suggestions here. Press t to add a tag.");
     return false;
   }
   const tags = chosen.map((id) => shown(cells.get(id), unsure)[0][0]);
@@ -115,7 +115,7 @@ export function undo() {
     dropOffers();
     if (await takeBack(outbox.latest)) return;
     const { next_undo: next } = await get("/api/history?limit=1");
-    if (next === null) return toast("There is nothing to undo.");
+    if (next === null) return toast("Nothing to undo.");
     if (await mayUndo(next)) await step("undo", "Undone", { batch: next.id });
   });
 }
@@ -126,7 +126,7 @@ function undoThis(decision) {
     if (await takeBack(decision)) return;
     const batch = store.batchOf(decision);
     if (batch) await step("undo", "Undone", { batch });
-    else toast("It changed nothing: there is nothing to undo.");
+    else toast("It changed nothing, so there is nothing to undo.");
   });
 }
 
@@ -143,7 +143,7 @@ function mayUndo(next) {
   if (next.kind === "decide" && next.is_own && next.n <= LARGE) return true;
   const size = isWrite ? plural(next.n_files, "file") : plural(next.n, "decision");
   const words = isWrite ? "Undoing it puts every file back, byte for byte." : "All of it is undone at once.";
-  const elsewhere = next.is_own || isWrite ? "" : " It was not made in this review.";
+  const elsewhere = next.is_own || isWrite ? "" : " It was made outside this review.";
   const latest = `The latest action is “${next.label}” (${size}, ${moment(next.at)}).`;
   return openDialog(isWrite ? "Put the files back?" : "Undo this action?", (close) => ({
     body: [h("p", { "data-testid": "undo-what", text: latest }), h("p", { text: words + elsewhere })],
@@ -161,8 +161,8 @@ export function redo() {
     const { batches, can_redo: canRedo } = await get("/api/history?limit=1");
     if (canRedo) await step("redo", "Done again");
     // Of all that can be undone, only a write cannot be redone.
-    else if (batches[0]?.kind === "undo") toast("Files that were put back are not written again by Redo: press Write.");
-    else toast("There is nothing to redo.");
+    else if (batches[0]?.kind === "undo") toast("Redo does not write files again. Press Write.");
+    else toast("Nothing to redo.");
   });
 }
 

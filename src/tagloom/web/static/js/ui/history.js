@@ -29,7 +29,7 @@ export class HistoryPage {
         "div",
         {},
         h("h1", { text: "History" }),
-        h("p", { class: "muted", text: "Nothing is ever lost: each line can be undone, latest first." }),
+        h("p", { class: "muted", text: "You can undo every line, latest first." }),
       ),
       h("div", { class: "page-actions" }, this.undo, this.redo),
     );
@@ -61,13 +61,13 @@ export class HistoryPage {
       this.more.hidden = batches.length < this.#limit || this.#limit >= MOST;
       this.notice.hide();
       this.list.replaceChildren(...batches.map(line));
-      if (!batches.length) this.list.append(h("li", { class: "empty", text: "Nothing has been decided yet." }));
+      if (!batches.length) this.list.append(h("li", { class: "empty", text: "No decisions yet." }));
     } catch (error) {
       // What was done since is not in the lines of before.
       this.list.replaceChildren();
       this.more.hidden = true;
       for (const node of [this.undo, this.redo]) enable(node, false);
-      this.notice.show(`The history could not be read. ${error.message}`, () => this.#load());
+      this.notice.show(`The history could not be loaded. ${error.message}`, () => this.#load());
     }
   }
 

@@ -7,14 +7,14 @@ import { store } from "../net/state.js";
 import { complain, toast } from "./toast.js";
 
 const WORDS = {
-  scan: "Looking for photos",
-  extract: "Describing photos",
+  scan: "Finding photos",
+  extract: "Computing features",
   train: "Training",
   write: "Writing keywords",
   export: "Exporting",
 };
 const STARTS = [
-  ["scan", "Look for new photos"],
+  ["scan", "Find new photos"],
   ["train", "Train"],
 ];
 
@@ -136,7 +136,7 @@ export function trainOffer() {
     const isRunning = [...store.jobs.values()].some(({ kind, state }) => kind === "train" && state === "running");
     element.hidden = !store.project.id || Boolean(store.project.model) || !store.listed.some(({ n_yes: n }) => n > 0);
     train.hidden = isRunning;
-    text.textContent = isRunning ? "Training…" : "There is no model yet. Train once, then tagloom suggests tags.";
+    text.textContent = isRunning ? "Training…" : "No model yet. Train once, and tagloom suggests tags.";
   };
   store.addEventListener("project", draw);
   store.addEventListener("jobs", draw);

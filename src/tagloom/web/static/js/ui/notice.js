@@ -31,18 +31,18 @@ export class Notice {
 }
 
 const NO_PAGE =
-  "This page could not be read. It comes when the server answers again; if it does not, load the page once more.";
+  "This page could not be loaded. It appears when the server answers again; otherwise reload.";
 
 /** Stands in its place until the server is back. */
 export class TroublePage {
-  title = "Not read";
+  title = "Not loaded";
   actions = {};
 
   /** @param {() => void} again */
   constructor(again) {
     this.notice = new Notice();
     this.notice.show(NO_PAGE, again);
-    this.element = h("section", { class: "page", "aria-label": "Not read" }, this.notice.element);
+    this.element = h("section", { class: "page", "aria-label": "Not loaded" }, this.notice.element);
   }
 
   enter() {
@@ -52,9 +52,9 @@ export class TroublePage {
 }
 
 const NO_FILE =
-  "The file cannot be read now: it was moved, changed or deleted. “Look for new photos” under Work takes that in.";
+  "The file cannot be read now: it was moved, changed or deleted. Press “Find new photos” under Work.";
 
-const AWAY = "The server does not answer: the picture comes when it is back.";
+const AWAY = "The server does not answer. The picture appears when it is back.";
 
 /**
  * A note that shows itself while a picture cannot be read.

@@ -12,12 +12,12 @@ const ONCE = new Set(["undo", "redo"]);
  * @type {{group: string, show: string[], label: string, keys?: string[], run?: string}[]}
  */
 const SHORTCUTS = [
-  { group: "Move", show: ["←", "↑", "→", "↓"], label: "From photo to photo; in its view ↑ ↓ choose a tag" },
+  { group: "Move", show: ["←", "↑", "→", "↓"], label: "Go from photo to photo; in photo view ↑ ↓ choose a tag" },
   { group: "Move", show: ["Home", "End"], label: "First, last photo" },
   { group: "Move", show: ["Page ↑", "Page ↓"], label: "Grid, lens: a screen up or down" },
   { group: "Move", show: ["Enter"], label: "Open the photo" },
   { group: "Move", show: ["Esc"], label: "Back; drop the selection", keys: ["Escape"], run: "back" },
-  { group: "Move", show: ["n"], label: "Next photo that is still open", keys: ["n"], run: "nextOpen" },
+  { group: "Move", show: ["n"], label: "Next unlabelled photo", keys: ["n"], run: "nextOpen" },
   {
     group: "Decide",
     show: ["a"],

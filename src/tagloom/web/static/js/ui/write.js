@@ -13,7 +13,7 @@ const MOST_LOOKED = 2000;
 const SETTLE_MS = 400;
 const NOTE =
   "Keywords go into XMP files beside the photos, which other programs read. " +
-  "The photos themselves are not touched, and every write can be taken back.";
+  "The photos themselves are not touched, and you can undo every write.";
 
 /** The dry run and the write. */
 export class WritePage {
@@ -59,7 +59,7 @@ export class WritePage {
   }
 
   async enter() {
-    this.summary.textContent = "Looking at what would change…";
+    this.summary.textContent = "Comparing with the files…";
     enable(this.write, false);
     await this.#load();
     firstPaint();
@@ -82,7 +82,7 @@ export class WritePage {
     } catch (error) {
       if (turn !== this.#turn) return;
       enable(this.write, false);
-      this.summary.textContent = "What would change is not known.";
+      this.summary.textContent = "The comparison failed.";
       complain(error);
     }
   }
@@ -138,10 +138,10 @@ function isWriting() {
 }
 
 function summary(listed, plan) {
-  if (store.project.can_write === false) return "The folder of the photos cannot be written to now.";
+  if (store.project.can_write === false) return "The photo folder cannot be written to now.";
   if (!listed.length) {
-    if (!plan.cut) return "All keywords are written: there is nothing to do.";
-    return plan.n_asked ? "There may be more to write." : "Nothing was decided since all keywords were written.";
+    if (!plan.cut) return "All keywords are written. Nothing to do.";
+    return plan.n_asked ? "There may be more to write." : "No decisions since the last write.";
   }
   const conflicts = listed.filter((file) => file.conflict).length;
   const look = conflicts ? `, ${count(conflicts)} of them need a look` : "";
@@ -170,7 +170,7 @@ function fileLine(file) {
       file.removes.map((text) => h("span", { class: "chip minus", text })),
     ),
     file.conflict
-      ? h("span", { class: "file-note", text: file.problem ?? "Changed by another program meanwhile: both are kept." })
+      ? h("span", { class: "file-note", text: file.problem ?? "Another program changed it too: both changes are kept." })
       : null,
   );
 }
@@ -200,10 +200,10 @@ async function openExport() {
     return {
       body: [
         h("label", { class: "field" }, "Format", format),
-        h("label", { class: "check" }, accepted, "Only what a person accepted, no open suggestions"),
+        h("label", { class: "check" }, accepted, "Accepted keywords only, no suggestions"),
         h("p", {
           class: "muted",
-          text: "The file is made in the project’s folder for exports; its name is told when it is ready.",
+          text: "The file goes to the project’s export folder. You see its name when it is ready.",
         }),
       ],
       foot: [
