@@ -91,8 +91,8 @@ def kept(annotator):
 
 
 def close(found, expected, name):
-    """Compare; scores of many photos are kept in float32."""
-    tolerance = 1e-6 if name == "float32" else 1e-12
+    """Compare; scores of many photos are kept in float32, and restored systems are factorised in one go."""
+    tolerance = 1e-6 if name == "float32" else 1e-10
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 

@@ -589,7 +589,7 @@ class _MixedModel(StoredModel):
         self._strength, self._n_labeled = info.strength, info.n_labeled
 
     def is_due(self, labels: TrainingLabels) -> bool:
-        return self.header.kind == SCORE  # thresholds of scores are found by all labels, and more make probabilities
+        return self.header.kind == SCORE and not too_few(labels)
 
     def update(self, labels: TrainingLabels, columns: NDArray[np.intp], photos: RidgePhotos) -> Changed:
         own, ridge = self._own, self._ridge or self._choose_ridge(labels, photos)

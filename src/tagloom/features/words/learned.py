@@ -98,8 +98,8 @@ def learned_descriptor(
         vocabulary = family.load(path)
         if vocabulary.n_words != n_words:  # it may be a stranger's, and more words cost more
             raise DamagedStoreError(
-                f"the vocabulary {path.name!r} has {vocabulary.n_words} words instead of {n_words}; remove it, and it "
-                f"is learned again"
+                f"the vocabulary {path.name!r} has {vocabulary.n_words} words instead of {n_words}; remove it, and "
+                f"tagloom learns another"
             )
         return family.descriptor(vocabulary)
     if not learn:
