@@ -61,7 +61,7 @@ MAPPED_ROWS = 8192
 #: Distances that are held at once. [memory]
 BLOCK_DISTANCES = 4_000_000
 #: Arrays up to this size are in memory, larger ones in a file. [memory]
-IN_MEMORY_BYTES = 64 << 20
+IN_MEMORY_BYTES = 16 << 20
 #: Entries up to which features are kept in float64: small problems are exact, large ones half the size. [memory]
 DOUBLE_ENTRIES = 2_000_000
 

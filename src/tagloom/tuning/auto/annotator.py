@@ -275,8 +275,9 @@ class AutoAnnotator(Accepting):
         rows = compared if len(compared) >= 2 else compared[:0]
         self.seen_ = labeled_rows(labels)
         self.seen_[rows] = False
+        described = self._scale.describe_left_out(self._left_out_scores()[: len(rows)], labels, rows)
         found = fit_map(
-            self._scale.describe_left_out(self._left_out_scores()[: len(rows)], labels, rows),
+            described,
             self._calibrated_against(labels)[rows],
             folds[: len(rows)],
             method=self.calibration,
@@ -293,7 +294,7 @@ class AutoAnnotator(Accepting):
     def _finish(self, Y: LabelMatrix, labels: LabelMatrix) -> None:
         """Set what is reported of the training photos."""
         self.labels_ = Y.copy()
-        self.transduction_ = logits = self._described(self.map_.logits, self.scores_)
+        self.transduction_ = logits = self._log_odds(self.scores_)
         self.probabilities_ = scratch(logits.shape, logits.dtype)
         for block in row_blocks(len(logits), DESCRIBED_ROWS):
             self.probabilities_[block] = expit(logits[block])
@@ -312,6 +313,10 @@ class AutoAnnotator(Accepting):
         unseen = fit_thresholds(logits[rows], not_seen)
         self.thresholds_ = np.where(np.isinf(unseen), fit_thresholds(logits[rows], labels[rows]), unseen)
 
+    def _log_odds(self, scores: NDArray[Any]) -> Reals:
+        """Return log-odds of being named of scores, for training photos and new ones alike."""
+        return self._described(self.map_.logits, scores)
+
     def _described(self, function: Callable[[Floats], Floats], scores: NDArray[Any]) -> Reals:
         """Return what a function makes of described scores, a few rows at a time."""
         found = scratch(scores.shape, scores.dtype)
@@ -324,7 +329,7 @@ class AutoAnnotator(Accepting):
 
     def _decision_function(self, X: NDArray[Any]) -> Reals:
         scores = self._mixed(self.model_.score_new(self.views_.attach(X))) + self.priors_
-        return self._described(self.map_.logits, scores) - np.log(self.completeness_)
+        return self._log_odds(scores) - np.log(self.completeness_)
 
     def predict_proba(self, X: Any) -> Floats:
         """Return probabilities of shape (n, c) for photos never seen."""
