@@ -12,6 +12,7 @@ from tagloom.tuning.auto.model import StackModel
 from tagloom.tuning.auto.refine import counted_completeness, forgotten_per_named, soften
 from tagloom.tuning.auto.views import prior_shifts, smoothed_priors
 from tagloom.tuning.calibration.positive_unlabeled import estimate_completeness, weak_negatives
+from tests.tuning.test_search import smoother
 
 
 def half_named(n=240, c=5, n_labelled=50, seed=0, noise=1.2):
@@ -102,7 +103,7 @@ def dense_scores(model, targets, priors):
         squares = views.distances(points, points[rows], [view])[0]
         columns = np.exp(-one.width * squares / views.mean_distance(view, one.smoothed))
         scores = columns @ np.linalg.solve(columns[rows] + one.ridge * np.eye(len(rows)), targets - priors)
-        total += member.factor * (scores + one.score_smoothing * S @ scores) / (1.0 + one.score_smoothing)
+        total += member.factor * smoother(S, one.score_smoothing) @ scores
     return total
 
 
@@ -111,7 +112,9 @@ def test_scores_are_those_of_a_dense_solution_with_the_soft_targets(fitted):
     model, targets = annotator.model_, annotator.model_.labels
     priors = (targets[model.rows].sum(axis=0, dtype=np.float64) + 0.5) / (len(model.rows) + 1.0)
     np.testing.assert_allclose(annotator.priors_, priors)
-    np.testing.assert_allclose(annotator.own_scores_, dense_scores(model, targets[model.rows], priors), atol=1e-5)
+    deviations = dense_scores(model, targets[model.rows], priors) - priors
+    mixed = deviations if annotator.mixing_ is None else annotator.mixing_.apply(deviations)
+    np.testing.assert_allclose(annotator.own_scores_, mixed + priors, atol=1e-5)
     assert np.isfinite(annotator.decision_function(X[:4])).all()
 
 

@@ -19,6 +19,7 @@ from tagloom.tuning.auto.views import default_views, smoothed_priors
 from tagloom.tuning.explain import label_weights as _exact_stack
 from tagloom.tuning.explain.explain import ScoreExplainer, explain_score
 from tagloom.tuning.explain.label_weights import AutoWeights
+from tests.tuning.test_search import smoother
 
 pytestmark = pytest.mark.medium
 
@@ -98,7 +99,7 @@ def literal_deviations(model, labels, tag):
         inner = np.linalg.inv(kernel[np.ix_(rows, rows)] + one.ridge * np.eye(len(rows)))
         found = kernel[:, rows] @ inner @ (labels[rows] - prior)
         factor = np.broadcast_to(member.factor, N_TAGS)[tag]
-        total += factor * (found + one.score_smoothing * S @ found) / (1.0 + one.score_smoothing)
+        total += factor * smoother(S, one.score_smoothing) @ found
     return total
 
 

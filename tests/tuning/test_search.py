@@ -32,6 +32,12 @@ def shared(X, groups):
     return PhotoViews(X, groups, n_neighbors=5, smoothing=2.0, n_threads=1)
 
 
+def smoother(S, strength):
+    """Return the matrix of two steps ``f ← (k + sSf)/(1 + s)`` from f = k."""
+    one = (np.eye(len(S)) + strength * S) / (1.0 + strength)
+    return (np.eye(len(S)) + strength * S @ one) / (1.0 + strength)
+
+
 CANDIDATES = [
     Candidate("joint", True, 0.7, 0.1, 0.5),
     Candidate("joint", False, 2.0, 0.3, 0.0),
@@ -88,9 +94,8 @@ def test_scores_are_those_of_the_dense_formula(candidate):
     rows = np.flatnonzero((Y != -1).any(axis=1))
     priors = smoothed_priors(Y)
     found = StackModel(views, weightings, [Member(candidate, 2.0)]).fit(Y, rows, priors)
-    n = len(X)
     S = views.links.toarray()
-    A = (np.eye(n) + candidate.score_smoothing * S) / (1.0 + candidate.score_smoothing)
+    A = smoother(S, candidate.score_smoothing)
     factors = views.factors({view.name: view for view in weightings}[candidate.view])
     parts = groups.split(views.coordinates(candidate.smoothed)).items()
     Z = np.hstack([np.sqrt(factors[name]) * part for name, part in parts])
@@ -168,7 +173,7 @@ def test_without_time_what_a_combination_begins_with_is_tried_and_the_others_are
     assert "without the network, features" in found.left_out
 
 
-def test_kernels_of_labelled_photos_need_their_neighbours_alone():
+def test_kernels_of_labelled_photos_need_the_photos_around_alone():
     X, Y, groups = problem()
     views = shared(X, groups)
     (joint, *_), rows = default_views(groups.names), np.flatnonzero(Y[:, 0] != -1)
@@ -177,7 +182,7 @@ def test_kernels_of_labelled_photos_need_their_neighbours_alone():
     K = np.exp(-2.0 * D / views.mean_distance(joint, True))
     [(among, spread)] = LabelledKernels(views, rows, rows).of(joint, True, [2.0])
     np.testing.assert_allclose(among, K[rows], atol=1e-9)
-    np.testing.assert_allclose(spread, ((np.eye(len(X)) + 0.5 * S) / 1.5 @ K)[rows], atol=1e-9)
+    np.testing.assert_allclose(spread, (smoother(S, 0.5) @ K)[rows], atol=1e-9)
 
 
 def test_groups_are_reduced_to_principal_axes_that_keep_distances():

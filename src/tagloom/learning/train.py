@@ -17,7 +17,7 @@ from sklearn.base import clone
 from tagloom.catalog.extraction import FeatureRows, load_rows
 from tagloom.catalog.results import Result
 from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.threads import limit_libraries
 from tagloom.features.scaling import GroupScaler
@@ -440,5 +440,6 @@ def _quality(learned: Learned, labels: TrainingLabels, *, is_auto: bool) -> dict
 
 
 def _map(Y: LabelMatrix, values: NDArray[Any]) -> float | None:
-    figures = average_precision(Y, values)
+    rows = labeled_rows(Y)
+    figures = average_precision(Y[rows], values[rows])
     return float(np.nanmean(figures)) if not np.isnan(figures).all() else None

@@ -43,6 +43,8 @@ WORTHS: Mapping[str, float] = dict.fromkeys(("rgb", "edge_blocks", "wavelet", "c
 MOST_SINGLE_GROUPS = 6
 #: Steps of feature smoothing; each leaves s/(1 + s) of the distance to its limit. [speed]
 SMOOTHING_STEPS = 8
+#: Steps of score smoothing: with one, likely entries are less well calibrated; more change nothing. [corel]
+SCORE_STEPS = 2
 #: Columns of coordinates or scores that are smoothed at a time: they stay in the cache. [speed]
 SMOOTHED_COLUMNS = 64
 #: Share of a group's variance that its principal axes keep. [corel]
@@ -59,7 +61,7 @@ MAPPED_ROWS = 8192
 #: Distances that are held at once. [memory]
 BLOCK_DISTANCES = 4_000_000
 #: Arrays up to this size are in memory, larger ones in a file. [memory]
-IN_MEMORY_BYTES = 64 << 20
+IN_MEMORY_BYTES = 16 << 20
 #: Entries up to which features are kept in float64: small problems are exact, large ones half the size. [memory]
 DOUBLE_ENTRIES = 2_000_000
 
@@ -74,7 +76,7 @@ PENALTIES = (0.3, 0.1, 0.03, 1.0)
 WIDTHS_WITHOUT_NETWORK = (2.0, 0.7, 0.2, 5.0)
 #: Penalties there. [corel]
 PENALTIES_WITHOUT_NETWORK = (1.0, 0.3, 0.1, 3.0)
-#: Strengths of smoothing of scores over the graph, by one step. [corel]
+#: Strengths of smoothing of scores over the graph. [corel]
 SCORE_SMOOTHINGS = (0.5, 0.0)
 #: A setting replaces the usual one where its gain is more than this many standard errors. [no record]
 SETTING_CAUTION = 2.0

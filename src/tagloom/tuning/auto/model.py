@@ -21,7 +21,7 @@ from tagloom.tuning.auto.views import (
     targets_of,
 )
 from tagloom.tuning.calibration.maps import take_tags
-from tagloom.tuning.constants import MOST_GROWTH
+from tagloom.tuning.constants import MOST_GROWTH, SCORE_STEPS
 
 __all__ = ["Member", "StackModel"]
 
@@ -70,8 +70,8 @@ class StackModel:
 
     Notes
     -----
-    With priors π, ``F = π + Σ_k w_k A_k K_k (K_k + λ_k I)⁻¹ (Y - π)`` over the photos on which a tag is known; A is a
-    step of smoothing over the graph, or the identity. Only kernels with the labelled photos are needed, a block of
+    With priors π, ``F = π + Σ_k w_k A_k K_k (K_k + λ_k I)⁻¹ (Y - π)`` over the photos on which a tag is known; A takes
+    two steps of smoothing over the graph, or none. Only kernels with the labelled photos are needed, a block of
     photos at a time. Further labels are rows added to the systems (`Systems`), and a tag whose labels are as they were
     keeps what was found: a fit after another one costs what has changed, and gives what a first one gives.
     """
@@ -241,10 +241,16 @@ class StackModel:
     def score_new(self, new: NewPhotos) -> Floats:
         """Return the deviations (q, c) of new photos: what they would have among the training photos."""
         found = np.zeros((len(new.plain), self.coefficients[0].shape[1]))
-        near = np.unique(new.links.indices)
-        around = self._kernel_sums(self.views.plain[near], self.views.smooth[near], self.rows, self.coefficients)
-        for strength, own in self._kernel_sums(new.plain, new.smooth, self.rows, self.coefficients).items():
-            found += (own + strength * (new.links[:, near] @ around[strength])) / (1.0 + strength)
+        own = self._kernel_sums(new.plain, new.smooth, self.rows, self.coefficients)
+        for strength, scores in own.items():
+            found += scores / (1.0 + strength)
+        strengths = [strength for strength in own if strength]
+        if strengths:
+            reached = {one: self.views.spread(new.links, one, SCORE_STEPS - 1) for one in strengths}
+            near = np.unique(np.concatenate([one.indices for one in reached.values()]))
+            around = self._kernel_sums(self.views.plain[near], self.views.smooth[near], self.rows, self.coefficients)
+            for strength, weights in reached.items():
+                found += strength / (1.0 + strength) * (weights[:, near] @ around[strength])
         return found
 
 

@@ -136,8 +136,8 @@ class SearchResult:
 class LabelledKernels:
     """Kernels of some labelled photos with others, and the same with the scores that they add up to smoothed.
 
-    Scores are smoothed by one step over the graph, so that only the neighbours of these photos have a part in it: a
-    search, and an update, cost the same in a collection of any size.
+    Scores are smoothed by two steps over the graph, so that only photos around these have a part in it: a search, and
+    an update, cost about the same in a collection of any size.
 
     Parameters
     ----------

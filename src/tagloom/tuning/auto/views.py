@@ -29,6 +29,7 @@ from tagloom.tuning.constants import (
     MOST_SINGLE_GROUPS,
     PRIOR_COUNT,
     SAMPLED_PHOTOS,
+    SCORE_STEPS,
     SMOOTHED_COLUMNS,
     SMOOTHING_STEPS,
     WORTHS,
@@ -286,8 +287,8 @@ class PhotoViews:
     is there a second time, its columns standardised and its rows left as long as they are.
 
     Smoothed features are eight steps of ``Q ← (Z + sSQ)/(1 + s)`` towards ``(I + sL)⁻¹Z``, S the normalised weights and
-    L = I - S; scores take one such step. A new photo gets one step from its nearest training photos: what it would have
-    as one of them.
+    L = I - S; scores take two. A new photo gets one step from its nearest training photos: what it would have as one of
+    them.
     """
 
     def __init__(
@@ -388,18 +389,30 @@ class PhotoViews:
     def reach(self, rows: NDArray[np.intp], strength: float) -> Any:
         """Return what all photos give to the smoothed scores of some, a sparse array (m, n)."""
         own = sparse.csr_array((np.ones(len(rows)), (np.arange(len(rows)), rows)), shape=(len(rows), self.n_photos))
-        return sparse.csr_array((own + strength * self.links[rows]) / (1.0 + strength)).astype(self._dtype)
+        return self.spread(own, strength, SCORE_STEPS)
+
+    def spread(self, weights: Any, strength: float, steps: int) -> Any:
+        """Return what photos give to weighted sums (m, n) of scores that take so many steps of smoothing."""
+        total, share = 0.0 * weights, strength / (1.0 + strength)
+        for _ in range(steps):
+            total = total + (1.0 - share) * weights
+            weights = share * (weights @ self.links)
+        found = sparse.csr_array(total + weights)
+        found.eliminate_zeros()
+        return found.astype(self._dtype)
 
     def smooth_scores(self, scores: Reals, strength: float) -> None:
-        """Take one step ``f ← (f + sSf)/(1 + s)`` of scores (n, c) of all photos, in place and some tags at a time."""
+        """Smooth scores k (n, c) of all photos in place: steps ``f ← (k + sSf)/(1 + s)``, some tags at a time."""
+        share = self._dtype(strength / (1.0 + strength))
         for start in range(0, scores.shape[1], SMOOTHED_COLUMNS):
             columns = slice(start, start + SMOOTHED_COLUMNS)
-            own = np.ascontiguousarray(scores[:, columns])
-            spread = self.links @ own
-            spread *= strength
-            spread += own
-            spread /= 1.0 + strength
-            scores[:, columns] = spread
+            found = np.ascontiguousarray(scores[:, columns])
+            rest = (1 - share) * found
+            for _ in range(SCORE_STEPS):
+                found = self.links @ found
+                found *= share
+                found += rest
+            scores[:, columns] = found
 
     def blocks(self, n: int, n_anchors: int) -> Iterator[slice]:
         """Yield row ranges so small that a few blocks of distances are no matter."""

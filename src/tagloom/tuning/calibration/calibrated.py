@@ -300,8 +300,9 @@ def folds_of(X: NDArray[Any], Y: LabelMatrix, rows: NDArray[np.intp]) -> NDArray
     """Return a fold for each of some labelled photos, by `stable_folds`; one fold where there are fewer than two."""
     folds = np.zeros(len(Y), dtype=np.intp)
     if len(rows) >= 2:
-        for fold, held_out in enumerate(stable_folds(X, Y, random_state=0)):
-            folds[held_out] = fold
+        labelled = np.flatnonzero(labeled_rows(Y))
+        for fold, held_out in enumerate(stable_folds(X[labelled], Y[labelled], random_state=0)):
+            folds[labelled[held_out]] = fold
     return folds[rows]
 
 

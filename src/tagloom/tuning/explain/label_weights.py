@@ -486,7 +486,7 @@ class ExactStack:
     def _find_influences(self, row: int) -> Floats:
         found = np.zeros((len(self._candidates), len(self.rows)))
         for strength in {one.score_smoothing for one in self._candidates}:
-            # Scores listen to the photo's neighbours alone.
+            # Scores listen to the photos around alone.
             reach = self._photos.reach(np.array([row]), strength)
             places = [place for place, one in enumerate(self._candidates) if one.score_smoothing == strength]
             for place, kernel in self._find_kernels(reach.indices, places).items():
