@@ -254,6 +254,18 @@ def test_results_hold_versions_but_no_host_and_no_path(command, folder):
 def test_a_wrong_name_is_one_line(command, capsys):
     assert command(["run", "nothing"]) == 2
     assert "known: ['toy']" in capsys.readouterr().err
+    assert command(["run", "toy", "--data", "nowhere"]) == 2
+    assert "no data ['nowhere']; there are ['blobs']" in capsys.readouterr().err
+
+
+def test_the_cells_of_some_data_are_run_alone(command, folder, capsys):
+    text = (folder / "experiment.toml").read_text(encoding="utf-8")
+    start = text.index("[[data]]")
+    part = text[start : text.index("[[methods]]")]
+    fewer = part.replace('"blobs"', '"others"').replace("draws = 2", "draws = 1")
+    (folder / "experiment.toml").write_text(text[:start] + part + fewer + text[start + len(part) :], encoding="utf-8")
+    assert command(["run", "toy", "--data", "others"]) == 0
+    assert "toy: 12 cells, 4 to run" in capsys.readouterr().out
 
 
 def test_committed_cells_serve_a_fresh_checkout(command, folder):

@@ -3,6 +3,7 @@
 import shutil
 import threading
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from tagloom.catalog.photo_index import UnknownPhotoError
 from tagloom.datasets import write_scenes
 from tagloom.exceptions import InvalidInputError, StoreBusyError
+from tagloom.learning.compare import compare
 from tagloom.learning.suggest import open_suggestions
 from tagloom.project.project import Project
 from tagloom.review.learner import ProjectLearner
@@ -364,6 +366,23 @@ def test_jobs(session):
         session.start_job("export", {"format": "csv"})
     with pytest.raises(InvalidInputError):
         session.jobs.cancel(99)
+
+
+def test_a_comparison_tells_what_it_found_of_each_method(session, monkeypatch):
+    monkeypatch.setattr("tagloom.review.jobs.compare", partial(compare, methods=("ridge", "neighbors", "topics")))
+    stages = []
+    session.events.listen(lambda event: event and event.name == "job" and stages.append(event.data["label"]))
+    job = session.start_job("compare")
+    wait_for(lambda: job.state != "running")
+    best, other, without = job.as_dict()["methods"]
+    assert job.state == "done"
+    assert job.message == f"{best['method']} is the best of 2 methods: {best['map']:.3f} mean average precision"
+    assert {best["method"], other["method"]} == {"ridge", "neighbors"}
+    assert other["behind"] == pytest.approx(best["map"] - other["map"])
+    assert "needs visual words" in without["why_not"]
+    assert any(stage.startswith("neighbors: ") for stage in stages)
+    with pytest.raises(InvalidInputError, match="compare has no option"):
+        session.start_job("compare", {"format": "csv"})
 
 
 def test_a_scan_brings_new_photos(session):

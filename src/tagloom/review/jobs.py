@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from tagloom.catalog.results import Result
 from tagloom.catalog.trust import is_trusted
 from tagloom.core.progress import Progress
 from tagloom.exceptions import InvalidInputError, StoreBusyError, StoreError, TagloomError
+from tagloom.learning.compare import compare
 from tagloom.learning.train import train
 from tagloom.metadata.formats import available_exporters
 from tagloom.project.export import export
@@ -30,10 +31,17 @@ __all__ = ["JOB_KINDS", "Job", "JobBoard", "JobCancelled", "job_work"]
 
 logger = logging.getLogger(__name__)
 
-JOB_KINDS = ("scan", "extract", "train", "write", "export")
+JOB_KINDS = ("scan", "extract", "train", "compare", "write", "export")
 N_KEPT = 20
 _PAUSE = 0.2
-_OPTIONS = {"scan": (), "extract": (), "train": (), "write": ("photos",), "export": ("format", "accepted_only")}
+_OPTIONS = {
+    "scan": (),
+    "extract": (),
+    "train": (),
+    "compare": (),
+    "write": ("photos",),
+    "export": ("format", "accepted_only"),
+}
 _SUFFIXES = {
     "csv": ".csv",
     "tsv": ".tsv",
@@ -45,7 +53,9 @@ _SUFFIXES = {
     "cvat": ".xml",
 }
 
-Work = Callable[[Progress], str]
+#: What came of a job in words, and what a comparison found of each method.
+Outcome = tuple[str, list[dict[str, Any]]]
+Work = Callable[[Progress], "str | Outcome"]
 
 
 class JobCancelled(Exception):  # noqa: N818 - it is no error
@@ -70,6 +80,8 @@ class Job:
         How it stands.
     message : str
         What came of it.
+    methods : list of dict
+        Of a comparison: what it found of each method, see `tagloom.learning.compare.MethodFigures`.
     """
 
     id: int
@@ -79,6 +91,7 @@ class Job:
     total: int | None = None
     state: str = "running"
     message: str = ""
+    methods: list[dict[str, Any]] = field(default_factory=list)
     began: float = 0.0
     cancelled: bool = False
 
@@ -96,6 +109,7 @@ class Job:
             "seconds_left": None if left is None else round(max(0.0, left), 1),
             "state": self.state,
             "message": self.message,
+            "methods": self.methods,
         }
 
 
@@ -201,7 +215,8 @@ class JobBoard:
         self._tell(job)
         try:
             with self._alone:
-                message, state = work(_JobProgress(job, self._tell)), "done"
+                found, state = work(_JobProgress(job, self._tell)), "done"
+                message, job.methods = (found, []) if isinstance(found, str) else found
         except JobCancelled:
             message, state = "cancelled; finished work is kept", "cancelled"
         except TagloomError as error:
@@ -221,12 +236,18 @@ def job_summary(kind: str, result: Mapping[str, Any]) -> str:
         "scan": lambda: f"{len(result['new'])} new photos, {len(result['missing'])} missing",
         "extract": lambda: f"{result['n_ready']} of {result['n_photos']} photos have features",
         "train": lambda: f"model {result['model']} learned from {result['n_labeled']} photos",
+        "compare": lambda: _best_of(result["methods"]),
         "write": lambda: f"{_n_written(result)} files written{_not_written(result)}",
         "export": lambda: " ".join(
             (f"{result['n_photos']} photos exported to {', '.join(result['files'])}", result.get("withheld", ""))
         ).strip(),
     }
     return sentences[kind]()
+
+
+def _best_of(methods: list[dict[str, Any]]) -> str:
+    best, n = methods[0], sum(one["map"] is not None for one in methods)
+    return f"{best['method']} is the best of {n} methods: {best['map']:.3f} mean average precision"
 
 
 def _not_written(result: Mapping[str, Any]) -> str:
@@ -264,13 +285,13 @@ def job_work(project: Project, kind: str, options: dict[str, Any], *, exports: P
     target = _target(options, exports) if kind == "export" else None
     settings = project.settings
 
-    def work(progress: Progress) -> str:
+    def work(progress: Progress) -> str | Outcome:
         with ProjectStore(project.folder, make=False) as store:
             result = _do(store, settings, kind, options, target, who, progress).as_dict()
             told = job_summary(kind, result)
             if kind == "write" and result["counts"].get("failed"):  # what was written is kept, and counted
                 raise TagloomError(told)
-            return told
+            return (told, result["methods"]) if kind == "compare" else told
 
     return work
 
@@ -290,6 +311,8 @@ def _do(
         return extract(store, settings, progress=progress)
     if kind == "train":
         return train(store, settings, progress=progress)
+    if kind == "compare":
+        return compare(store, settings, progress=progress)
     if target is None:
         return write(store, photos=options.get("photos"), who=who, progress=progress)
     if target.parent.is_symlink() and not is_trusted(store):

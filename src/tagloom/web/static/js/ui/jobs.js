@@ -1,6 +1,7 @@
 /** Long work: what runs, how far it is, how to stop it, and how to start more. */
 
 import { get, post } from "../net/api.js";
+import { openDialog } from "./dialog.js";
 import { button, h, meter } from "./dom.js";
 import { count, duration } from "./format.js";
 import { store } from "../net/state.js";
@@ -10,12 +11,14 @@ const WORDS = {
   scan: "Finding photos",
   extract: "Computing features",
   train: "Training",
+  compare: "Comparing methods",
   write: "Writing keywords",
   export: "Exporting",
 };
 const STARTS = [
   ["scan", "Find new photos"],
   ["train", "Train"],
+  ["compare", "Compare methods"],
 ];
 
 /** A button in the bar and the tray that it opens. */
@@ -121,6 +124,46 @@ function line(job) {
       class: "job-note num",
       text: isRunning ? [job.label, far].filter(Boolean).join(": ") : (job.message ?? ""),
     }),
+    job.methods?.length ? button("Show methods", () => openMethods(job), { testid: "show-methods" }) : null,
+  );
+}
+
+/** Show what a comparison found, the best method first. */
+function openMethods(job) {
+  const figure = (value) => (value === null ? "–" : value.toFixed(3));
+  const rows = job.methods.map((one) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row", text: one.method }),
+      one.map === null
+        ? h("td", { colspan: "4", class: "muted", text: `Not compared: ${one.why_not}` })
+        : [
+            h("td", {}, meter(one.map)),
+            h("td", { class: "num", text: `${figure(one.map)} (${figure(one.low)} to ${figure(one.high)})` }),
+            h("td", { class: "num", text: one.behind ? `−${figure(one.behind)}` : "best" }),
+            h("td", { class: "num", text: duration(one.seconds) }),
+          ],
+    ),
+  );
+  const heads = ["Method", "", "Mean average precision", "Behind the best", "Time"];
+  const note =
+    "Labels were hidden fold by fold, and each method found them again. " +
+    "To train one of them: tagloom train --method NAME";
+  openDialog(
+    "Compare methods",
+    () => ({
+      body: [
+        h("p", { class: "muted", text: note }),
+        h(
+          "table",
+          { class: "figures", "data-testid": "methods" },
+          h("thead", {}, h("tr", {}, heads.map((text) => h("th", { scope: "col", text })))),
+          h("tbody", {}, rows),
+        ),
+      ],
+    }),
+    { testid: "methods-dialog", wide: true },
   );
 }
 
