@@ -27,6 +27,7 @@ __all__ = [
     "class_names",
     "described_scores",
     "seen_classes",
+    "split_words",
     "word_log_odds",
     "word_scores",
     "word_weights",
@@ -183,6 +184,35 @@ def seen_classes(probabilities: NDArray[Any], tag: str, n: int = 3) -> list[tupl
     order = np.argsort(-added, kind="stable")[:n]
     least = 0.1 * max(float(added.max()), 1e-9)
     return [(class_names()[place], float(probabilities[place])) for place in order if added[place] > least]
+
+
+def split_words(text: str, *, longest: int = 3) -> list[str]:
+    """Return the words of a text in small letters, those that the table has as one together; small words are left out.
+
+    Parameters
+    ----------
+    text : str
+        Such as "a dog beside a traffic light".
+    longest : int, default=3
+        Words that may be one.
+
+    Examples
+    --------
+    >>> split_words("a dog with an Ice Cream 2024-05")
+    ['dog', 'ice cream', '2024-05']
+    """
+    table, found = _table(), list[str]()
+    words = [word for word in re.findall(r"[\w-]+", unicodedata.normalize("NFKC", text).casefold()) if word != "-"]
+    place = 0
+    while place < len(words):
+        for n in range(min(longest, len(words) - place), 0, -1):
+            part = words[place : place + n]
+            if n == 1 or _place(part, table) is not None:
+                found.append(" ".join(part))
+                place += n
+                break
+    content = [word for word in found if word not in _SMALL_WORDS]
+    return content or found
 
 
 def class_names() -> tuple[str, ...]:
