@@ -23,6 +23,7 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.features.network.efficientnet import N_CLASSES
 
 __all__ = [
+    "SMALL_WORDS",
     "WordWeights",
     "class_names",
     "described_scores",
@@ -44,7 +45,7 @@ BLOCK_ROWS = 1024
 #: Scores are kept this far from 0 and 1.
 LEAST_SCORE = 0.002
 #: Words between those of a phrase that say nothing by themselves.
-_SMALL_WORDS = frozenset(
+SMALL_WORDS = frozenset(
     ["a", "an", "and", "at", "by", "for", "from", "in", "my", "of", "on", "or", "our", "the", "to", "with"]
 )
 _SEPARATED = re.compile(r"[^\w]+|_+")
@@ -211,7 +212,7 @@ def split_words(text: str, *, longest: int = 3) -> list[str]:
                 found.append(" ".join(part))
                 place += n
                 break
-    content = [word for word in found if word not in _SMALL_WORDS]
+    content = [word for word in found if word not in SMALL_WORDS]
     return content or found
 
 
@@ -277,7 +278,7 @@ def _row_of_level(level: str, table: _Table) -> NDArray[np.float32] | None:
     place = _place(words, table)
     if place is not None:
         return table.row(place)
-    words = [word for word in words if word not in _SMALL_WORDS]
+    words = [word for word in words if word not in SMALL_WORDS]
     places = [_place([word], table) for word in words]
     if not words or places[-1] is None:
         return None
