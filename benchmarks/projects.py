@@ -61,7 +61,9 @@ def photo_name(row: int) -> str:
 
 def bare_project(root: Path, photos: Collection, threads: int) -> tuple[Project, Ids]:
     """Return a project of the photos, of which nothing is said yet, and their ids."""
-    project = Project.init(root, flags={"descriptors": ",".join(photos.descriptors), "n_threads": threads})
+    # Names in the setting mean groups first: the default ones have more groups than those of their names.
+    wanted = "default" if photos.descriptors == DESCRIPTORS else ",".join(photos.descriptors)
+    project = Project.init(root, flags={"descriptors": wanted, "n_threads": threads})
     store, n = project.store, len(photos.X)
     names, hashes = [photo_name(row).encode() for row in range(n)], [f"{row + 1:064x}" for row in range(n)]
     stamp = FileStamp(0, 0, 0)

@@ -16,7 +16,7 @@ REFERENCE = ROOT / "docs" / "reference"
 #: {heading: commands}
 SECTIONS = {
     "Start": ("init", "scan", "status", "demo", "doctor"),
-    "Label and review": ("review", "label", "import", "next", "tags", "duplicates"),
+    "Label and review": ("review", "label", "import", "next", "search", "tags", "duplicates"),
     "Learn": (
         "extract",
         "train",

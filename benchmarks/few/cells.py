@@ -21,7 +21,7 @@ from tagloom.tuning.calibration.calibrated import common_threshold
 
 HERE = Path(__file__).resolve().parent
 #: Raised when what a cell computes changes.
-VERSION = 2
+VERSION = 3
 DRAWS = 5
 #: Labelled photos.
 LABELS = (3, 10, 15, 20, 30, 40, 50)

@@ -113,3 +113,13 @@ def test_errors_come_before_the_document(tagloom, photos):
     done = tagloom("suggest", "--json", "--project", photos)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert "train first" in done.err
+
+
+def test_search_by_words(tagloom, project):
+    found = tagloom("search", "scene_00007", "--json").json
+    assert [one["photo"] for one in found["photos"]] == ["scene_00007.jpg"]
+    shown = tagloom("search", "scene_00007").out
+    assert "1 photo may match scene_00007" in shown
+    missing = tagloom("search", "mountian")
+    assert (missing.code, missing.out) == (0, 'No photos match "mountian". Did you mean mountain?\n')
+    assert tagloom("search", "?").code == 1

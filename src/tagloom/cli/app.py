@@ -33,6 +33,7 @@ from tagloom.cli.report import report
 from tagloom.cli.restore import restore
 from tagloom.cli.review import review
 from tagloom.cli.scan import scan
+from tagloom.cli.search import search
 from tagloom.cli.status import status
 from tagloom.cli.suggest import suggest
 from tagloom.cli.tags import tags
@@ -85,6 +86,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
     "update": update,
     "suggest": suggest,
+    "search": search,
     "explain": explain,
     "evaluate": evaluate,
     "compare": compare,

@@ -23,6 +23,8 @@ LEAST_COUNTED = 0.2
 #: Two everyday words for the same photos are one: share of the photos of the rarer that the other has, too. [reason]
 SAME_PHOTOS = 0.5
 
+#: Probability that each word of a search has at least, for a photo to be found: low, as the best come first. [reason]
+LEAST_MATCH = 0.005
 #: Bytes of a list of tags: more is no list that somebody wrote. [reason]
 MOST_LISTED_BYTES = 4 << 20
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tagloom.learning.first import FirstResult
     from tagloom.learning.next_photos import NextPhotos
     from tagloom.learning.score import ScoreResult
+    from tagloom.learning.search import WordSearchResult
     from tagloom.learning.stored_evaluation import LastEvaluation
     from tagloom.learning.suggest import Suggestion
     from tagloom.learning.train import TrainResult
@@ -464,6 +465,12 @@ class Project:
         from tagloom.learning.suggest import suggest_each
 
         return list(suggest_each(self.store, photos, n=n, threshold=threshold, above_only=above_only, base=base))
+
+    def search(self, query: str, *, n: int = 20) -> "WordSearchResult":
+        """Find photos by words: what the network sees, tags, names, dates (see `tagloom.learning.search.search`)."""
+        from tagloom.learning.search import search
+
+        return search(self.store, self.settings, query, n=n)
 
     def needs_first_suggestions(self) -> bool:
         """Tell whether there is nothing to suggest by yet but the names of tags."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tagloom.core.typing import Bools, Ids, Singles
 from tagloom.exceptions import InvalidInputError
+from tagloom.features.network.words import SMALL_WORDS
 from tagloom.review.state import ReviewState
 
 __all__ = ["LookAlikes", "PhotoQuery", "Ranking", "Sort", "TagState", "day_seconds", "moment_text", "rank"]
@@ -37,7 +38,8 @@ class PhotoQuery:
     since, until : str, optional
         Days (YYYY-MM-DD) between which photos were taken, both included.
     words : tuple of str
-        Each must be in the path, or in a tag that the photo has or is suggested.
+        Each must be in the path, in a tag that the photo has or is suggested, or in what the network sees; the surest
+        come first where ``sort`` is "path". Small words such as "on" count where there are no others.
     similar : int, optional
         A photo; those most like it come first, whatever ``sort`` says.
     stacks : bool, default=False
@@ -81,11 +83,18 @@ class LookAlikes:
         Of each photo the group of those that look alike.
     stacks : ndarray of int, optional
         Of each photo its stack, -1 for none.
+    seen : callable, optional
+        Of a word: how likely the network sees it in each photo.
     """
 
     cosines: Callable[[int], Singles] | None = None
     clusters: Ids | None = None
     stacks: Ids | None = None
+    seen: Callable[[str], Singles] | None = None
+
+
+#: Probability from which on a photo is found by what the network sees: low, as the surest come first.
+LEAST_SEEN = 0.1
 
 
 def rank(state: ReviewState, query: PhotoQuery, looks: LookAlikes, texts: Mapping[int, str]) -> Ranking:
@@ -104,8 +113,11 @@ def rank(state: ReviewState, query: PhotoQuery, looks: LookAlikes, texts: Mappin
     """
     with state.lock:
         row = None if query.tag is None else state.place(query.tag)
-        chosen = _chosen(state, query, row, texts)
+        matches = _matches(state, query, looks, texts)
+        chosen = _chosen(state, query, row) & (matches >= LEAST_SEEN).all(axis=0)
         order = _order(state, query, row, looks)
+        if len(matches) and query.sort == "path" and query.similar is None:
+            order = _descending(matches.prod(axis=0), state.photos.by_path)
         order = order[chosen[order]]
         if query.stacks and looks.stacks is not None:
             order = order[_first_of_stacks(looks.stacks[order])]
@@ -113,7 +125,17 @@ def rank(state: ReviewState, query: PhotoQuery, looks: LookAlikes, texts: Mappin
         return Ranking(state.photos.ids[order].astype(np.int32), values, state.version)
 
 
-def _chosen(state: ReviewState, query: PhotoQuery, row: int | None, texts: Mapping[int, str]) -> Bools:
+def _matches(state: ReviewState, query: PhotoQuery, looks: LookAlikes, texts: Mapping[int, str]) -> Singles:
+    """Return how surely each photo meets each word, shape (words, photos)."""
+    content = [word for word in query.words if word.casefold() not in SMALL_WORDS]
+    found = []
+    for word in content or query.words:
+        matches = (state.photos.with_word(word) | _tagged(state, word, texts)).astype(np.float32)
+        found.append(matches if looks.seen is None else np.maximum(matches, looks.seen(word)))
+    return np.stack(found) if found else np.empty((0, len(state.photos)), dtype=np.float32)
+
+
+def _chosen(state: ReviewState, query: PhotoQuery, row: int | None) -> Bools:
     chosen = _in_state(state, query.state, row)
     if query.folder is not None:
         chosen = chosen & state.photos.in_folder(query.folder)
@@ -121,8 +143,6 @@ def _chosen(state: ReviewState, query: PhotoQuery, row: int | None, texts: Mappi
         chosen = chosen & (state.photos.taken >= day_seconds(query.since))
     if query.until is not None:
         chosen = chosen & (state.photos.taken < day_seconds(query.until) + _DAY)
-    for word in query.words:
-        chosen = chosen & (state.photos.with_word(word) | _tagged(state, word, texts))
     return chosen
 
 

@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
+from scipy.special import expit
 
 from tagloom.catalog.photo_index import PhotoIndex
-from tagloom.catalog.vectors import deep_vectors, descriptor_key, stored_rows
+from tagloom.catalog.vectors import CHUNK, deep_vectors, descriptor_key, seen_classes_of, stored_rows
 from tagloom.core.typing import Ids, Singles
+from tagloom.features.network.words import word_log_odds, word_weights
 from tagloom.features.relations.duplicates import near_duplicates
 from tagloom.features.relations.occasions import bursts
 from tagloom.features.relations.similar import clusters
@@ -39,6 +41,7 @@ def load_looks(store: ProjectStore, photos: PhotoIndex) -> LookAlikes:
     with store.cache() as cache:
         vectors = deep_vectors(cache, photos, store)
         prints = stored_rows(cache, descriptor_key(store, "phash"), photos.hashes)
+        classes = seen_classes_of(cache, photos, store)
     stacks = _stacks(photos, vectors, prints)
     if vectors is None:
         return LookAlikes(stacks=stacks)
@@ -49,7 +52,15 @@ def load_looks(store: ProjectStore, photos: PhotoIndex) -> LookAlikes:
         found[row] = np.inf  # the photo itself comes first, before its copies
         return found
 
-    return LookAlikes(cosines, clusters(vectors), stacks)
+    def seen(word: str) -> Singles:
+        likely = np.zeros(len(photos), dtype=np.float32)
+        if classes is not None and word_weights([word]).known[0]:
+            for start in range(0, len(photos), CHUNK):
+                block = slice(start, start + CHUNK)
+                likely[block] = expit(word_log_odds(classes[block].toarray(), [word])[:, 0])
+        return likely
+
+    return LookAlikes(cosines, clusters(vectors), stacks, seen)
 
 
 def _stacks(photos: PhotoIndex, vectors: Singles | None, prints: NDArray[np.float32] | None) -> Ids:

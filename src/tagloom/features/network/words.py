@@ -23,10 +23,12 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.features.network.efficientnet import N_CLASSES
 
 __all__ = [
+    "SMALL_WORDS",
     "WordWeights",
     "class_names",
     "described_scores",
     "seen_classes",
+    "split_words",
     "word_log_odds",
     "word_scores",
     "word_weights",
@@ -43,7 +45,7 @@ BLOCK_ROWS = 1024
 #: Scores are kept this far from 0 and 1.
 LEAST_SCORE = 0.002
 #: Words between those of a phrase that say nothing by themselves.
-_SMALL_WORDS = frozenset(
+SMALL_WORDS = frozenset(
     ["a", "an", "and", "at", "by", "for", "from", "in", "my", "of", "on", "or", "our", "the", "to", "with"]
 )
 _SEPARATED = re.compile(r"[^\w]+|_+")
@@ -185,6 +187,35 @@ def seen_classes(probabilities: NDArray[Any], tag: str, n: int = 3) -> list[tupl
     return [(class_names()[place], float(probabilities[place])) for place in order if added[place] > least]
 
 
+def split_words(text: str, *, longest: int = 3) -> list[str]:
+    """Return the words of a text in small letters, those that the table has as one together; small words are left out.
+
+    Parameters
+    ----------
+    text : str
+        Such as "a dog beside a traffic light".
+    longest : int, default=3
+        Words that may be one.
+
+    Examples
+    --------
+    >>> split_words("a dog with an Ice Cream 2024-05")
+    ['dog', 'ice cream', '2024-05']
+    """
+    table, found = _table(), list[str]()
+    words = [word for word in re.findall(r"[\w-]+", unicodedata.normalize("NFKC", text).casefold()) if word != "-"]
+    place = 0
+    while place < len(words):
+        for n in range(min(longest, len(words) - place), 0, -1):
+            part = words[place : place + n]
+            if n == 1 or _place(part, table) is not None:
+                found.append(" ".join(part))
+                place += n
+                break
+    content = [word for word in found if word not in SMALL_WORDS]
+    return content or found
+
+
 def class_names() -> tuple[str, ...]:
     """Return the names of the bundled network's 1,000 classes."""
     return _table().classes
@@ -247,7 +278,7 @@ def _row_of_level(level: str, table: _Table) -> NDArray[np.float32] | None:
     place = _place(words, table)
     if place is not None:
         return table.row(place)
-    words = [word for word in words if word not in _SMALL_WORDS]
+    words = [word for word in words if word not in SMALL_WORDS]
     places = [_place([word], table) for word in words]
     if not words or places[-1] is None:
         return None
