@@ -90,8 +90,8 @@ def read_truth(
     said = read_labels_file(truth, photos)
     if not (hidden_truth(said.Y, said.vocabulary, Y, tags) == 1).any():
         raise LabelsFileError(
-            f"Nothing to compare with: none of the {said.n_labeled} photos in {said.source!r} has a true tag that is not "
-            f"labelled. Add photos that the labels do not name, or leave --truth out"
+            f"Nothing to compare with: none of the {said.n_labeled} photos in {said.source!r} has a true tag that is "
+            f"not labelled. Add photos that the labels do not name, or leave --truth out"
         )
     return said
 
