@@ -138,7 +138,7 @@ def test_of_too_few_labels_numbers_are_scores_and_it_is_said_why(photos, tmp_pat
     _say(photos, 10)
     result = annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT)
     assert result.kind == "score"
-    assert result.why_scores == "probabilities take 20 labelled photos, there are 10"
+    assert result.why_scores == "probabilities need 20 labelled photos, and there are 10"
     assert {row["suggested"] for row in _keywords(tmp_path / "out")} == {"no"}
     assert "suggested, with its score" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
@@ -166,7 +166,7 @@ def test_the_report_tells_how_good_it_is_where_labels_suffice(photos, tmp_path):
     yes_only = Settings(descriptors=("color", "edges"), n_workers=1, method="ridge", absent_means="unknown")
     without = annotate(photos, photos / "labels.csv", tmp_path / "out", yes_only, evaluate=True)
     assert without.evaluation is None
-    assert "0 times a no" in without.why_not_evaluated
+    assert "0 rejected tags" in without.why_not_evaluated
 
 
 @pytest.mark.parametrize(

@@ -67,10 +67,10 @@ def test_what_is_too_few_is_said(counts):
     X, said = counts
     few = said.copy()
     few[15:] = -1
-    assert "labelled photos, there are 15" in too_few(labels_of(few))
+    assert "labelled photos, and there are 15" in too_few(labels_of(few))
     none = np.where(said == 1, 0, said).astype(np.int8)
     none[0, 0] = 1
-    assert "tags given to photos, there are 1" in too_few(labels_of(none))
+    assert "accepted tags on photos, and there are 1" in too_few(labels_of(none))
     assert too_few(labels_of(said)) == ""
     found = learn(HarmonicPropagation(5), X, labels_of(few), precision=0.9)
     assert (found.kind, found.calibration) == ("score", None)

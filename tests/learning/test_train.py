@@ -23,7 +23,7 @@ def test_with_few_labels_the_numbers_are_scores_and_it_says_why(made_up):
     made.say(range(12))
     found = made.project.train("smoothed-ridge")
     assert found.kind == "score"
-    assert found.why_scores == "probabilities take 20 labelled photos, there are 12"
+    assert found.why_scores == "probabilities need 20 labelled photos, and there are 12"
     assert (found.held_out_map, found.completeness) == (None, None)
     X, labels = _problem(made.project)
     expected = RegularizedLeastSquares(smoothing=0.5, n_neighbors=5).fit(X, labels.Y)

@@ -85,7 +85,7 @@ def test_the_last_evaluation_is_on_it_and_says_when_it_is_old(trained, page):
 
 def test_another_method_is_named(trained, page):
     trained.project.evaluate("neighbors", folds=2, curve=False, groups=False)
-    assert "Measured is neighbors; the suggestions are by ridge." in page(trained)[0].text
+    assert "Measured with neighbors; the suggestions are by ridge." in page(trained)[0].text
 
 
 def test_an_evaluation_that_cannot_be_read_is_a_note(trained, page):

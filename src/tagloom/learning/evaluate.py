@@ -91,8 +91,8 @@ def read_truth(
     said = read_labels_file(truth, photos)
     if not (hidden_truth(said.Y, said.vocabulary, Y, tags) == 1).any():
         raise LabelsFileError(
-            f"Nothing to compare with: {said.source!r} names {said.n_labeled} photos, and none has hidden true tags. "
-            f"Add photos that the labels do not name, or leave --truth out"
+            f"Nothing to compare with: none of the {said.n_labeled} photos in {said.source!r} has a true tag that is "
+            f"not labelled. Add photos that the labels do not name, or leave --truth out"
         )
     return said
 
