@@ -59,7 +59,7 @@ SAMPLED_PHOTOS = 20_000
 #: Rows of features that are brought to coordinates at a time. [memory]
 MAPPED_ROWS = 8192
 #: Distances that are held at once. [memory]
-BLOCK_DISTANCES = 4_000_000
+BLOCK_DISTANCES = 1_000_000
 #: Arrays up to this size are in memory, larger ones in a file. [memory]
 IN_MEMORY_BYTES = 16 << 20
 #: Entries up to which features are kept in float64: small problems are exact, large ones half the size. [memory]
