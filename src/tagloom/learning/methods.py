@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from tagloom import features, methods, tuning
 from tagloom.core.groups import FeatureGroups
-from tagloom.core.validation import POSITIVE, NumberIn, OneOf, satisfies
 from tagloom.exceptions import SettingsError
 from tagloom.features.words.word_counts import WORD_FAMILIES, word_counts
 from tagloom.learning.constants import SMOOTHING
@@ -193,6 +192,8 @@ class Learner:
         """
         if not given:
             return self
+        from tagloom.core.validation import satisfies
+
         annotator = self.build(Settings.n_neighbors, None)
         known = {one.name: one for one in self.takes()}
         checked: dict[str, Any] = {}
@@ -220,16 +221,21 @@ def _constraints_of(annotator: Any, name: str, default: Any) -> list[Any]:
     if rest:
         return _constraints_of(annotator.get_params(deep=False)[outer], rest, default)
     named = getattr(annotator, "_parameter_constraints", {}).get(name)
-    return list(named or UNNAMED.get(name) or (["boolean"] if isinstance(default, bool) else []))
+    return list(named or _unnamed(name) or (["boolean"] if isinstance(default, bool) else []))
 
 
-#: Of parameters that annotators check when they are fitted.
-UNNAMED: dict[str, list[Any]] = {
-    "gamma": [POSITIVE, OneOf("scale", "dimension", "mean"), None],
-    "kernel": [OneOf("rbf", "linear", *OF_HISTOGRAMS)],
-    "kernels": [OneOf("rbf", "linear", *OF_HISTOGRAMS), None],
-    "metric": [OneOf("euclidean", "cosine", "l1", *OF_HISTOGRAMS)],
-}
+def _unnamed(name: str) -> list[Any]:
+    """Return the constraints of a parameter that annotators check when they are fitted."""
+    # Here and not at the top: to name methods, or to look at features, takes no scikit-learn.
+    from tagloom.core.validation import POSITIVE, OneOf
+
+    known: dict[str, list[Any]] = {
+        "gamma": [POSITIVE, OneOf("scale", "dimension", "mean"), None],
+        "kernel": [OneOf("rbf", "linear", *OF_HISTOGRAMS)],
+        "kernels": [OneOf("rbf", "linear", *OF_HISTOGRAMS), None],
+        "metric": [OneOf("euclidean", "cosine", "l1", *OF_HISTOGRAMS)],
+    }
+    return known.get(name, [])
 
 
 def _in_words(constraints: list[Any]) -> str:
@@ -238,6 +244,8 @@ def _in_words(constraints: list[Any]) -> str:
 
 
 def _one_in_words(constraint: Any) -> str:
+    from tagloom.core.validation import NumberIn
+
     if isinstance(constraint, NumberIn):
         return constraint.in_words()
     known = {None: "none", "array-like": "a list of numbers", "boolean": "true or false", Real: "a number"}
