@@ -192,7 +192,7 @@ class Learner:
         """
         if not given:
             return self
-        from tagloom.core.validation import satisfies  # here, as it loads scikit-learn
+        from tagloom.core.validation import satisfies
 
         annotator = self.build(Settings.n_neighbors, None)
         known = {one.name: one for one in self.takes()}
@@ -226,7 +226,8 @@ def _constraints_of(annotator: Any, name: str, default: Any) -> list[Any]:
 
 def _unnamed(name: str) -> list[Any]:
     """Return the constraints of a parameter that annotators check when they are fitted."""
-    from tagloom.core.validation import POSITIVE, OneOf  # here, as it loads scikit-learn
+    # Here and not at the top: to name methods, or to look at features, takes no scikit-learn.
+    from tagloom.core.validation import POSITIVE, OneOf
 
     known: dict[str, list[Any]] = {
         "gamma": [POSITIVE, OneOf("scale", "dimension", "mean"), None],
@@ -243,8 +244,10 @@ def _in_words(constraints: list[Any]) -> str:
 
 
 def _one_in_words(constraint: Any) -> str:
-    if hasattr(constraint, "in_words"):
-        return str(constraint.in_words())
+    from tagloom.core.validation import NumberIn
+
+    if isinstance(constraint, NumberIn):
+        return constraint.in_words()
     known = {None: "none", "array-like": "a list of numbers", "boolean": "true or false", Real: "a number"}
     return known[constraint] if constraint in known else str(constraint)
 
