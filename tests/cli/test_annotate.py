@@ -63,9 +63,9 @@ def test_without_the_truth_there_is_no_comparison(tagloom, photos, labels, tmp_p
 def test_too_few_labels_to_evaluate(tagloom, photos, labels, tmp_path):
     arguments = ("annotate", photos, "--labels", labels, "--out", tmp_path / "out", "--evaluate", "-q")
     done = tagloom(*arguments)
-    assert "takes 20 labelled photos" in " ".join(done.out.split())
+    assert "needs 20 labelled photos" in " ".join(done.out.split())
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "takes 20 labelled photos" in report
+    assert "needs 20 labelled photos" in report
     assert "measured-title" not in report
 
 

@@ -23,7 +23,7 @@ def test_settings_of_a_foreign_project_are_ignored_in_one_line_until_trusted(tag
     (copy / ".tagloom" / "tagloom.toml").write_text("memory_limit_mb = 65536\n")
     monkeypatch.chdir(copy)
     said = tagloom("scan", "-q").err
-    assert said.startswith("ignored memory_limit_mb of a project that you do not trust yet; ")
+    assert said.startswith("ignored memory_limit_mb because you do not trust this project yet. ")
     assert (said.endswith("tagloom trust\n"), said.count("\n")) == (True, 1)
     refused = tagloom("trust")
     assert refused.code == 1

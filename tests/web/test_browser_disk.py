@@ -111,7 +111,7 @@ def test_a_stack_is_decided_as_one_on_the_photo_page(browser, photos):
         assert photo in members
         shown_one.dblclick()
         at(page, f"/photo/{photo}")
-        page.wait_for_selector(f"{PHOTO} :text('A stack of 2 photos, decided as one.')")
+        page.wait_for_selector(f"{PHOTO} :text('Stack of 2 photos, decided as one.')")
         press(page, "t")
         page.keyboard.type("decided as one")
         page.wait_for_selector("[data-testid=tag-option][aria-selected=true]")

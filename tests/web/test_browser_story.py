@@ -184,7 +184,7 @@ def _new_tag_from_five_examples(tale):
         cursor_on(tale.page, photo)
         press(tale.page, "a")
     until(tale.page, lambda: tale.yes(tag) == set(examples), "the store holds five examples")
-    tale.page.wait_for_selector("[data-testid=toast] :text-matches('“after dark” has (suggestions|an order) now')")
+    tale.page.wait_for_selector("[data-testid=toast] :text-matches('“after dark” (has suggestions|is ranked) now')")
     tab_to(tale.page, "see-suggestions")
     press(tale.page, "Enter")
     at(tale.page, f"/tag/{tag}")

@@ -236,7 +236,7 @@ def _faults(ran: Ran) -> list[str]:
         found.append(f"still running after {ran.seconds:.0f} s")
     elif ran.code not in (0, 1):  # 2: the suite itself used the command wrongly, and nothing was tried
         found.append(f"ended with {ran.code}: {ran.err[-200:]!r}")
-    if "something unexpected went wrong" in ran.err:
+    if "unexpected error (" in ran.err:
         found.append(f"an error that nobody thought of: {ran.err.strip().splitlines()[-1][:300]!r}")
     if "Traceback" in ran.err or "Traceback" in ran.out:
         found.append(f"a traceback: {ran.err.strip().splitlines()[-1][:200]!r}")
