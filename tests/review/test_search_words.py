@@ -8,7 +8,7 @@ import pytest
 from tagloom.features.network.words import class_names
 from tagloom.review.ranking import PhotoQuery
 from tagloom.review.session import ReviewSession
-from tests.made_named import N, Made
+from tests.made_named import Made, N
 
 
 @pytest.fixture
