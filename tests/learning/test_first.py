@@ -8,6 +8,7 @@ from tagloom.features.network.everyday import EVERYDAY_WORDS
 from tagloom.features.network.words import word_log_odds, word_weights
 from tagloom.learning.explain import ProjectExplainer
 from tagloom.learning.first import everyday_words, needs_first, read_vocabulary
+from tagloom.learning.labels import read_labels
 from tagloom.learning.stored_model import AutoModel, NameModel, load_model
 from tagloom.learning.update import Updater
 from tagloom.metrics import average_precision
@@ -162,3 +163,11 @@ def test_a_vocabulary_file(tmp_path):
         read_vocabulary(path)
     with pytest.raises(LabelsFileError):
         read_vocabulary(tmp_path / "none.txt")
+
+
+@pytest.mark.parametrize("stored", [7, [1], {"tags": 3, "to_train": True}, {"tags": ["x", 999], "to_train": True}])
+def test_what_a_strange_project_offers_is_ignored(made, stored):
+    tag = int(made.project.store.tags.add(["Zebra"])[0])
+    made.project.store.settings.set("offered_tags", stored)
+    made.project.store.decisions.decide(made.ids[:30], np.full(30, tag), made.truth[:30, 0])
+    assert read_labels(made.project.store, made.ids).tags == ["Zebra"]

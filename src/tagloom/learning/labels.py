@@ -182,11 +182,12 @@ def offer_tags(store: ProjectStore, tag_ids: NDArray[np.int64], *, to_train: boo
 
 def _offered(store: ProjectStore, *, in_training: bool) -> NDArray[np.int64]:
     found = store.settings.get(OFFERED)
-    if not isinstance(found, dict) or (in_training and not found.get("to_train")):
+    listed = found.get("tags") if isinstance(found, dict) else None
+    if not isinstance(listed, list) or (in_training and not found.get("to_train")):
         return np.empty(0, dtype=np.int64)
     merged = {tag: into for tag, (_, into) in store.tags.merged().items()}
     known = {tag.id for tag in store.tags.all()}
-    tags = {merged.get(tag, tag) for tag in found.get("tags", []) if isinstance(tag, int)}
+    tags = {merged.get(tag, tag) for tag in listed if isinstance(tag, int)}
     return np.array(sorted(tags & known), dtype=np.int64)
 
 
