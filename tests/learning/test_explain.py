@@ -206,7 +206,7 @@ def test_labels_that_no_update_knows_are_not_explained_away(made_up):
     found = made.project.explain(int(made.ids[100]), "tag 0")
     check_sums(found)
     assert not found.photos_exact
-    assert any("not explained" in note for note in found.notes)
+    assert any("does not explain" in note for note in found.notes)
 
 
 def test_what_explanations_share_is_kept_until_something_changes(photos):
