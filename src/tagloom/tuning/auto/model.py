@@ -485,5 +485,4 @@ def _half(system: Floats, ridge: float) -> Floats:
         return system
     system[np.diag_indices(len(system))] += ridge
     factor = linalg.cholesky(system, lower=True, overwrite_a=True, check_finite=False)
-    unit = np.eye(len(factor))
-    return np.asarray(linalg.solve_triangular(factor, unit, lower=True, overwrite_b=True, check_finite=False))
+    return np.asarray(linalg.lapack.dtrtri(factor, lower=1, overwrite_c=1)[0])

@@ -6,6 +6,7 @@ their left-out scores are exact and cost no refit.
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -151,9 +152,13 @@ class LabelledKernels:
 
     def __init__(self, views: PhotoViews, rows: NDArray[np.intp], anchors: NDArray[np.intp]) -> None:
         self._views, self._rows, self._anchors = views, rows, anchors
-        reach = views.reach(rows, SCORE_SMOOTHINGS[0])
-        self._around = np.unique(reach.indices)
-        self._reach = reach.tocsc()[:, self._around]
+
+    @cached_property
+    def _reached(self) -> tuple[NDArray[np.intp], Any]:
+        """The photos around, and what each of them gives."""
+        reach = self._views.reach(self._rows, SCORE_SMOOTHINGS[0])
+        around = np.unique(reach.indices)
+        return around, reach.tocsc()[:, around]
 
     def of(
         self, view: View, smoothed: bool, widths: Sequence[float], *, spread: bool = True
@@ -163,10 +168,14 @@ class LabelledKernels:
         # Systems are solved with the first, and have to be the same whatever else is computed beside it.
         own = self._distances(self._rows, view, smoothed, scale, np.float64)
         totals = [np.zeros(shape) for _ in widths]
-        for block in self._views.blocks(len(self._around) if spread else 0, len(self._anchors)):
-            distances = self._distances(self._around[block], view, smoothed, scale, self._views.dtype)
+        reach: Any = None
+        around = self._rows[:0]
+        if spread:
+            around, reach = self._reached
+        for block in self._views.blocks(len(around), len(self._anchors)):
+            distances = self._distances(around[block], view, smoothed, scale, self._views.dtype)
             for total, width in zip(totals, widths, strict=True):
-                total += self._reach[:, block] @ np.exp(-self._views.dtype(width) * distances)
+                total += reach[:, block] @ np.exp(-self._views.dtype(width) * distances)
         return [(np.exp(-width * own), total) for width, total in zip(widths, totals, strict=True)]
 
     def _distances(
