@@ -34,8 +34,8 @@ def _acknowledge_files() -> None:
         say(f"ack {os.path.basename(os.fsdecode(path))}")
         return entry
 
-    def undo_and_say(self: FileChanges, entry: Any, *, path: bytes | None = None) -> Any:
-        undone = undo(self, entry, path=path)
+    def undo_and_say(self: FileChanges, entry: Any, *, path: bytes | None = None, **options: Any) -> Any:
+        undone = undo(self, entry, path=path, **options)
         say(f"ack {os.path.basename(os.fsdecode(path or entry.path))}")
         return undone
 

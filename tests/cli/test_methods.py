@@ -43,7 +43,7 @@ def test_parameters_stand_in_the_file(tagloom, project, monkeypatch):
         '[method]\nname = "neighbors"\n[method.neighbors]\nn_neighbors = 2\nweights = "uniform"\n'
     )
     said = tagloom("train", "-q").err  # a copy of a project is somebody else's until it is trusted
-    assert said.startswith("ignored method_parameters of a project that you do not trust yet; ")
+    assert said.startswith("ignored method_parameters because you do not trust this project yet.")
     tagloom("trust", "--yes")
     assert tagloom("train", "-q", "--json").json["method"] == "neighbors"
     assert tagloom("evaluate", "--quick", "-q", "--json").json["method"] == "neighbors"
