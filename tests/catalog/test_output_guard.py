@@ -359,6 +359,22 @@ def test_files_of_somebody_else_in_the_output_folder(photos, tmp_path, monkeypat
     annotate(photos, photos / "labels.csv", moved, LIGHT)
 
 
+def test_results_of_a_stranger_lead_nowhere_else(photos, tmp_path):
+    out = tmp_path / "out"
+    annotate(photos, photos / "labels.csv", out, LIGHT)
+    victim = (out / "keywords.csv").rename(tmp_path / "victim.csv")
+    (out / "keywords.csv").symlink_to(victim)
+    before = victim.read_bytes()
+    with ProjectStore(out / ".tagloom") as store:
+        ((digest,),) = [value for key, value in store.settings.get("made_files") if key == "keywords.csv"]
+        store.settings.set("made_files", [[str(victim), [digest]]])
+        assert not MadeFiles(store).holds(victim)
+    for overwrite in (False, True):
+        with pytest.raises(InvalidInputError, match="link out of the folder"):
+            annotate(photos, photos / "labels.csv", out, LIGHT, overwrite=overwrite)
+    assert victim.read_bytes() == before
+
+
 def test_keywords_corrected_by_hand_are_kept(photos, tmp_path):
     out = tmp_path / "out"
     annotate(photos, photos / "labels.csv", out, LIGHT)

@@ -1,4 +1,8 @@
-"""Which files may be written over: no photo ever, and nothing else that tagloom did not make itself."""
+"""Which files may be written over: no photo ever, and nothing else that tagloom did not make itself.
+
+What a stranger's project says that tagloom made counts in the stranger's own folder alone, and no link in that folder
+leads a file out of it.
+"""
 
 import hashlib
 import logging
@@ -8,13 +12,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from tagloom.catalog.places import FOLDER_NAME, project_folder_around
+from tagloom.catalog.trust import is_trusted
 from tagloom.core.file_kinds import PHOTO_EXTENSIONS, RAW_EXTENSIONS, SIDECAR_EXTENSIONS
 from tagloom.core.files import before_replacing
 from tagloom.exceptions import InvalidInputError, StoreError, WriteError
 from tagloom.store.layout import DATABASE
 from tagloom.store.project import ProjectStore
 
-__all__ = ["MadeFiles", "check_report_target", "check_results", "refuse_foreign_target"]
+__all__ = ["MadeFiles", "check_report_target", "check_results", "refuse_foreign_target", "refuse_way_out"]
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +44,12 @@ class MadeFiles:
         self._store = store
 
     def holds(self, path: Path) -> bool:
-        """Tell whether a file is as tagloom wrote it."""
+        """Tell whether a file is as tagloom wrote it.
+
+        A stranger can enter any file: of files elsewhere the record of a project that is not trusted says nothing.
+        """
+        if not _is_in(os.path.realpath(path), _territory(self._store)) and not is_trusted(self._store):
+            return False
         known = self._read().get(self._key(path))
         return known is not None and _digest(path) in known
 
@@ -80,6 +90,49 @@ class MadeFiles:
         place = os.path.realpath(path)
         is_below = place.startswith(os.path.join(around, ""))
         return os.path.relpath(place, around) if is_below else place
+
+
+def refuse_way_out(store: ProjectStore, path: str | os.PathLike[str]) -> None:
+    """Refuse a file to write that a link in a stranger's folder would take elsewhere.
+
+    A person who names ``keywords.csv`` there means a file in that folder, and not what a link of that name leads to.
+    Links of the user's own, and those in a project that is trusted, are followed.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    path : path
+        The file or folder to write.
+
+    Raises
+    ------
+    InvalidInputError
+        If a link on the way leads out.
+    """
+    if is_trusted(store):
+        return
+    territory = _territory(store)
+    place = os.path.realpath(os.sep if os.path.isabs(path) else os.curdir)
+    for part in Path(path).parts:
+        named = os.path.join(place, part)
+        reached = os.path.realpath(named)
+        if part != os.pardir and _is_in(place, territory) and not _is_in(reached, territory):
+            raise InvalidInputError(
+                f"{named!r} is a link out of the folder of a project that you do not trust, so nothing was written; "
+                f"choose another name, or run: tagloom trust"
+            )
+        place = reached
+
+
+def _territory(store: ProjectStore) -> str:
+    """Return the folder that came with a project: the one around ``.tagloom``, or a project's folder elsewhere."""
+    folder = os.path.realpath(store.folder)
+    return os.path.dirname(folder) if os.path.basename(folder) == FOLDER_NAME else folder
+
+
+def _is_in(place: str, folder: str) -> bool:
+    return place == folder or place.startswith(os.path.join(folder, ""))
 
 
 def refuse_foreign_target(
@@ -169,8 +222,11 @@ def check_results(
     with ExitStack() as stack:
         is_own = _is_report
         if (out / FOLDER_NAME / DATABASE).is_file():
-            made = MadeFiles(stack.enter_context(ProjectStore(out / FOLDER_NAME, make=False)))
+            store = stack.enter_context(ProjectStore(out / FOLDER_NAME, make=False))
+            made = MadeFiles(store)
             is_own = lambda path: _is_report(path) or made.holds(path)  # noqa: E731
+            for name in names:
+                refuse_way_out(store, out / name)
         for name in names:
             if any(_is_same(file, out / name) for file in read):
                 raise InvalidInputError(

@@ -56,6 +56,7 @@ def compare(
 
     Example: tagloom compare auto ridge nova --figure methods.svg
     """
+    from tagloom.catalog.output_guard import refuse_way_out
     from tagloom.cli.console import RichProgress, print_json, print_note
     from tagloom.cli.projects import logged, opened
 
@@ -70,6 +71,8 @@ def compare(
     if figure is not None:  # before the work, so that a slip of the name costs none
         _check_figure(figure)
     with opened(project, flags, verbose=verbose) as found, logged(found):
+        if figure is not None:
+            refuse_way_out(found.store, figure)
         with RichProgress(quiet=quiet) as progress:
             result = found.compare(methods or (), folds=folds, progress=progress)
         if as_json:

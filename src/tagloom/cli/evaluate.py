@@ -58,7 +58,7 @@ def evaluate(
 
     Example: tagloom evaluate --method ridge --quick
     """
-    from tagloom.catalog.output_guard import check_report_target
+    from tagloom.catalog.output_guard import check_report_target, refuse_way_out
     from tagloom.cli.console import RichProgress, print_json, print_note
     from tagloom.cli.projects import logged, opened
 
@@ -74,6 +74,8 @@ def evaluate(
     if report is not None:  # before the work, so that a slip of the name costs none
         check_report_target(report)
     with opened(project, flags, verbose=verbose) as found, logged(found):
+        if report is not None:
+            refuse_way_out(found.store, report)
         with RichProgress(quiet=quiet) as progress:
             result = found.evaluate(folds=folds, n_more=more, curve=not quick, groups=not quick, progress=progress)
         if as_json:

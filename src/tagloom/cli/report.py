@@ -33,11 +33,8 @@ def report(
     """
     from tagloom.cli.console import print_json, working
     from tagloom.cli.projects import logged, opened
-    from tagloom.exceptions import StoreError
 
     with opened(project, verbose=verbose) as found, logged(found), working("making the page", quiet=quiet):
-        if out is None and Path(REPORT).is_symlink() and not found.is_trusted:
-            raise StoreError(f"{REPORT} is a link, and this project is a stranger's; name a file with --out")
         result = found.report(Path(REPORT) if out is None else out)
     if as_json:
         print_json(result.as_dict())

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.catalog.output_guard import MadeFiles, refuse_foreign_target
+from tagloom.catalog.output_guard import MadeFiles, refuse_foreign_target, refuse_way_out
 from tagloom.catalog.places import project_root
 from tagloom.catalog.results import Result
 from tagloom.core.keywords import Keyword
@@ -199,6 +199,7 @@ def export(
         raise InvalidInputError(f"only label-studio holds addresses of photos; {format} needs no photo_url")
     made = MadeFiles(store)
     for file in export_files(target, format):
+        refuse_way_out(store, file)
         remedy = "choose another name, or replace it with --overwrite"
         refuse_foreign_target(file, made.holds, remedy=remedy, overwrite=overwrite)
     active = store.models.active()

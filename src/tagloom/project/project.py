@@ -646,6 +646,9 @@ class Project:
     @recorded("backup")
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a consistent copy of all decisions to a new file."""
+        from tagloom.catalog.output_guard import refuse_way_out
+
+        refuse_way_out(self.store, path)
         self.store.backup(path)
 
     def remove(self) -> int:

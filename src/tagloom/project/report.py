@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom._version import __version__
-from tagloom.catalog.output_guard import check_report_target
+from tagloom.catalog.output_guard import check_report_target, refuse_way_out
 from tagloom.catalog.photo_index import PhotoIndex, load_photos
 from tagloom.catalog.reader import ProjectReader
 from tagloom.catalog.results import Result
@@ -87,6 +87,7 @@ def report(store: ProjectStore, settings: Settings, path: str | os.PathLike[str]
     WriteError
         If the system refuses.
     """
+    refuse_way_out(store, path)
     check_report_target(path)
     with contextlib.closing(ProjectReader(store.folder)) as reader:
         data = report_data(store, settings, lambda hashes: _thumbnails(reader, hashes))
