@@ -123,3 +123,12 @@ def test_search_by_words(tagloom, project):
     missing = tagloom("search", "mountian")
     assert (missing.code, missing.out) == (0, 'No photos match "mountian". Did you mean mountain?\n')
     assert tagloom("search", "?").code == 1
+
+
+def test_the_table_has_likely_suggestions_alone(tagloom, project):
+    rows = tagloom("suggest", "--json", "-n", 5).json["suggestions"]
+    likely = {row["photo"] for row in rows if row["value"] >= 0 or row["is_above"]}
+    table, whole = tagloom("suggest").out, tagloom("suggest", "-v").out
+    assert all((row["photo"] in table) == (row["photo"] in likely) for row in rows)
+    assert all(row["photo"] in whole for row in rows)
+    assert "-v shows all" in table if len(likely) < len({row["photo"] for row in rows}) else True

@@ -34,4 +34,4 @@ def init(
             print_json(status.as_dict())
         elif not quiet:
             print_line(f"The project for {status.root} is in {status.folder}.")
-            print_line(f"{status.next_step} {command_here(made, status.command)}")
+            print_line(f"{status.next_step} Run: {command_here(made, status.command)}")

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 __all__ = ["search"]
 
+#: Probability from which on the best match is called one.
+CLEAR = 0.2
+
 
 def search(
     query: Annotated[str, typer.Argument(help="Words in quotation marks, such as: dog on a beach 2024-05.")],
@@ -47,5 +50,8 @@ def _print(result: "WordSearchResult") -> None:
         print_line(f'No photos match "{missed}".' + (f" Did you mean {meant}?" if meant else ""))
         return
     rows = [(name_to_text(one.photo), matched(one.matches)) for one in result.photos]
-    title = f"{counted(result.n_found, 'photo')} may match {', '.join(result.terms)}"
+    terms = ", ".join(result.terms)
+    title = f"{counted(result.n_found, 'photo')} may match {terms}"
+    if result.photos[0].score < CLEAR:
+        title = f"No photo clearly matches {terms}; the nearest"
     print_table(title, ("photo", "found by"), rows, n_left=2)

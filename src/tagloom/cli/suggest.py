@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["suggest"]
 
 N_PHOTOS = 20
+#: Probability below which the table leaves a suggestion out, and the same for scores that are no probabilities.
+UNLIKELY, UNLIKELY_SCORE = 0.05, 0.0
 
 
 def suggest(
@@ -47,7 +49,7 @@ def suggest(
     """Show suggested tags for photos, best first.
 
     Tags that you accepted or rejected are left out. A * marks suggestions above the threshold. Without -v you see the
-    first 20 photos.
+    first 20 photos with a likely suggestion, and no unlikely ones.
 
     Before any photo is labelled, tagloom suggests tags by their names: those of --vocabulary, those of the project,
     or everyday words.
@@ -73,7 +75,9 @@ def suggest(
         kind = suggestions_kind(found.store)
         n_needed = 0 if kind == "probability" else labels_needed(found.store)
         if not as_json:
-            shown, n_photos = _read(rows, verbose)
+            is_share = kind == "probability" or found.needs_first_suggestions()
+            least = UNLIKELY if is_share else UNLIKELY_SCORE
+            shown, n_photos = _read(rows, None if verbose or photos or keywords is not None else least, verbose)
         else:
             if sys.stdout.isatty():
                 progress.finish()  # what is printed shows that work goes on
@@ -85,19 +89,21 @@ def suggest(
         _print(kind, n_needed, shown, n_photos, quiet)
 
 
-def _read(rows: "Iterable[Suggestion]", verbose: bool) -> tuple[list[tuple[bytes, str]], int]:
-    """Return photos that are shown with their suggestions, and how many have some."""
+def _read(rows: "Iterable[Suggestion]", least: float | None, verbose: bool) -> tuple[list[tuple[bytes, str]], int]:
+    """Return photos that are shown with their likely suggestions, and how many photos have a suggestion."""
     from tagloom.cli.console import cut
 
     shown, n_photos = list[tuple[bytes, str]](), 0
     for name, several in groupby(rows, key=lambda row: row.photo):
         n_photos += 1
-        if verbose or n_photos <= N_PHOTOS:
-            texts = (
+        if verbose or len(shown) < N_PHOTOS:
+            texts = [
                 f"{row.tag if verbose else cut(row.tag)} {row.value:.2f}{'*' if row.is_above else ''}"
                 for row in several
-            )
-            shown.append((name, ", ".join(texts)))
+                if least is None or row.is_above or row.value >= least
+            ]
+            if texts:
+                shown.append((name, ", ".join(texts)))
     return shown, n_photos
 
 
@@ -107,7 +113,11 @@ def _print(kind: str | None, n_needed: int, shown: list[tuple[bytes, str]], n_ph
     from tagloom.metadata.names import name_to_text
 
     if not shown:
-        print_line("Nothing to suggest: every tag is decided, or nothing is above the threshold")
+        print_line(
+            "No suggestion is likely yet; -v shows all"
+            if n_photos
+            else "Nothing to suggest: every tag is decided, or nothing is above the threshold"
+        )
         return
     numbers = "probabilities" if kind == "probability" else "scores"
     table = [(name_to_text(name), tags) for name, tags in shown]

@@ -71,7 +71,7 @@ def _print(result: "TrainResult", verbose: bool) -> None:
         ("of these labelled", f"{result.n_labeled}"),
         ("photos without features", f"{result.n_without_features}"),
         ("tags", f"{result.n_tags}"),
-        ("yes, no", f"{result.n_yes}, {result.n_no}"),
+        ("accepted, rejected", f"{result.n_yes}, {result.n_no}"),
         ("method", result.method),
         ("time", f"{result.seconds:.1f} s"),
     ]

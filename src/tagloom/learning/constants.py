@@ -25,6 +25,8 @@ SAME_PHOTOS = 0.5
 
 #: Probability that each word of a search has at least, for a photo to be found: low, as the best come first. [reason]
 LEAST_MATCH = 0.005
+#: Share of a word's best match that a photo has at least: behind a clear one, what is hardly likely is none. [reason]
+LEAST_OF_BEST = 0.05
 #: Bytes of a list of tags: more is no list that somebody wrote. [reason]
 MOST_LISTED_BYTES = 4 << 20
 

@@ -16,7 +16,7 @@ from tagloom.core.tag_names import similar_tags
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError, PhotosError
 from tagloom.features.network.words import split_words, word_log_odds, word_weights
-from tagloom.learning.constants import LEAST_MATCH
+from tagloom.learning.constants import LEAST_MATCH, LEAST_OF_BEST
 from tagloom.learning.names import class_probabilities
 from tagloom.learning.suggest import PROBABILITY, open_suggestions
 from tagloom.settings import Settings
@@ -124,7 +124,8 @@ def search(store: ProjectStore, settings: Settings, query: str, *, n: int = 20) 
     values, sources = zip(*(evidence.of(term) for term in terms), strict=True)
     unknown = tuple(term for term, value in zip(terms, values, strict=True) if not value.any())
     product = np.prod(np.stack(values), axis=0)
-    kept = np.flatnonzero(np.stack(values).min(axis=0) >= LEAST_MATCH)
+    least = [max(LEAST_MATCH, LEAST_OF_BEST * value.max(initial=0.0)) for value in values]
+    kept = np.flatnonzero((np.stack(values) >= np.array(least)[:, None]).all(axis=0))
     order = kept[np.lexsort((np.argsort(photos.by_path)[kept], -product[kept]))]
     found = tuple(
         FoundPhoto(
