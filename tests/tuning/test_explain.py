@@ -203,7 +203,7 @@ def test_stand_ins_find_the_scale_of_the_scores():
     X, Y = make_problem(n=300, n_labelled=100, open_entries=False)
     ridge = RegularizedLeastSquares().fit(X, Y[:, [1]])
     scores = np.repeat(3.0 * ridge.transduction_ + 2.0, 3, axis=1)
-    found = ScoreExplainer(None, X, Y, groups=GROUPS, scores=scores).explain(200, 1).neighbors
+    found = ScoreExplainer(None, X, Y, scores=scores).explain(200, 1).neighbors
     own = explain_score(ridge, X, Y[:, [1]], 200, 0).neighbors
     np.testing.assert_allclose(found.amounts, 3.0 * own.amounts, atol=1e-8)
     np.testing.assert_allclose(found.base, 3.0 * own.base + 2.0)
@@ -220,6 +220,16 @@ def test_a_line_is_its_own_local_line():
     found = ScoreExplainer(None, X, Y, groups=GROUPS, scores=scores).explain(200, 1).groups
     assert found.error < 1e-2 * scores.std()
     assert not found.is_exact
+
+
+def test_the_unit_of_a_group_changes_nothing_that_stands_in():
+    X, Y = make_problem(n=300, n_labelled=100, open_entries=False)
+    scores = np.repeat(np.tanh(X @ np.arange(9.0) / 9.0)[:, None], 3, axis=1)
+    units = np.concatenate([np.full(GROUPS.sizes[place], unit) for place, unit in enumerate((1.0, 1e3, 1e-3))])
+    one, other = (ScoreExplainer(None, Z, Y, groups=GROUPS, scores=scores).explain(200, 1) for Z in (X, X * units))
+    np.testing.assert_allclose(other.groups.amounts, one.groups.amounts, rtol=1e-6)
+    np.testing.assert_allclose(other.neighbors.amounts, one.neighbors.amounts, rtol=1e-6)
+    assert (np.abs(one.groups.amounts) > 1e-3).all()
 
 
 def test_clamped_labels_do_not_count_for_the_scale():

@@ -30,7 +30,7 @@ from tagloom.tuning.explain.label_weights import (
     find_auto_weights,
     find_label_weights,
 )
-from tagloom.tuning.explain.surrogates import PatternRidges, RidgeStandIn, labels_shown, local_line
+from tagloom.tuning.explain.surrogates import PatternRidges, RidgeStandIn, even_factors, labels_shown, local_line
 
 __all__ = ["Decomposition", "Explanation", "ScoreExplainer", "explain_score"]
 
@@ -262,12 +262,13 @@ class ScoreExplainer:
     Exact by labelled photos: `RegularizedLeastSquares` (smoothed or not; at the penalty that was chosen),
     `HarmonicPropagation`, `LocalGlobalConsistency`, `LapRLS` and `NeighborTransfer`; `AutoAnnotator` where absence
     means no, at the choice that was made and its scores computed again in double precision. For others ridge regression
-    of the same labels stands in, brought to the scale of the scores by a straight line.
+    of the same labels stands in, on groups scaled to the same variance, brought to the scale of the scores by a
+    straight line.
 
     Exact by feature groups: annotators with ``coef_`` whose scores are ``Xw + b``, also smoothed over the graph. An
     amount is ``(z - μ x̄)·w`` over the group's columns: z the photo's features, x̄ those of the average photo, μ = 1;
     with smoothing z and μ are sums of features and of ones, weighted as the smoothing does. For others a line stands in
-    that is fitted to the scores of the 256 nearest photos.
+    that is fitted to the scores of the 256 nearest photos, each group scaled to the same variance.
 
     By tags: `BoostedAnnotator` mixes the scores of all tags; its photos and groups are summed through that mixture. So
     are the photos of an `AutoAnnotator` whose tags listen to each other; a photo then adds by all of its labels.
@@ -300,6 +301,7 @@ class ScoreExplainer:
         given = getattr(annotator, own, None) if scores is None else scores
         self._scores = None if given is None else _checked_scores(given, self.Y)
         self._mean = self.X.mean(axis=0, dtype=np.float64)
+        self._even: Floats | None = None
         self._stand_ins, self._columns, self._shared = Latest(), Latest(), Latest(N_CACHED_DECOMPOSITIONS)
         self._others = Latest(N_CACHED_DECOMPOSITIONS)
         self._inner: ScoreExplainer | None = None
@@ -353,7 +355,7 @@ class ScoreExplainer:
         score = self._score_of(row, tag)
         if self._inner is not None:
             return self._explain_boosted(self._inner, row, tag, score)
-        groups = None if self.groups is None else self._by_groups(row, tag, score)
+        groups = None if self.groups is None else self._by_groups(self.groups, row, tag, score)
         if isinstance(self._weights, AutoWeights) and self._weights.mixing is not None:
             neighbors, tags = self._by_mixed_tags(self._weights, row, tag, score)
             return Explanation(row, tag, score, neighbors, groups, tags)
@@ -420,9 +422,18 @@ class ScoreExplainer:
         """Return the ridge regression of a tag; tags known on the same photos share all but the last step."""
         is_known = self.Y != UNKNOWN
         tags = np.flatnonzero((is_known == is_known[:, [tag]]).all(axis=0))
-        shared = self._shared.get(rows.tobytes(), lambda: PatternRidges(self.X[rows], self.Y[np.ix_(rows, tags)]))
+        factors = self._factors
+        shared = self._shared.get(
+            rows.tobytes(), lambda: PatternRidges(self.X[rows] * factors, self.Y[np.ix_(rows, tags)])
+        )
         place = int(np.searchsorted(tags, tag))
-        return RidgeStandIn(self.X, shared, place, self.Y[:, tag], self.scores_of(tag))
+        return RidgeStandIn(self.X, shared, place, self.Y[:, tag], self.scores_of(tag), factors)
+
+    @property
+    def _factors(self) -> Floats:
+        if self._even is None:
+            self._even = even_factors(self.X, self.groups)
+        return self._even
 
     def _explain_boosted(self, inner: "ScoreExplainer", row: int, tag: int, score: float) -> Explanation:
         """Sum the explanations of all tags' own scores: ``score = mean + Σ_j (raw_j - mean_j) shrinkage_j``."""
@@ -453,16 +464,16 @@ class ScoreExplainer:
             parts.append((one, share, sum_labels(rows, self.Y[rows, one], of_photos, offset)))
         return mix_neighbors(parts, 0.0, score, self.Y, tag), by_tags
 
-    def _by_groups(self, row: int, tag: int, score: float) -> Decomposition:
+    def _by_groups(self, groups: FeatureGroups, row: int, tag: int, score: float) -> Decomposition:
         line = self._line(row, tag)
         if line is None:
             # The line is no more exact than scores that are rounded.
             column = self.scores_of(tag) if self._scores is None else self._scores[:, tag]
-            found = local_line(self.X, column, row, labels_shown(column, self.Y[:, tag]))
-            return self._grouped((self.X[row] - found.mean) * found.coef, found.level, score, is_own=False)
+            found = local_line(self.X, column, row, labels_shown(column, self.Y[:, tag]), self._factors)
+            return _grouped(groups, (self.X[row] - found.mean) * found.coef, found.level, score, is_own=False)
         view, coef, intercept = line
         base = view.share * float(self._mean @ coef + intercept)
-        return self._grouped((view.features - view.share * self._mean) * coef, base, score, is_own=True)
+        return _grouped(groups, (view.features - view.share * self._mean) * coef, base, score, is_own=True)
 
     def _line(self, row: int, tag: int) -> tuple[RowView, Floats, float] | None:
         """Return the photo's features as the annotator takes them, slopes and intercept, None where it has none."""
@@ -473,11 +484,6 @@ class ScoreExplainer:
             return None
         own = RowView(self.X[row].astype(np.float64), 1.0)
         return own, np.asarray(coef[:, tag], dtype=np.float64), float(intercept[tag])
-
-    def _grouped(self, products: Floats, base: float, score: float, *, is_own: bool) -> Decomposition:
-        groups = FeatureGroups([], []) if self.groups is None else self.groups
-        amounts = np.array([float(products[groups[name]].sum()) for name in groups])
-        return sum_up(groups.names, amounts, base, score, is_own=is_own)
 
 
 def explain_score(
@@ -522,6 +528,12 @@ def explain_score(
     True
     """
     return ScoreExplainer(annotator, X, Y, groups=groups).explain(row, tag)
+
+
+def _grouped(groups: FeatureGroups, products: Floats, base: float, score: float, *, is_own: bool) -> Decomposition:
+    """Return the sum of products of columns, by groups."""
+    amounts = np.array([float(products[groups[name]].sum()) for name in groups])
+    return sum_up(groups.names, amounts, base, score, is_own=is_own)
 
 
 def _checked_scores(scores: ArrayLike, Y: LabelMatrix) -> Floats:

@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN
 from tagloom.core.typing import Floats
 from tagloom.methods.baselines.least_squares import GRID
 from tagloom.methods.shared.ridge_path import RidgePath, linear_scores
 from tagloom.tuning.constants import SURROGATE_PHOTOS, SURROGATE_ROWS
 
-__all__ = ["PatternRidges", "RidgeStandIn", "labels_shown", "local_line"]
+__all__ = ["PatternRidges", "RidgeStandIn", "even_factors", "labels_shown", "local_line"]
 
 
 class PatternRidges:
@@ -20,7 +21,7 @@ class PatternRidges:
     Parameters
     ----------
     X : array of shape (m, d)
-        Features of these photos.
+        Features of these photos, multiplied by the factors of their columns.
     labels : array of shape (m, c)
         Their labels of the tags, 0 and 1.
     """
@@ -67,14 +68,22 @@ class RidgeStandIn:
         The tag's labels.
     scores : array of shape (n,)
         The annotator's scores of the tag.
+    factors : array of shape (d,)
+        Of the columns; see `even_factors`.
     """
 
     def __init__(
-        self, X: NDArray[Any], shared: PatternRidges, place: int, labels: NDArray[np.int8], scores: Floats
+        self,
+        X: NDArray[Any],
+        shared: PatternRidges,
+        place: int,
+        labels: NDArray[np.int8],
+        scores: Floats,
+        factors: Floats,
     ) -> None:
-        self._X, self._shared, self._place = X, shared, place
+        self._X, self._shared, self._place, self._factors = X, shared, place, factors
         coef, intercept = shared.line(place)
-        fitted = linear_scores(X, coef[:, None], np.array([intercept]))[:, 0]
+        fitted = linear_scores(X, (coef * factors)[:, None], np.array([intercept]))[:, 0]
         # A score that is just the photo's label says nothing of the annotator's scale.
         usable = ~labels_shown(scores, labels)
         compared = usable if usable.sum() >= 2 else np.ones(len(scores), dtype=bool)
@@ -87,7 +96,7 @@ class RidgeStandIn:
 
     def of(self, row: int) -> tuple[Floats, float]:
         """Return the weights of the photos on which the tag is known, in their order, and the offset."""
-        return self.slope * self._shared.weights(self._place, self._X[row].astype(np.float64)), self.offset
+        return self.slope * self._shared.weights(self._place, self._X[row] * self._factors), self.offset
 
 
 class LocalLine(NamedTuple):
@@ -98,7 +107,29 @@ class LocalLine(NamedTuple):
     level: float
 
 
-def local_line(X: NDArray[Any], scores: Floats, row: int, hidden: NDArray[np.bool_]) -> LocalLine:
+def even_factors(X: NDArray[Any], groups: FeatureGroups | None) -> Floats:
+    """Return factors of the columns (d,) that give each group the same variance, whatever unit it comes in.
+
+    Without them distances and lines would know the group with the largest numbers alone.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Features; of many photos a sample is looked at.
+    groups : FeatureGroups or None
+        Its columns; None leaves them as they are.
+    """
+    factors = np.ones(X.shape[1])
+    if groups is None:
+        return factors
+    rows = X[:: -(-len(X) // SURROGATE_ROWS)]
+    for name in groups:
+        spread = float(rows[:, groups[name]].var(axis=0, dtype=np.float64).sum())
+        factors[groups[name]] = 1.0 / np.sqrt(spread) if spread > 0.0 else 1.0
+    return factors
+
+
+def local_line(X: NDArray[Any], scores: Floats, row: int, hidden: NDArray[np.bool_], factors: Floats) -> LocalLine:
     """Fit a line to the scores of the photos nearest to one, its penalty chosen by leave-one-out.
 
     Parameters
@@ -111,25 +142,28 @@ def local_line(X: NDArray[Any], scores: Floats, row: int, hidden: NDArray[np.boo
         The photo.
     hidden : array of bool, shape (n,)
         Photos that are left out: those whose score is their label and not what features say.
+    factors : array of shape (d,)
+        Of the columns; see `even_factors`.
     """
-    distances = _squared_distances(X, X[row])
+    distances = _squared_distances(X, X[row], factors)
     usable = np.flatnonzero(~hidden)
     if len(usable) < 2:
         usable = np.arange(len(X))
     nearest = usable[np.argsort(distances[usable], kind="stable")[:SURROGATE_PHOTOS]]
-    path = RidgePath(X[nearest], scores[nearest, None])
-    spread = float(X[nearest].var(axis=0, dtype=np.float64).sum())
+    near = X[nearest] * factors
+    path = RidgePath(near, scores[nearest, None])
+    spread = float(near.var(axis=0).sum())
     grid = GRID * (spread if spread > 0 else 1.0)
     errors = [float(np.square(path.leave_one_out_residuals(float(one))).mean()) for one in grid]
     best = grid[int(np.nanargmin(errors))] if not np.isnan(errors).all() else grid[-1]
     coef = path.coefficients(float(best))[0][:, 0]
-    return LocalLine(coef, path.x_mean, float(path.y_mean[0]))
+    return LocalLine(coef * factors, path.x_mean / factors, float(path.y_mean[0]))
 
 
-def _squared_distances(X: NDArray[Any], point: NDArray[Any]) -> NDArray[Any]:
-    """Return squared distances (n,) of rows to a point, without a copy of all rows."""
+def _squared_distances(X: NDArray[Any], point: NDArray[Any], factors: Floats) -> NDArray[Any]:
+    """Return squared distances (n,) of rows to a point, columns multiplied by factors, without a copy of all rows."""
     blocks = (X[start : start + SURROGATE_ROWS] for start in range(0, len(X), SURROGATE_ROWS))
-    return np.concatenate([np.square(block - point).sum(axis=1) for block in blocks])
+    return np.concatenate([np.square((block - point) * factors).sum(axis=1) for block in blocks])
 
 
 def labels_shown(scores: Floats, labels: NDArray[np.int8]) -> NDArray[np.bool_]:
