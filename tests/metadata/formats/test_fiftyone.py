@@ -75,6 +75,16 @@ def test_samples_of_a_whole_dataset(tmp_path):
     assert asked.statements == (Statement(b"p/a.jpg", (SAND,)),)
 
 
+def test_an_export_keeps_its_photos_in_a_folder_of_its_own(tmp_path):
+    document = {
+        "samples": [{"filepath": "data/c.jpg", "tags": ["sea"]}, {"filepath": "data/p/a.jpg", "tags": ["sand"]}]
+    }
+    found = (Statement(b"c.jpg", (SEA,)), Statement(b"p/a.jpg", (SAND,)))
+    assert _read(tmp_path, document, "samples.json").statements == found
+    (tmp_path / "data.json").write_text(json.dumps({"one": "data/c.jpg"}), encoding="utf-8")
+    assert _read(tmp_path, {"labels": {"one": "sea"}}).statements == found[:1]
+
+
 def test_labels_that_cannot_be_understood(tmp_path):
     reading = _read(tmp_path, {"classes": ["sea"], "labels": {"a": 1, "c": [{"label": None}, True, ""]}})
     assert reading.statements == ()

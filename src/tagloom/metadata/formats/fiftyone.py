@@ -136,7 +136,12 @@ def _manifest(path: Path) -> dict[str, str]:
         ) from error
     if not isinstance(found, dict):
         raise LabelsFileError(f"expected an object in data.json, got {shown(found)}; remove or repair it")
-    return {key: value for key, value in found.items() if isinstance(value, str)}
+    return {key: _anchored(value) for key, value in found.items() if isinstance(value, str)}
+
+
+def _anchored(path: str) -> str:
+    """Return a path that may end in a photo's name: FiftyOne exports photos into a folder ``data`` of its own."""
+    return f"/{path}" if path.startswith("data/") else path
 
 
 def _sample(entry: JsonEntry, options: ReadOptions, notes: Notes) -> Iterator[Said]:
@@ -145,6 +150,7 @@ def _sample(entry: JsonEntry, options: ReadOptions, notes: Notes) -> Iterator[Sa
     if not isinstance(name, str) or not name:
         notes.problem(place, f"expected a sample with a filepath, got {shown(sample)}")
         return
+    name = _anchored(name)
     fields = [options.column] if options.column else [key for key, value in sample.items() if _is_classification(value)]
     if not options.column and sample.get("tags"):  # every sample has a list of tags: an empty one says nothing
         fields.append("tags")
