@@ -31,6 +31,16 @@ def test_scores_that_are_not_calibrated_stay_in_the_project(tagloom, project, tm
     assert (told["n_suggested"], "--uncalibrated" in told["withheld"]) == (0, True)
 
 
+def test_without_any_label_the_way_on_is_to_label(tagloom, photos, monkeypatch, tmp_path):
+    monkeypatch.chdir(photos)
+    tagloom("init", ".")
+    tagloom("scan", "-q")
+    assert "no photo is labelled. Run: tagloom review" in tagloom("export", tmp_path / "x.csv").out
+    assert tagloom("write").out == "No photo has keywords yet\n"
+    tagloom("label", "scene_00000.jpg", "--add", "sea")
+    assert "no suggestions yet. Run: tagloom train" in tagloom("export", tmp_path / "x.csv").out
+
+
 def test_the_name_tells_the_format(tagloom, project, tmp_path):
     assert tagloom("export", tmp_path / "x.csv", "--json").json["format"] == "csv"
     assert tagloom("export", tmp_path / "x.CSV", "--format", "jsonl", "--json").json["format"] == "jsonl"

@@ -140,6 +140,7 @@ def test_a_list_is_pointed_out_with_the_command_that_splits_it(tagloom, project)
     command = "tagloom tags split 'pier, quay' --separator \",\""
     assert f'"pier, quay" looks like 2 tags. To split it: {command}' in done.out
     assert done.out.startswith("1 photo, 1 new decision (action ")
+    assert 'new tags: "pier, quay"\n' in done.out  # one tag, and shown as one
     assert tagloom("label", "scene_00001.jpg", "--add", "pier, quay").out.count("\n") == 1  # said once
     assert tagloom("label", "scene_00000.jpg", "--add", "oak, elm", "--json").json["hints"]
     assert "looks like" not in tagloom("label", "scene_00000.jpg", "--add", "ash, yew", "--new").out

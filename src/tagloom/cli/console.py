@@ -23,6 +23,7 @@ __all__ = [
     "counted",
     "cut",
     "discard_output",
+    "marked",
     "output_problem",
     "print_error",
     "print_json",
@@ -54,6 +55,11 @@ def counted(number: int, noun: str) -> str:
 def cut(text: str, n: int = 80) -> str:
     """Return a text for a table, a very long one without its end."""
     return text if len(text) <= n else f"{text[: n - 1]}…"
+
+
+def marked(text: str) -> str:
+    """Return a name for a list of names, in quotation marks where it looks like several."""
+    return f'"{text}"' if "," in text else text
 
 
 @contextmanager

@@ -94,11 +94,11 @@ def label(
 
 def _sentence(result: "LabelResult") -> str:
     """Return the outcome on one line: a table would cost more time than the decision."""
-    from tagloom.cli.console import counted, cut
+    from tagloom.cli.console import counted, cut, marked
 
     photos = counted(result.n_photos, "photo")
     if result.batch is None:
         return f"{photos}: already labelled like this; nothing changed"
     same = "".join(f'; "{given}" is the tag "{tag}"' for given, tag in result.respelled)
-    new = f"{same}; new tags: {', '.join(map(cut, result.created))}" if result.created else same
+    new = f"{same}; new tags: {', '.join(marked(cut(tag)) for tag in result.created)}" if result.created else same
     return f"{photos}, {counted(result.n_decisions, 'new decision')} (action {result.batch.id}){new}"

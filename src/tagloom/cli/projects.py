@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tagloom.cli.console import print_line, print_note, printable
+from tagloom.cli.console import marked, print_line, print_note, printable
 
 if TYPE_CHECKING:
     from tagloom.project.project import Project
@@ -116,7 +116,7 @@ def moment(seconds: float) -> str:
 
 def shown(names: Sequence[str], n: int = N_SHOWN) -> str:
     """Return the first few of several names as one text."""
-    return ", ".join(printable(name) for name in names[:n]) + (f" … ({len(names)})" if len(names) > n else "")
+    return ", ".join(marked(printable(name)) for name in names[:n]) + (f" … ({len(names)})" if len(names) > n else "")
 
 
 def print_some(lines: Sequence[str], *, verbose: bool, more: str, n: int = N_SHOWN) -> None:

@@ -108,11 +108,14 @@ def _print(result: "WriteResult", quiet: bool, verbose: bool, embed: bool) -> No
     n_sidecars = sum(item.file.lower().endswith(b".xmp") for item in done) if embed else 0
     if n_sidecars:
         print_note(f"{counted(n_sidecars, 'sidecar')} instead: keywords go into JPEG, PNG, TIFF and WebP files only")
-    counts = ", ".join(f"{n} {status}" for status, n in sorted(result.counts.items())) or "No photo has keywords yet"
-    print_line(
-        f"files: {counts}; keywords: {result.n_accepted} accepted, {result.n_suggested} suggested, "
-        f"{result.n_removed} removed"
-    )
+    if result.counts:
+        counts = ", ".join(f"{n} {status}" for status, n in sorted(result.counts.items()))
+        print_line(
+            f"files: {counts}; keywords: {result.n_accepted} accepted, {result.n_suggested} suggested, "
+            f"{result.n_removed} removed"
+        )
+    else:
+        print_line("No photo has keywords yet")
     if result.withheld and not quiet:
         print_line(result.withheld)
     if result.batch is not None and not quiet:

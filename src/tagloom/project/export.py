@@ -28,6 +28,7 @@ __all__ = ["ExportResult", "export", "photo_keywords", "why_none", "why_withheld
 # Which keywords photos have in a project, and why: what exports and writes are made of.
 
 NO_MODEL = "There are no suggestions yet. Run: tagloom train"
+NO_LABELS = "There are no suggestions yet: no photo is labelled. Run: tagloom review"
 NONE_SURE = "No suggestion is above the threshold. Label more photos, or choose a lower --threshold"
 
 
@@ -55,7 +56,9 @@ def why_none(store: ProjectStore) -> str:
     store : ProjectStore
         The project.
     """
-    return why_withheld(store) or (NO_MODEL if suggestions_kind(store) is None else NONE_SURE)
+    if suggestions_kind(store) is None:
+        return NO_MODEL if store.photos.counts().labeled else NO_LABELS
+    return why_withheld(store) or NONE_SURE
 
 
 def photo_keywords(
