@@ -6,6 +6,8 @@ Every setting is one field of `Settings`; its kind and range stand beside it, it
 import difflib
 import json
 import math
+import os
+import stat
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -438,6 +440,7 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     project_file: str | Path | None = None,
     *,
+    said: Mapping[str, Any] | None = None,
     ignored: Collection[str] = (),
 ) -> Settings:
     """Put settings together: flag > environment > project file > default.
@@ -451,6 +454,8 @@ def load_settings(
         counts as not set. Other variables are left alone.
     project_file : path, optional
         ``tagloom.toml``; that it does not exist is no error. A relative path in it is relative to its folder.
+    said : mapping, optional
+        What `read_project_file` has returned of the file, which may be another one by now. Default: it is read.
     ignored : collection of str
         Settings in the file that do not count.
 
@@ -469,7 +474,7 @@ def load_settings(
     if project_file is not None:
         path = Path(project_file)
         place = f"in {_printable(str(path))}"
-        for name, value in read_project_file(path).items():
+        for name, value in (read_project_file(path) if said is None else said).items():
             if name in ignored:
                 continue
             if isinstance(_KINDS[name], Parameters):
@@ -529,13 +534,19 @@ def read_project_file(path: Path) -> dict[str, Any]:
     """
     place = f"in {_printable(str(path))}"
     try:
-        if not path.exists():
-            return {}
-        if not path.is_file():
-            raise SettingsError(f"settings {place}: expected a file, got something else; move it away")
-        if path.stat().st_size > LONGEST_FILE:
+        # One file from here on, whatever comes to have its name; a pipe is not waited for.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise SettingsError(f"settings {place}: expected a file, got something else; move it away")
+            data = file.read(LONGEST_FILE + 1)
+        if len(data) > LONGEST_FILE:
             raise SettingsError(f"settings {place}: larger than {LONGEST_FILE} bytes; move it away")
-        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        found = tomllib.loads(data.decode("utf-8-sig"))
+    except FileNotFoundError:
+        return {}
+    except IsADirectoryError as error:
+        raise SettingsError(f"settings {place}: expected a file, got something else; move it away") from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"settings {place}: expected UTF-8 text, got {error.reason}; save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:

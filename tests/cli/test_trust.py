@@ -37,6 +37,21 @@ def test_settings_of_a_foreign_project_are_ignored_in_one_line_until_trusted(tag
     assert tagloom("trust", "--yes", "--json").json["settings"] == {"memory_limit_mb": "65536"}
 
 
+def test_settings_that_come_while_a_person_reads_are_not_trusted(tagloom, project, tmp_path, monkeypatch):
+    copy = shutil.copytree(project, tmp_path / "from a stranger")
+    settings = copy / ".tagloom" / "tagloom.toml"
+    monkeypatch.chdir(copy)
+
+    def late(*_):
+        settings.write_text("memory_limit_mb = 65536\n")
+        return True
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("tagloom.cli.console.confirm", late)
+    assert tagloom("trust").code == 0
+    assert tagloom("scan", "-q").err.startswith("ignored memory_limit_mb because")
+
+
 def test_what_a_stranger_stored_is_called_damaged_whatever_it_is(tagloom, project, tmp_path, monkeypatch):
     copy = shutil.copytree(project, tmp_path / "from a stranger")
     connection = apsw.Connection(str(copy / ".tagloom" / "tagloom.sqlite"))

@@ -39,9 +39,10 @@ def project_settings(store: ProjectStore, flags: Mapping[str, Any] | None = None
     SettingsError
         If a value does not fit; says where it was set.
     """
-    stored, raised = _found(store)
+    stored, said = _found(store)
+    raised = _raised(stored, said)
     ignored = tuple(sorted(raised)) if raised and not are_trusted(store, raised) else ()
-    settings = load_settings(flags, os.environ, store.folder / PROJECT_FILE_NAME, ignored=ignored)
+    settings = load_settings(flags, os.environ, store.folder / PROJECT_FILE_NAME, said=said, ignored=ignored)
     if ignored:
         settings = replace(settings, ignored=ignored)
     stored = {name: value for name, value in stored.items() if name not in settings.origins and name not in ignored}
@@ -52,12 +53,18 @@ def project_settings(store: ProjectStore, flags: Mapping[str, Any] | None = None
 
 def raised_settings(store: ProjectStore) -> dict[str, Any]:
     """Return the settings in a project that raise limits or name a file to run."""
-    return _found(store)[1]
+    return _raised(*_found(store))
 
 
 def _found(store: ProjectStore) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings kept in the store, and all in the project that raise limits or name a file to run."""
+    """Return the settings kept in the store, and those in the project's file, which is read once.
+
+    What is judged must be what counts: a shared folder may hold another file at the next look.
+    """
     names = setting_names()
     stored = {name: value for name, value in store.settings.all().items() if name in names}
-    found = {**stored, **read_project_file(store.folder / PROJECT_FILE_NAME)}
-    return stored, {name: value for name, value in found.items() if raises_limits(name, value)}
+    return stored, read_project_file(store.folder / PROJECT_FILE_NAME)
+
+
+def _raised(stored: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in {**stored, **said}.items() if raises_limits(name, value)}

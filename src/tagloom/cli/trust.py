@@ -36,7 +36,7 @@ def trust(
         if not yes and not (sys.stdin.isatty() and confirm(f"Trust the project in {found.folder}?")):
             print_error("nothing was changed; answer y, or say --yes")
             raise typer.Exit(1)
-        found.trust()
+        found.trust(raised)
     if as_json:
         print_json({"folder": str(found.folder), "settings": {name: str(value) for name, value in raised.items()}})
     elif not quiet:

@@ -179,9 +179,16 @@ class Project:
 
         return raised_settings(self.store)
 
-    def trust(self) -> None:
-        """Trust a project that another user or another machine made, with the settings it has now."""
-        trust(self.store, self.raised_settings())
+    def trust(self, settings: Mapping[str, Any] | None = None) -> None:
+        """Trust a project that another user or another machine made.
+
+        Parameters
+        ----------
+        settings : mapping, optional
+            What `raised_settings` has returned, and a person has seen: others that are there by now do not count.
+            Default: those it has now.
+        """
+        trust(self.store, self.raised_settings() if settings is None else settings)
         self._settings = None
 
     @property
