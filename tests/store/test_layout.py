@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 
@@ -94,6 +96,27 @@ def test_remove_follows_no_links(tmp_path):
     (tmp_path / "link").symlink_to(folder)
     with pytest.raises(StoreError, match="not a tagloom folder"):
         remove_project(tmp_path / "link")
+
+
+def test_remove_follows_no_link_that_comes_meanwhile(tmp_path, monkeypatch):
+    folder = tmp_path / ".tagloom"
+    _everything(folder)
+    victim = tmp_path / "logs of others"
+    victim.mkdir()
+    (victim / "tagloom.log").write_bytes(b"mine")
+    remove = os.unlink
+
+    def swapped(name, **options):
+        monkeypatch.setattr("os.unlink", remove)
+        (folder / "logs").rename(tmp_path / "logs")
+        (folder / "logs").symlink_to(victim)
+        remove(name, **options)
+
+    monkeypatch.setattr("os.unlink", swapped)
+    with pytest.raises(StoreError, match="not all of"):
+        remove_project(folder)
+    assert (victim / "tagloom.log").read_bytes() == b"mine"
+    assert (folder / "tagloom.sqlite").exists()
 
 
 def test_remove_needs_a_project_that_is_at_rest(tmp_path):

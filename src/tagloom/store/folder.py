@@ -239,7 +239,13 @@ class ProjectFolder:
         """Remove a folder with the files in it; what is no file in it stays, and the folder with it."""
         for name in self.files(*parts):
             self.remove(*parts, name)
-        with contextlib.suppress(OSError), self._enter(parts[:-1]) as folder:
+        with contextlib.suppress(OSError):
+            self.remove_folder(*parts)
+
+    def remove_folder(self, *parts: str) -> None:
+        """Remove an empty folder."""
+        with self._enter(parts[:-1]) as folder:
+            _check_bare(parts[-1])
             os.rmdir(folder.name(parts[-1]), dir_fd=folder.handle)
 
     def files(self, *parts: str) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tagloom.core.files import TEMPORARY_MARK
 from tagloom.exceptions import DamagedStoreError, StoreError, WriteError
-from tagloom.store.folder import ProjectFolder, temporary_of
+from tagloom.store.folder import ProjectFolder, is_bare, temporary_of
 from tagloom.store.lock import FolderLock
 
 __all__ = [
@@ -149,7 +149,7 @@ def remove_project(folder: str | os.PathLike[str]) -> int:
     if place.is_symlink() or not (place / DATABASE).is_file():
         raise StoreError(f"{place} is not a tagloom folder (it has no {DATABASE}); nothing was removed")
     with FolderLock(place):
-        files, folders, foreign = _sort(place)
+        names, folders, foreign = _sort(place)
         is_kept = USER_SETTINGS in foreign
         others = [name for name in foreign if name != USER_SETTINGS]
         if others:
@@ -158,30 +158,38 @@ def remove_project(folder: str | os.PathLike[str]) -> int:
                 f"{len(others)} things in {place} were not made by tagloom ({names}); nothing was removed. "
                 f"Move them away, then run again"
             )
-        last = [place / "lock", place / DATABASE]
-        for path in [path for path in files if path not in last]:
-            path.unlink(missing_ok=True)
-        for path in sorted(folders, reverse=True):
-            path.rmdir()
-        (place / DATABASE).unlink()
-    (place / "lock").unlink(missing_ok=True)
+        files = ProjectFolder(place)  # by handles: what has become a link since is not followed
+        try:
+            for name in names:
+                if name not in ("lock", DATABASE):
+                    files.remove(*name.split("/"))
+            for name in sorted(folders, reverse=True):
+                files.remove_folder(*name.split("/"))
+            files.remove(DATABASE)
+        except OSError as error:
+            raise StoreError(
+                f"not all of {place} could be removed ({error.strerror or error}); look at what is there, then run "
+                f"again: tagloom remove"
+            ) from error
+    files.remove("lock")
     if is_kept:
         logger.warning("%s is your own and was left; a new project made here uses it", place / USER_SETTINGS)
     else:
         place.rmdir()
-    return len(files)
+    return len(names)
 
 
-def _sort(place: Path) -> tuple[list[Path], list[Path], list[str]]:
-    """Return the files and folders that tagloom makes, and the names of all others."""
-    files: list[Path] = []
-    folders: list[Path] = []
+def _sort(place: Path) -> tuple[list[str], list[str], list[str]]:
+    """Return the names of files and folders that tagloom makes, and those of all others."""
+    files: list[str] = []
+    folders: list[str] = []
     foreign: list[str] = []
     for name, entry in _walk(place, ""):
-        if entry.is_dir(follow_symlinks=False) and re.fullmatch(_KNOWN_FOLDERS, name):
-            folders.append(Path(entry.path))
-        elif entry.is_file(follow_symlinks=False) and re.fullmatch(_KNOWN_FILES, name):
-            files.append(Path(entry.path))
+        is_ours = all(map(is_bare, name.split("/")))
+        if is_ours and entry.is_dir(follow_symlinks=False) and re.fullmatch(_KNOWN_FOLDERS, name):
+            folders.append(name)
+        elif is_ours and entry.is_file(follow_symlinks=False) and re.fullmatch(_KNOWN_FILES, name):
+            files.append(name)
         else:
             foreign.append(name)
     return files, folders, foreign
