@@ -253,3 +253,10 @@ def test_failure_is_told_without_details(client, shared_session, monkeypatch, ca
     assert "division" not in answer.text
     assert "division" in caplog.text
     _check_headers(answer)
+
+
+def test_what_a_stranger_stored_is_called_damaged(client, shared_session, monkeypatch, tmp_path):
+    monkeypatch.setenv("TAGLOOM_CONFIG", str(tmp_path / "config of another user"))
+    monkeypatch.setattr(type(shared_session), "progress", lambda self: int("none"))
+    answer = client.get("/api/progress")
+    assert (answer.status_code, "is damaged" in answer.json()["error"]) == (409, True)

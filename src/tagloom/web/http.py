@@ -13,6 +13,7 @@ from tagloom.catalog.photo_index import UnknownPhotoError
 from tagloom.exceptions import StoreBusyError, StoreError, TagloomError, WriteError
 from tagloom.review.session import NothingToUndoError, ReviewSession
 from tagloom.review.state import UnknownTagError
+from tagloom.store.database import as_stored
 
 __all__ = [
     "LONGEST_BODY",
@@ -95,7 +96,7 @@ def get(work: Callable[[Request], Response], *, limiter: CapacityLimiter | None 
 
     async def endpoint(request: Request) -> Response:
         check_project(request)
-        return await to_thread.run_sync(work, request, limiter=limiter)
+        return await to_thread.run_sync(_answered, work, request, limiter=limiter)
 
     endpoint.__name__ = work.__name__
     return endpoint
@@ -120,12 +121,25 @@ def post(*fields: str) -> Callable[[Callable[[Request, Body], Response]], Endpoi
                 raise RequestError(
                     f"there is no field {text(unknown[0])!r} here; there is {', '.join(fields) or 'none'}"
                 )
-            return await to_thread.run_sync(work, request, body)
+            return await to_thread.run_sync(_answered, work, request, body)
 
         endpoint.__name__ = work.__name__
         return endpoint
 
     return decorate
+
+
+def _answered(work: Callable[..., Response], request: Request, *body: Body) -> Response:
+    """Answer a request; a stranger's project is called damaged if what is stored in it is not what is expected."""
+    try:
+        return work(request, *body)
+    except TagloomError:
+        raise
+    except Exception:
+        if session_of(request).project.is_trusted:
+            raise
+        with as_stored("its photos and what was learned of them"):
+            raise
 
 
 def parameters(request: Request, known: Collection[str]) -> dict[str, str]:
