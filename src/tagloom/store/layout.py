@@ -153,9 +153,9 @@ def remove_project(folder: str | os.PathLike[str]) -> int:
         is_kept = USER_SETTINGS in foreign
         others = [name for name in foreign if name != USER_SETTINGS]
         if others:
-            names = ", ".join(repr(name) for name in others[:5]) + (" …" if len(others) > 5 else "")
+            shown = ", ".join(repr(name) for name in others[:5]) + (" …" if len(others) > 5 else "")
             raise StoreError(
-                f"{len(others)} things in {place} were not made by tagloom ({names}); nothing was removed. "
+                f"{len(others)} things in {place} were not made by tagloom ({shown}); nothing was removed. "
                 f"Move them away, then run again"
             )
         files = ProjectFolder(place)  # by handles: what has become a link since is not followed
