@@ -1,6 +1,7 @@
 """``python -m benchmarks.faults KIND | all | report [--n N] [--seed S] [--quick]``."""
 
 import argparse
+import json
 import logging
 import sys
 from collections.abc import Callable
@@ -45,20 +46,33 @@ def main(argv: list[str] | None = None) -> int:
         help=f"kills, fill levels, labels of each process, every n-th hostile project; default: {DEFAULTS}",
     )
     parser.add_argument("--seed", type=int, default=0, help="decides the moments of kills")
+    parser.add_argument("--families", default="", help="hostile: add only projects of these to what is recorded")
+    parser.add_argument("--verbs", default="", help="hostile: add only these verbs to what is recorded")
     parser.add_argument("--quick", action="store_true", help=f"small numbers ({QUICK}); nothing is recorded")
     arguments = parser.parse_args(argv)
+    if (arguments.families or arguments.verbs) and arguments.what != "hostile":
+        parser.error("--families and --verbs are for hostile")
     if arguments.n is not None and arguments.what in ("all", "report"):
         parser.error(f"--n is for one kind of fault; all of them have their own numbers: {DEFAULTS}")
     names = {"all": list(DEFAULTS), "report": []}.get(arguments.what, [arguments.what])
     logging.getLogger("tagloom").addHandler(logging.NullHandler())  # what a repair says of each file is counted
+    parts = {
+        "families": list(filter(None, arguments.families.split(","))),
+        "only": list(filter(None, arguments.verbs.split(","))),
+    }
     problems = []
     for name in names:
         n = arguments.n or (QUICK if arguments.quick else DEFAULTS)[name]
-        found = _runs(n, arguments.seed)[name]()
+        found = hostile.run(every=n, **parts) if any(parts.values()) else _runs(n, arguments.seed)[name]()
         print(f"{name}: {found.get('skipped') or found['problems'] or 'nothing wrong'}")
         problems += found.get("problems", [])
         if not arguments.quick:
-            write_json(RESULTS / f"{name}.json", found | {"environment": environment()})
+            path, known = RESULTS / f"{name}.json", environment()
+            if any(parts.values()):
+                stored = json.loads(path.read_text(encoding="utf-8"))
+                write_json(path, hostile.add(stored, found, known["commit"]))
+            else:
+                write_json(path, found | {"environment": known})
     if not arguments.quick:
         write_text(PAGE, faults_page(RESULTS))
         print("written: docs/benchmarks/faults.md")

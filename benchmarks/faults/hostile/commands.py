@@ -55,9 +55,12 @@ class Commands:
         )
         self._ask({})  # wait until everything is loaded
 
-    def run(self, arguments: list[str], folder: Path, *, deadline: float) -> Ran:
-        """Run ``tagloom`` with arguments in a folder."""
-        return Ran(**self._ask({"arguments": arguments, "folder": str(folder), "deadline": deadline}))
+    def run(
+        self, arguments: list[str], folder: Path, *, deadline: float, environment: dict[str, str] | None = None
+    ) -> Ran:
+        """Run ``tagloom`` with arguments in a folder, with some variables of the environment changed."""
+        request = {"arguments": arguments, "folder": str(folder), "deadline": deadline}
+        return Ran(**self._ask(request | {"environment": environment or {}}))
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._process.stdin is None or self._process.stdout is None:
@@ -101,6 +104,7 @@ def _command(request: dict[str, Any], out: int, err: int) -> None:
             os.dup2(source, target)
         resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
         os.chdir(request["folder"])
+        os.environ.update(request["environment"])
         from tagloom.cli import main
 
         try:

@@ -1,6 +1,8 @@
 """Project folders as a stranger could have made them. Each case spoils a copy of a good project."""
 
 import contextlib
+import hashlib
+import json
 import os
 import random
 import re
@@ -10,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
+import numpy as np
+from safetensors.numpy import load, save
 
 from tagloom.metadata.file_changes import REMOVED
 from tagloom.metadata.write_journal import fingerprint
@@ -19,15 +23,21 @@ DATABASE = "tagloom.sqlite"
 N_FLIPPED = 24
 LARGE = 20_000_000
 TRUNCATED = "truncated"
+WAYS_OUT, ARRAYS, UNTOUCHED = "ways out", "arrays", "untouched"
+WHOLE = (TRUNCATED, WAYS_OUT, ARRAYS, UNTOUCHED)  # families of which every case is tried
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A way to spoil something: family and name for the report, and a function of the folder and the victim's home."""
+    """A way to spoil something: family and name for the report, and a function of the folder and the victim's home.
+
+    ``is_untouched`` says that it is a project in which nothing is labelled, with suggestions by the names of tags.
+    """
 
     family: str
     name: str
     spoil: Callable[[Path, Path], None]
+    is_untouched: bool = False
 
 
 def cases(template: Path) -> list[Case]:
@@ -39,12 +49,15 @@ def cases(template: Path) -> list[Case]:
         *_schemas(template),
         *_triggers(),
         *_large_values(),
-        *_odd_kinds(template),
         *_versions(),
         *_truncated(template),
         *_flipped(template),
         *_settings(),
         *_kinds_of_files(template),
+        *_odd_kinds(template),
+        *_ways_out(),
+        *_arrays(),
+        *_untouched(),
     ]
 
 
@@ -438,3 +451,92 @@ def _kinds_of_files(template: Path) -> Iterator[Case]:
                 os.mkfifo(f"{path}{end}")
 
         yield Case("kinds of files", f"a FIFO beside backups, {end}", beside)
+
+
+def _ways_out() -> Iterator[Case]:
+    """Yield links among the photos, named as people name results; the victim's file is entered as tagloom's own."""
+    for name, target in (
+        ("keywords.csv", ".profile"),
+        ("report.html", ".profile"),
+        ("out", "."),
+        ("keywords.csv", "empty"),
+        ("keywords.csv", "new"),
+    ):
+
+        def spoil(folder: Path, home: Path, name: str = name, target: str = target) -> None:
+            place = home / target if target == ".profile" else home / "folder" / "store" / target
+            if target == "empty":
+                place.parent.mkdir()
+                place.touch()
+            (folder / name).symlink_to(place if target != "." else home)
+            digest = hashlib.blake2b(place.read_bytes() if place.is_file() else b"", digest_size=16).hexdigest()
+            made = json.dumps([[os.path.realpath(place), [digest]]])
+            _sql("INSERT OR REPLACE INTO settings VALUES ('made_files', ?)", values=(made,))(folder, home)
+
+        yield Case(WAYS_OUT, f"{name} leads to {target}", spoil)
+
+
+Arrays = dict[str, np.ndarray]
+
+
+def _change_arrays(table: str, change: Callable[[Arrays], object]) -> Callable[[Path, Path], None]:
+    """Return what changes registered files of arrays, and enters their new sizes and checksums."""
+
+    def spoil(folder: Path, home: Path) -> None:  # noqa: ARG001
+        connection = apsw.Connection(str(folder / STORE / DATABASE))
+        for number, file in list(connection.execute(f"SELECT id, file FROM {table}")):
+            (path,) = (folder / STORE).rglob(str(file))
+            data = path.read_bytes()
+            header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+            arrays = {name: np.array(values) for name, values in load(data).items()}
+            change(arrays)
+            data = save(arrays, metadata=header["__metadata__"])
+            path.write_bytes(data)
+            digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+            sql = f"UPDATE {table} SET n_bytes = ?, checksum = ? WHERE id = ?"
+            connection.execute(sql, (len(data), digest, number))
+        connection.close()
+
+    return spoil
+
+
+def _fill(value: float, *names: str) -> Callable[[Arrays], object]:
+    """Return what puts a value everywhere in the arrays of some names, or in those of floats where none is named."""
+
+    def change(arrays: Arrays) -> None:
+        for name, values in arrays.items():
+            if name in names or (not names and values.dtype.kind == "f"):
+                values[...] = value
+
+    return change
+
+
+def _arrays() -> Iterator[Case]:
+    for value in (float("nan"), 3e38):
+        yield Case(ARRAYS, f"features are {value}", _change_arrays("shards", _fill(value)))
+        yield Case(ARRAYS, f"scores are {value}", _change_arrays("suggestions", _fill(value, "scores")))
+        yield Case(ARRAYS, f"coefficients are {value}", _change_arrays("models", _fill(value)))
+    for name, number in (("photo_ids", -1), ("tag_ids", 2**62), ("tag_ids", 1)):
+        yield Case(ARRAYS, f"{name} are {number}", _change_arrays("suggestions", _fill(number, name)))
+
+
+def _untouched() -> Iterator[Case]:
+    def one(name: str, spoil: Callable[[Path, Path], None]) -> Case:
+        return Case(UNTOUCHED, name, spoil, is_untouched=True)
+
+    yield one("classes are NaN", _change_arrays("shards", _fill(float("nan"))))
+    yield one("classes are 3e38", _change_arrays("shards", _fill(3e38)))
+    yield one("classes are below 0", _change_arrays("shards", _fill(-1.0)))
+    yield one("the model of names is NaN", _change_arrays("models", _fill(float("nan"))))
+    flood = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) ",
+        "INSERT INTO tags(text, created) SELECT 'dog ' || i, 0 FROM n",
+        "INSERT INTO aliases SELECT 'cat ' || id, id FROM tags WHERE text LIKE 'dog %'",
+    )
+    yield one("20,000 tags with other names", _sql(flood[0] + flood[1], flood[2]))
+    long = "UPDATE tags SET text = substr(replace(hex(zeroblob(5000)), '00', 'dog cat '), 1, 9000) || id"
+    yield one("tags of 9,000 characters", _sql(long))
+    offered = "INSERT OR REPLACE INTO settings VALUES ('offered_tags', ?)"
+    for value in ({"tags": [2**70, -1, "x", 1, 1], "to_train": "yes"}, [[1]], {"tags": list(range(100_000))}):
+        text = json.dumps(value)
+        yield one(f"offered tags are {text[:40]}", _sql(offered, values=(text,)))

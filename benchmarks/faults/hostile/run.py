@@ -12,6 +12,7 @@ from typing import Any
 from benchmarks.faults.hostile import imports, metadata, projects
 from benchmarks.faults.hostile.commands import Commands, Ran
 from benchmarks.faults.scene import SETTINGS, make_scene
+from tagloom.project.project import Project
 
 KINDS = ("projects", "metadata", "imports")
 EVERY = 3  # of the projects, on which all verbs are tried; of the truncated ones each
@@ -20,7 +21,9 @@ SECONDS_PER_MB = 4.0  # more for a file to import, whose reader has a deadline t
 MEMORY_MB = 1024.0
 MAX_PROBLEMS = 60
 MANY = 20  # a share so small that pages are left out
-LABELS = "labels.csv"
+LABELS, VOCABULARY = "labels.csv", "vocabulary.txt"
+UNTOUCHED = {"TAGLOOM_DESCRIPTORS": "semantic"}  # what projects without labels need for suggestions
+RESULTS = ("keywords.csv", "report.html")  # what commands may make in the folder of photos, where they are run
 _FOLDERS = tuple(f"XDG_{name}_HOME" for name in ("CONFIG", "DATA", "STATE", "CACHE"))
 
 
@@ -35,8 +38,8 @@ class Arena:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.home, self.photos, self.out, self.template = (
-            folder / name for name in ("home", "photos", "out", "template")
+        self.home, self.photos, self.out, self.template, self.untouched = (
+            folder / name for name in ("home", "photos", "out", "template", "untouched")
         )
         maker = folder / "maker"
         for path in (self.home / "folder", self.out, maker):
@@ -54,6 +57,7 @@ class Arena:
             if path.name == names[0]:
                 shutil.copy(path, self.photos / imports.PHOTO)
         self.photo = names[0]
+        self._make_untouched(names)
         self.photos.rename(self.template)
         config = folder / "config"  # tagloom may keep there what is the user's own
         config.mkdir()
@@ -61,14 +65,27 @@ class Arena:
         settings = {"HOME": str(self.home), **folders, **SETTINGS, "TERM": "dumb"}
         self.commands = Commands(os.environ | settings)
 
-    def reset(self) -> Path:
-        """Lay the good project out again."""
+    def _make_untouched(self, names: Sequence[str]) -> None:
+        """Make a project of the same photos, in which nothing is labelled and tags are suggested by their names."""
+        self.untouched.mkdir()
+        for name in (*names, LABELS):
+            shutil.copy(self.photos / name, self.untouched)
+        descriptors = os.environ["TAGLOOM_DESCRIPTORS"]
+        os.environ.update(UNTOUCHED)
+        with Project.init(self.untouched) as project:
+            project.scan()
+            project.suggest_first(["dog", "sea", "sunset", "snow"])
+        os.environ["TAGLOOM_DESCRIPTORS"] = descriptors
+
+    def reset(self, *, untouched: bool = False) -> Path:
+        """Lay the good project out again, or the one that nobody has labelled anything in."""
         for path in (self.photos, self.out, self.folder / "config"):
             shutil.rmtree(path, ignore_errors=True)
         shutil.rmtree(self.home / "folder" / "store", ignore_errors=True)
         self.out.mkdir()
         (self.folder / "config").mkdir()
-        shutil.copytree(self.template, self.photos, symlinks=True)
+        (self.out / VOCABULARY).write_text("dog\nsea\n")
+        shutil.copytree(self.untouched if untouched else self.template, self.photos, symlinks=True)
         return self.photos
 
     def facts(self) -> dict[str, str]:
@@ -79,7 +96,7 @@ class Arena:
                 folders[:] = [name for name in folders if name != projects.STORE]
                 for name in (*folders, *files):
                     path = Path(folder, name)
-                    if name.endswith(".xmp") and top == self.photos and not path.is_symlink():
+                    if top == self.photos and not path.is_symlink() and (name.endswith(".xmp") or name in RESULTS):
                         continue
                     found[str(path.relative_to(self.folder))] = _fact(path)
         return {name: fact for name, fact in found.items() if not name.startswith("home/folder/store")}
@@ -109,6 +126,9 @@ def verbs(arena: Arena) -> dict[str, list[str]]:
         "update": ["update"],
         "evaluate": ["evaluate"],
         "suggest": ["suggest"],
+        "suggest a vocabulary": ["suggest", "--vocabulary", str(out / VOCABULARY)],
+        "search": ["search", "sea 2024 zebr"],
+        "compare": ["compare", "ridge", "harmonic", "--folds", "2"],
         "next": ["next"],
         "explain": ["explain", photo, "sea"],
         "duplicates": ["duplicates"],
@@ -128,25 +148,76 @@ def verbs(arena: Arena) -> dict[str, list[str]]:
     }
 
 
-def run(kinds: Sequence[str] = KINDS, *, every: int = EVERY) -> dict[str, Any]:
-    """Try every n-th project, and of the files a share three times as large, and return what was found."""
+#: Results that a person names without a folder, where links may lie in wait.
+HERE = {
+    "export here": ["export", "keywords.csv"],
+    "report here": ["report"],
+    "backup here": ["backup", "out/backup.sqlite"],
+}
+
+
+def run(
+    kinds: Sequence[str] = KINDS, *, every: int = EVERY, families: Sequence[str] = (), only: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Try every n-th project, and of the files a share three times as large, and return what was found.
+
+    With ``families`` or ``only`` it tries projects of some families, or some verbs on projects.
+    """
+    kinds = ("projects",) if families or only else kinds
     rows: list[dict[str, Any]] = []
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as scratch:
         arena = Arena(Path(scratch).resolve() / "arena")
         try:
             for kind in kinds:
-                rows += attempts(arena, kind, every if kind == "projects" else max(1, every // 3))
+                rows += attempts(arena, kind, every if kind == "projects" else max(1, every // 3), families, only)
         finally:
             arena.commands.close()
     return summary(rows, time.perf_counter() - begin)
 
 
-def attempts(arena: Arena, kind: str, every: int) -> Iterator[dict[str, Any]]:
+def attempts(
+    arena: Arena, kind: str, every: int, families: Sequence[str] = (), only: Sequence[str] = ()
+) -> Iterator[dict[str, Any]]:
     """Yield what each verb did on every n-th case of a kind."""
-    tries = {"projects": _projects, "metadata": _metadata, "imports": _imports}[kind]
-    for row in tries(arena, every):
+    if kind == "projects":
+        rows = _projects(arena, every, families, only)
+    else:
+        rows = {"metadata": _metadata, "imports": _imports}[kind](arena, every)
+    for row in rows:
         yield {"kind": kind, **row}
+
+
+def add(stored: dict[str, Any], found: dict[str, Any], commit: str) -> dict[str, Any]:
+    """Return recorded results with those of more verbs on the same cases, or of more families.
+
+    Parameters
+    ----------
+    stored, found : dict
+        What `run` returned, of all and of the new ones.
+    commit : str
+        That the new ones are of.
+    """
+    families = {(item["kind"], item["family"]): dict(item) for item in stored["families"]}
+    for item in found["families"]:
+        known = families.setdefault((item["kind"], item["family"]), item)
+        if known is item:
+            continue
+        if known["n_cases"] != item["n_cases"]:
+            raise ValueError(f"{item['family']}: {item['n_cases']} cases, and {known['n_cases']} are recorded")
+        for key in ("n_verbs", "n_runs", "n_refused", "n_violations"):
+            known[key] += item[key]
+        for key in ("longest", "largest_mb"):
+            known[key] = max(known[key], item[key])
+    return stored | {
+        "families": list(families.values()),
+        "n_cases": sum(item["n_cases"] for item in families.values()),
+        "n_runs": sum(item["n_runs"] for item in families.values()),
+        "seconds": round(stored["seconds"] + found["seconds"], 1),
+        "problems": [*stored["problems"], *found["problems"]],
+        "n_problems": stored["n_problems"] + found["n_problems"],
+        "again": [*stored.get("again", []), {"commit": commit, "why": "Later verbs and families."}],
+    }
 
 
 def summary(rows: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
@@ -164,16 +235,24 @@ def summary(rows: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
     }
 
 
-def _projects(arena: Arena, every: int) -> Iterator[dict[str, Any]]:
+def _projects(
+    arena: Arena, every: int, families: Sequence[str] = (), only: Sequence[str] = ()
+) -> Iterator[dict[str, Any]]:
     cases = projects.cases(arena.template)
-    chosen = cases if every == 1 else [case for case in cases if case.family != projects.TRUNCATED][::every]
-    if 1 < every < MANY:
-        chosen += [case for case in cases if case.family == projects.TRUNCATED]
+    whole = projects.WHOLE if every < MANY else ()
+    chosen = cases if every == 1 else [case for case in cases if case.family not in whole][::every]
+    chosen += [case for case in cases if every > 1 and case.family in whole]
     for case in chosen:
-        for verb, arguments in verbs(arena).items():
-            folder = arena.reset()
+        if families and case.family not in families:
+            continue
+        here = HERE if case.family == projects.WAYS_OUT else {}
+        for verb, arguments in (verbs(arena) | here).items():
+            if only and verb not in only:
+                continue
+            folder = arena.reset(untouched=case.is_untouched)
             case.spoil(folder, arena.home)
-            yield _try(arena, case.family, case.name, verb, arguments)
+            environment = UNTOUCHED if case.is_untouched else {}
+            yield _try(arena, case.family, case.name, verb, arguments, environment=environment)
 
 
 def _metadata(arena: Arena, every: int) -> Iterator[dict[str, Any]]:
@@ -206,10 +285,16 @@ def _imports(arena: Arena, every: int) -> Iterator[dict[str, Any]]:
 
 
 def _try(
-    arena: Arena, family: str, case: str, verb: str, arguments: list[str], deadline: float = DEADLINE
+    arena: Arena,
+    family: str,
+    case: str,
+    verb: str,
+    arguments: list[str],
+    deadline: float = DEADLINE,
+    environment: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     before = arena.facts()
-    ran = arena.commands.run(arguments, arena.photos, deadline=deadline)
+    ran = arena.commands.run(arguments, arena.photos, deadline=deadline, environment=environment)
     after = arena.facts()
     what = [*_changes(before, after), *_faults(ran)]
     return {
