@@ -275,6 +275,23 @@ def test_a_folder_that_is_a_link_is_written_only_where_the_project_is_trusted(ph
     assert (tmp_path / "elsewhere" / "c.jpg.xmp").read_bytes() != before
 
 
+def test_links_out_of_a_strangers_folder_are_not_followed_to_photos(photos, tmp_path):
+    album = tmp_path / "my own album"
+    album.mkdir()
+    Image.new("RGB", (32, 24), (250, 0, 0)).save(album / "private.jpg")
+    (photos / "everything").symlink_to(tmp_path)
+    (photos / "d.jpg").symlink_to(album / "private.jpg")
+    (photos / "again.jpg").symlink_to(photos / "a.jpg")
+    (photos / "round").symlink_to(photos)
+    with Project.open(photos) as project:
+        found = project.scan()
+        assert found.n_listed == len(NAMES) + 1  # again.jpg, a link that stays in the folder
+        out = {name: detail for name, _, detail in found.problems if "tagloom trust" in detail}
+        assert set(out) == {b"everything", b"d.jpg"}
+        project.trust()
+        assert project.scan().n_listed == len(NAMES) + 3
+
+
 def test_photos_elsewhere_are_read_and_written_only_where_the_project_is_trusted(photos, tmp_path):
     shutil.copytree(photos, tmp_path / "mine", ignore=shutil.ignore_patterns(".tagloom"))
     with Project.open(photos) as project:

@@ -60,7 +60,9 @@ class FoundPhotos:
         return iter(self.photos)
 
 
-def find_photos(root: str | bytes | os.PathLike[str], *, follow_symlinks: bool = True) -> FoundPhotos:
+def find_photos(
+    root: str | bytes | os.PathLike[str], *, follow_symlinks: bool = True, stay_below: bool = False
+) -> FoundPhotos:
     """List the photo files under a folder.
 
     A photo is what has the extension of a photo or a RAW file, in any case: also a broken link or a named pipe, which
@@ -74,6 +76,8 @@ def find_photos(root: str | bytes | os.PathLike[str], *, follow_symlinks: bool =
         The folder.
     follow_symlinks : bool, default=True
         Whether links are followed; otherwise they are left out.
+    stay_below : bool, default=False
+        Whether links that lead out of the folder are problems, and not followed: in a folder that a stranger made.
 
     Returns
     -------
@@ -92,7 +96,7 @@ def find_photos(root: str | bytes | os.PathLike[str], *, follow_symlinks: bool =
         raise PhotosError(
             f"expected a folder of photos, but {os.fsdecode(folder)!r} cannot be read: {error.strerror or error}"
         ) from error
-    search = _Search(folder, follow_symlinks)
+    search = _Search(folder, follow_symlinks, os.path.join(os.path.realpath(folder), b"") if stay_below else b"")
     search.run()
     problems = sorted(search.problems, key=lambda record: record.path)
     photos, raw_of_photos = split_raw_of_photos(sorted(search.photos))
@@ -102,9 +106,10 @@ def find_photos(root: str | bytes | os.PathLike[str], *, follow_symlinks: bool =
 class _Search:
     """One walk: real folders first, links to folders last, so that a folder's own name wins over a link's."""
 
-    def __init__(self, root: bytes, follow_symlinks: bool) -> None:
+    def __init__(self, root: bytes, follow_symlinks: bool, border: bytes) -> None:
         self.root = root
         self.follow_symlinks = follow_symlinks
+        self._border = border
         self.photos: list[bytes] = []
         self.skipped: Counter[bytes] = Counter()
         self.problems: list[PhotoRecord] = []
@@ -143,7 +148,9 @@ class _Search:
                 if entry.name.startswith(b".") or (not self.follow_symlinks and entry.is_symlink()):
                     continue
                 name = os.path.join(folder, entry.name)
-                if _is_folder(entry):
+                if self._border and entry.is_symlink() and self._leads_out(name):
+                    self._report(name, Verdict.NOT_REGULAR, "a link out of the folder; to follow it: tagloom trust")
+                elif _is_folder(entry):
                     if entry.is_symlink():
                         heapq.heappush(self._links, name)
                     else:
@@ -152,6 +159,11 @@ class _Search:
                     self.photos.append(name)
                 elif extension not in SIDECAR_EXTENSIONS:
                     self.skipped[extension] += 1
+
+    def _leads_out(self, name: bytes) -> bool:
+        """Tell whether a link leads to what is there and does not lie below the root."""
+        place = os.path.realpath(os.path.join(self.root, name))
+        return os.path.lexists(place) and not os.path.join(place, b"").startswith(self._border)
 
     def _identity(self, folder: bytes) -> Identity:
         path = os.path.join(self.root, folder)

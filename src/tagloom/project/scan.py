@@ -15,6 +15,7 @@ import numpy as np
 
 from tagloom.catalog.places import own_root
 from tagloom.catalog.results import Result
+from tagloom.catalog.trust import is_trusted
 from tagloom.core.file_kinds import is_raw
 from tagloom.core.photos import PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
@@ -137,7 +138,7 @@ def scan(
         if not store.roots.refresh().get(root.id, False):
             return _offline(root.path, begin)
         progress.start("looking at files", None)
-        listing = _list(root.path)
+        listing = _list(root.path, stay_below=not is_trusted(store))
         todo = _to_read(store, listing, retry)
         progress.finish()
         if todo:
@@ -176,8 +177,8 @@ def _offline(root: bytes, begin: float) -> ScanResult:
     return ScanResult(root=root, offline=True, examples={}, unreadable={}, seconds=time.perf_counter() - begin)
 
 
-def _list(root: bytes) -> _Listing:
-    found = find_photos(root)
+def _list(root: bytes, *, stay_below: bool) -> _Listing:
+    found = find_photos(root, stay_below=stay_below)
     prefix = os.path.join(root, b"")
     names: list[bytes] = []
     stamps: list[Stamp | None] = []
