@@ -1,5 +1,6 @@
 """A review without HTTP: rankings against a literal loop, and a copy in memory that agrees with the store."""
 
+import re
 import shutil
 import threading
 import time
@@ -20,6 +21,7 @@ from tagloom.review.ranking import PhotoQuery
 from tagloom.review.session import NothingToUndoError, ReviewSession
 from tagloom.review.state import UnknownTagError
 from tagloom.tuning.wrong_labels import find_wrong_labels
+from tests.made_named import Made
 
 FLAGS = {"descriptors": "color", "method": "ridge", "n_workers": 1, "n_threads": 1}
 
@@ -394,6 +396,20 @@ def test_a_scan_brings_new_photos(session):
     assert len(session.photos) == before + 1
     assert "another.jpg" in session.photos.names
     check_agreement(session)
+
+
+def test_a_scan_suggests_by_names_where_nothing_is_labelled(tmp_path, monkeypatch):
+    made = Made(tmp_path, tags=())
+    found = SimpleNamespace(as_dict=lambda: {"new": ["00000.jpg"], "missing": []})
+    monkeypatch.setattr("tagloom.review.jobs.scan", lambda *_, **__: found)
+    with ReviewSession(made.project, with_looks=False) as session:
+        assert made.project.store.suggestions.latest() is None
+        job = session.start_job("scan")
+        wait_for(lambda: job.state != "running", 60.0)
+        assert job.state == "done"
+        assert re.search(r"names of [1-9]\d* tags fit some of them$", job.message)
+        assert made.project.store.suggestions.latest() is not None
+    made.project.close()
 
 
 def test_one_job_at_a_time_and_cancel(session):

@@ -1,6 +1,7 @@
 """The page from a real server: events as they happen, and an end in good order."""
 
 import contextlib
+import io
 import os
 import shutil
 import signal
@@ -14,10 +15,12 @@ import httpx
 import pytest
 
 from tagloom.catalog.identity import remember_port
-from tagloom.cli.review import serve_project
+from tagloom.cli.review import review, serve_project
+from tagloom.datasets import write_scenes
 from tagloom.exceptions import StoreError, WriteError
 from tagloom.project.project import Project
 from tagloom.web.server import serve
+from tests.web.browsing import serving
 from tests.web.conftest import opened
 
 pytestmark = pytest.mark.medium
@@ -182,3 +185,23 @@ def test_command_ends_and_nothing_is_lost(photos, kind):
         assert project.check() == []
         assert project.history(1)[0].id == done.json()["batch"]
         assert project.store.decisions.count() == done.json()["version"]
+
+
+def test_a_folder_that_is_named_gets_a_project(tmp_path):
+    photos = tmp_path / "new"
+    write_scenes(photos, 6, size=(64, 48), random_state=0)
+    with serving(photos, flags={"descriptors": "color"}) as server:
+        assert server.address.startswith("http://127.0.0.1:")
+    with Project.open(photos) as project:
+        assert len(project.store.photos.table().ids) == 6
+
+
+def test_no_project_is_made_unasked(tmp_path, monkeypatch):
+    write_scenes(tmp_path / "new", 2, size=(64, 48), random_state=0)
+    monkeypatch.chdir(tmp_path / "new")
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))  # no terminal
+    with pytest.raises(StoreError, match="there is no tagloom project"):
+        review()
+    with pytest.raises(StoreError, match="there is no tagloom project"):
+        review(project=tmp_path / "new")
+    assert not (tmp_path / "new" / ".tagloom").exists()

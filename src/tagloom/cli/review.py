@@ -20,7 +20,10 @@ MOST_WAITED_FOR = 1000
 def review(
     where: Annotated[
         Path | None,
-        typer.Argument(metavar="[PROJECT]", help="The same as --project DIR. Where both are given, this one counts."),
+        typer.Argument(
+            metavar="[PROJECT]",
+            help="A project or a folder of photos; a new folder gets a project. Otherwise the same as --project DIR.",
+        ),
     ] = None,
     project: ProjectOption = None,
     port: Annotated[
@@ -41,17 +44,21 @@ def review(
     Only this computer can reach it. Without a browser, open the printed address; it works once. Every decision is saved
     at once. Ctrl-C ends the review.
 
-    Before any photo is labelled, tagloom suggests tags by their names: those of --vocabulary, those of the project,
-    or everyday words.
+    In a folder without a project, tagloom makes one and finds the photos first. Before any photo is labelled, it
+    suggests tags by their names: those of --vocabulary, those of the project, or everyday words.
 
-    Example: tagloom review
+    Example: tagloom review ~/Pictures
     """
     from tagloom.cli.console import print_note, working
     from tagloom.cli.first import suggest_first
     from tagloom.cli.projects import logged, opened
     from tagloom.exceptions import PhotosError
 
+    _make_if_new(where, project)
     with opened(where or project, verbose=verbose) as found, logged(found):
+        if found.store.roots.all()[0].scanned == 0.0:
+            with working("looking at files") as progress:
+                found.scan(progress=progress)
         try:
             with working("looking for what the photos show") as progress:
                 suggest_first(found, vocabulary, progress, compute=_is_small(found))
@@ -60,6 +67,28 @@ def review(
                 raise
             print_note(f"nothing is suggested yet: {error}")
         serve_project(found, port=port, browser=not no_browser)
+
+
+def _make_if_new(where: Path | None, project: Path | None) -> None:
+    """Make a project for a folder that has none: one that was named, or the current one where a person says so."""
+    import sys
+
+    from tagloom.catalog.places import FOLDER_NAME, find_project
+    from tagloom.cli.console import confirm, print_note
+    from tagloom.exceptions import StoreError
+    from tagloom.project.project import Project
+
+    try:
+        find_project(where or project)
+    except StoreError:
+        folder = where or Path.cwd()
+        is_asked = project is None and (where is not None or sys.stdin.isatty())
+        if not is_asked or not folder.is_dir() or (folder / FOLDER_NAME).exists():
+            raise
+        if where is None and not confirm(f"There is no project yet. Make one for the photos in {folder}?"):
+            raise typer.Exit(1) from None
+        with Project.init(folder) as made:
+            print_note(f"the project for {made.root} is in {made.folder}")
 
 
 def _is_small(project: "Project") -> bool:

@@ -208,7 +208,9 @@ def _tags(store: ProjectStore, vocabulary: Sequence[str] | None, classes: NDArra
 
 
 def everyday_words(classes: NDArray[np.float32], words: Sequence[str] = EVERYDAY_WORDS) -> list[str]:
-    """Return the words that enough photos show, that of the most photos first; of two for the same photos one.
+    """Return the words that enough photos show, or one shows clearly, that of the most photos first.
+
+    Of two words for the same photos one is returned.
 
     Parameters
     ----------
@@ -221,7 +223,8 @@ def everyday_words(classes: NDArray[np.float32], words: Sequence[str] = EVERYDAY
     has = likely >= 0.5
     order = np.argsort(-np.where(has, likely, 0.0).sum(axis=0), kind="stable")
     kept: list[int] = []
-    for word in order[has.sum(axis=0)[order] >= LEAST_FOUND]:
+    enough = (has.sum(axis=0) >= LEAST_FOUND) | (likely > FIRST_SHOWN).any(axis=0)
+    for word in order[enough[order]]:
         if not any(_same(has[:, word], has[:, other]) for other in kept):
             kept.append(int(word))
     return [words[word] for word in kept]

@@ -16,8 +16,9 @@ from tagloom.catalog.extraction import extract, make_folder
 from tagloom.catalog.results import Result
 from tagloom.catalog.trust import is_trusted
 from tagloom.core.progress import Progress
-from tagloom.exceptions import InvalidInputError, StoreBusyError, StoreError, TagloomError
+from tagloom.exceptions import InvalidInputError, PhotosError, StoreBusyError, StoreError, TagloomError
 from tagloom.learning.compare import compare
+from tagloom.learning.first import needs_first, suggest_first
 from tagloom.learning.train import train
 from tagloom.metadata.formats import available_exporters
 from tagloom.project.export import export
@@ -289,6 +290,8 @@ def job_work(project: Project, kind: str, options: dict[str, Any], *, exports: P
         with ProjectStore(project.folder, make=False) as store:
             result = _do(store, settings, kind, options, target, who, progress).as_dict()
             told = job_summary(kind, result)
+            if kind == "scan" and (result["new"] or store.suggestions.latest() is None):
+                told += _suggested_first(store, settings, progress)
             if kind == "write" and result["counts"].get("failed"):  # what was written is kept, and counted
                 raise TagloomError(told)
             return (told, result["methods"]) if kind == "compare" else told
@@ -320,6 +323,17 @@ def _do(
     progress.start("exporting", None)
     make_folder(target.parent)
     return export(store, target, str(options["format"]), accepted_only=options.get("accepted_only", True))
+
+
+def _suggested_first(store: ProjectStore, settings: Settings, progress: Progress) -> str:
+    """Suggest tags by their names, where nothing else can be suggested yet; return what to say of it."""
+    if not needs_first(store):
+        return ""
+    try:
+        found = suggest_first(store, settings, progress=progress)
+    except (PhotosError, StoreError):  # no photo, or nothing to go by: the photos are there all the same
+        return ""
+    return f"; names of {len(found.tags)} tags fit some of them"
 
 
 def _target(options: dict[str, Any], exports: Path | None) -> Path:
