@@ -3,6 +3,7 @@
 from tagloom.datasets._tables import AnnotatedImages
 from tagloom.datasets.arms import make_arms
 from tagloom.datasets.awa import load_awa_attributes, load_awa_subset
+from tagloom.datasets.clips import Clips, make_clips, write_clips
 from tagloom.datasets.group_tables import load_kodak, load_msra_mm
 from tagloom.datasets.grouped import GroupedRegression, make_grouped_regression
 from tagloom.datasets.nus_wide import load_nus_wide
@@ -21,6 +22,7 @@ from tagloom.datasets.toy import make_moons
 
 __all__ = [
     "AnnotatedImages",
+    "Clips",
     "GroupedRegression",
     "Scenes",
     "load_awa_attributes",
@@ -36,9 +38,11 @@ __all__ = [
     "load_scene",
     "load_uci",
     "make_arms",
+    "make_clips",
     "make_grouped_regression",
     "make_moons",
     "make_scenes",
     "make_suns",
+    "write_clips",
     "write_scenes",
 ]
