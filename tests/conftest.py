@@ -31,7 +31,7 @@ settings.register_profile("same", derandomize=True, deadline=None, suppress_heal
 settings.register_profile("random", deadline=None, max_examples=1000)
 settings.load_profile("same")
 #: The fixtures of what a machine may lack; tests that ask for one are marked so.
-NEEDS = {*TOOLS, "face_detector", "matplotlib", "pyarrow", "rawpy", "shared_data", "unprivileged_uid"}
+NEEDS = {*TOOLS, "av", "face_detector", "matplotlib", "pyarrow", "rawpy", "shared_data", "unprivileged_uid"}
 
 
 class Hiding:
@@ -141,6 +141,7 @@ def _package(name, extra):
 matplotlib = _package("matplotlib", "plot")
 pyarrow = _package("pyarrow", "parquet")
 rawpy = _package("rawpy", "raw")
+av = _package("av", "video")
 
 
 @pytest.fixture(scope="session")
@@ -215,6 +216,13 @@ def _own_config(tmp_path_factory):
 def _own_cache(session_cache, monkeypatch):
     """Keep tests out of the user's cache folder."""
     monkeypatch.setenv("TAGLOOM_CACHE", str(session_cache))
+
+
+@pytest.fixture(autouse=True)
+def _own_videos(request, monkeypatch):
+    """Let a test read videos only if it asks for the package that does."""
+    if "av" not in request.fixturenames:
+        monkeypatch.setattr("tagloom.images.finder._find_package", lambda name: None)
 
 
 @pytest.fixture(autouse=True)

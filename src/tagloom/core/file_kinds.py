@@ -8,8 +8,10 @@ __all__ = [
     "PHOTO_EXTENSIONS",
     "RAW_EXTENSIONS",
     "SIDECAR_EXTENSIONS",
+    "VIDEO_EXTENSIONS",
     "is_pair_photo",
     "is_raw",
+    "is_video",
     "pair_key",
     "skipped_kinds",
     "split_raw_of_photos",
@@ -23,6 +25,8 @@ RAW_EXTENSIONS = frozenset(
     b".3fr .ari .arw .bay .cr2 .cr3 .crw .dcr .dng .erf .fff .gpr .iiq .k25 .kdc .mef .mos .mrw .nef .nrw .orf .pef "
     b".ptx .raf .raw .rw2 .rwl .sr2 .srf .srw .x3f".split()
 )
+#: Videos that can be read with the extra "video"; others are counted.
+VIDEO_EXTENSIONS = frozenset(b".3g2 .3gp .avi .m2ts .m4v .mkv .mov .mp4 .mpeg .mpg .mts .ogv .webm".split())
 SIDECAR_EXTENSIONS = frozenset(b".xmp .pp3 .dop .cos .on1 .aae".split())
 _PAIR_EXTENSIONS = frozenset(b".jpg .jpeg .jpe .heic .heif .hif".split())
 _VIDEOS = frozenset(
@@ -40,6 +44,11 @@ VIDEOS, OTHERS, NO_EXTENSION = "videos", "other files", "no extension"
 def is_raw(name: bytes) -> bool:
     """Tell by its name whether a file is a camera's RAW file."""
     return os.path.splitext(name)[1].lower() in RAW_EXTENSIONS
+
+
+def is_video(name: bytes) -> bool:
+    """Tell by its name whether a file is a video that can be read."""
+    return os.path.splitext(name)[1].lower() in VIDEO_EXTENSIONS
 
 
 def is_pair_photo(name: bytes) -> bool:

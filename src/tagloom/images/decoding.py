@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pi_heif
 from PIL import (
@@ -69,6 +69,8 @@ BYTES_PER_PIXEL = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2, "I
 # What decoders hold per pixel beside Pillow's own image.
 WORKSPACE_PER_PIXEL = {"WEBP": 12, "AVIF": 12, "HEIF": 12, "JPEG2000": 20, "GIF": 2}
 ROWS_PER_STRIP, TILE_WIDTH, TILE_LENGTH, BITS_PER_SAMPLE = 278, 322, 323, 258
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ def decode_preview(
     )
 
 
-def judged(make: Callable[[], Decoded], data: bytes, settings: DecodeSettings) -> Decoded:
+def judged(make: Callable[[], T], data: bytes, settings: DecodeSettings, what: str = "photo") -> T:
     """Return what a decoder makes, or raise the verdict on its file.
 
     Parameters
@@ -167,6 +169,8 @@ def judged(make: Callable[[], Decoded], data: bytes, settings: DecodeSettings) -
         The file's content.
     settings : DecodeSettings
         Limits.
+    what : str, default="photo"
+        What to call it in the verdict.
 
     Raises
     ------
@@ -188,7 +192,7 @@ def judged(make: Callable[[], Decoded], data: bytes, settings: DecodeSettings) -
         # malformed files: whatever it is, it is this file's verdict and nobody else's.
         if "out of memory" in str(error).lower():
             raise _out_of_memory(settings) from error
-        raise Refused(Verdict.DAMAGED, f"the photo is damaged: {error or type(error).__name__}") from error
+        raise Refused(Verdict.DAMAGED, f"the {what} is damaged: {error or type(error).__name__}") from error
 
 
 def _decode(

@@ -1,6 +1,7 @@
 """Finding photo files under a folder, by name alone: nothing is opened."""
 
 import heapq
+import importlib.util
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -10,15 +11,20 @@ from tagloom.core.file_kinds import (
     PHOTO_EXTENSIONS,
     RAW_EXTENSIONS,
     SIDECAR_EXTENSIONS,
+    VIDEO_EXTENSIONS,
+    is_pair_photo,
+    is_video,
+    pair_key,
     skipped_kinds,
     split_raw_of_photos,
 )
 from tagloom.core.photos import PhotoRecord, Verdict
 from tagloom.exceptions import PhotosError
 
-__all__ = ["FoundPhotos", "find_photos"]
+__all__ = ["FoundPhotos", "find_photos", "reads_videos"]
 
 _READ = PHOTO_EXTENSIONS | RAW_EXTENSIONS
+_find_package = importlib.util.find_spec
 Identity = tuple[int, int] | bytes
 
 
@@ -40,6 +46,9 @@ class FoundPhotos:
     skipped : dict of str to dict of str to int
         How many other files there are, by what they are ("videos", "JXL", "other files") and by extension. Sidecars are
         not counted.
+    clips_of_photos : list of bytes
+        Videos with a JPEG or HEIC of the same name beside them, as Live Photos have: a part of that photo; as
+        ``photos``.
     """
 
     root: bytes
@@ -47,6 +56,7 @@ class FoundPhotos:
     problems: list[PhotoRecord]
     raw_of_photos: list[bytes] = field(default_factory=list)
     skipped: dict[str, dict[str, int]] = field(default_factory=dict)
+    clips_of_photos: list[bytes] = field(default_factory=list)
 
     @property
     def paths(self) -> list[bytes]:
@@ -60,10 +70,19 @@ class FoundPhotos:
         return iter(self.photos)
 
 
+def reads_videos() -> bool:
+    """Tell whether videos can be read: whether the extra "video" is installed."""
+    return _find_package("av") is not None
+
+
 def find_photos(
-    root: str | bytes | os.PathLike[str], *, follow_symlinks: bool = True, stay_below: bool = False
+    root: str | bytes | os.PathLike[str],
+    *,
+    follow_symlinks: bool = True,
+    stay_below: bool = False,
+    videos: bool | None = None,
 ) -> FoundPhotos:
-    """List the photo files under a folder.
+    """List the photo files under a folder, and videos where they can be read.
 
     A photo is what has the extension of a photo or a RAW file, in any case: also a broken link or a named pipe, which
     get their verdict when they are decoded. The RAW file of a RAW+JPEG pair is listed apart. Names that begin with a
@@ -78,6 +97,8 @@ def find_photos(
         Whether links are followed; otherwise they are left out.
     stay_below : bool, default=False
         Whether links that lead out of the folder are problems, and not followed: in a folder that a stranger made.
+    videos : bool, optional
+        Whether videos are listed as photos are; default: where they can be read (`reads_videos`).
 
     Returns
     -------
@@ -96,18 +117,35 @@ def find_photos(
         raise PhotosError(
             f"expected a folder of photos, but {os.fsdecode(folder)!r} cannot be read: {error.strerror or error}"
         ) from error
-    search = _Search(folder, follow_symlinks, os.path.join(os.path.realpath(folder), b"") if stay_below else b"")
+    border = os.path.join(os.path.realpath(folder), b"") if stay_below else b""
+    search = _Search(folder, follow_symlinks, border, _READ | VIDEO_EXTENSIONS if _wanted(videos) else _READ)
     search.run()
     problems = sorted(search.problems, key=lambda record: record.path)
     photos, raw_of_photos = split_raw_of_photos(sorted(search.photos))
-    return FoundPhotos(folder, photos, problems, raw_of_photos, skipped_kinds(search.skipped))
+    photos, clips_of_photos = _split_clips_of_photos(photos)
+    return FoundPhotos(folder, photos, problems, raw_of_photos, skipped_kinds(search.skipped), clips_of_photos)
+
+
+def _wanted(videos: bool | None) -> bool:
+    return reads_videos() if videos is None else videos
+
+
+def _split_clips_of_photos(names: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Return all else, and videos with a JPEG or HEIC of the same name beside them."""
+    clips = [name for name in names if is_video(name)]
+    if not clips:
+        return names, []
+    keys = {pair_key(name) for name in names if is_pair_photo(name)}
+    paired = {name for name in clips if pair_key(name) in keys}
+    return [name for name in names if name not in paired], [name for name in clips if name in paired]
 
 
 class _Search:
     """One walk: real folders first, links to folders last, so that a folder's own name wins over a link's."""
 
-    def __init__(self, root: bytes, follow_symlinks: bool, border: bytes) -> None:
+    def __init__(self, root: bytes, follow_symlinks: bool, border: bytes, read: frozenset[bytes]) -> None:
         self.root = root
+        self.read = read
         self.follow_symlinks = follow_symlinks
         self._border = border
         self.photos: list[bytes] = []
@@ -155,7 +193,7 @@ class _Search:
                         heapq.heappush(self._links, name)
                     else:
                         stack.append((name, False))
-                elif (extension := os.path.splitext(entry.name)[1].lower()) in _READ:
+                elif (extension := os.path.splitext(entry.name)[1].lower()) in self.read:
                     self.photos.append(name)
                 elif extension not in SIDECAR_EXTENSIONS:
                     self.skipped[extension] += 1

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from tagloom.core import system
+from tagloom.core.file_kinds import is_video
 from tagloom.core.photos import PhotoRecord, Verdict
 from tagloom.exceptions import InvalidInputError, PhotosError
 from tagloom.images.photos import DecodedPhoto, photo_from_reply
@@ -24,6 +25,9 @@ __all__ = ["DecodePool"]
 LOOK_AHEAD_PER_WORKER = 4
 START_ATTEMPTS = 3
 POLL_SECONDS = 1.0
+CLIP_DEADLINES = 4
+CLIP_BYTES_PER_SECOND = 50e6  # read from a slow disk, twice
+LONGEST_DEADLINE = 86_400.0
 
 
 class DecodePool:
@@ -38,7 +42,8 @@ class DecodePool:
     thumbnail_size : int, optional
         Longer side of a WebP thumbnail; by default none is made.
     deadline : float, default=30
-        Seconds one file may take. A worker that takes longer is killed and replaced.
+        Seconds one photo may take; a video may take four times as long, and a second for each 50 MB. A worker that
+        takes longer is killed and replaced.
     memory_limit : int, default=2 GiB
         Bytes of address space of one worker (enforced on Linux; elsewhere photos are still refused by what their
         header says they need).
@@ -186,14 +191,15 @@ class DecodePool:
 
     def _attempt(self, task: str, path: bytes, *, fresh: bool) -> tuple[DecodedPhoto, bool]:
         """Return a photo, and whether that is final; a worker that failed is gone afterwards."""
+        seconds = _clip_deadline(path, self._settings.deadline) if is_video(path) else None
         worker = self._take(fresh=fresh)
         try:
-            header, body = worker.request(task, os.path.abspath(path))
+            header, body = worker.request(task, os.path.abspath(path), seconds)
             photo = photo_from_reply(path, header, body, self._settings)
         except (WorkerFailure, ProtocolError) as failure:
             self._discard(worker)
             self._check_open()
-            return _failed(path, failure, self._settings.deadline), False
+            return _failed(path, failure, seconds or self._settings.deadline), False
         except BaseException:
             self._discard(worker)
             raise
@@ -249,6 +255,15 @@ class DecodePool:
         with self._lock:
             self._living.discard(worker)
         worker.dispose()
+
+
+def _clip_deadline(path: bytes, deadline: float) -> float:
+    """Return the seconds that a video may take: several times those of a photo, and more if it is long to read."""
+    try:
+        n_bytes = os.stat(path).st_size
+    except (OSError, ValueError):
+        n_bytes = 0
+    return min(deadline * CLIP_DEADLINES + n_bytes / CLIP_BYTES_PER_SECOND, LONGEST_DEADLINE)
 
 
 def _failed(path: bytes, failure: WorkerFailure | ProtocolError, deadline: float) -> DecodedPhoto:

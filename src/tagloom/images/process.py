@@ -110,7 +110,7 @@ class WorkerProcess:
         """The process id."""
         return self._process.pid
 
-    def request(self, task: str, path: bytes) -> Frame:
+    def request(self, task: str, path: bytes, seconds: float | None = None) -> Frame:
         """Ask for one file and wait for the reply.
 
         Parameters
@@ -119,13 +119,17 @@ class WorkerProcess:
             See `tagloom.images.worker.answer`.
         path : bytes
             The file.
+        seconds : float, optional
+            The deadline of this file, where it is not that of all.
 
         Raises
         ------
         WorkerFailure
             If the worker dies or the deadline passes; the worker is of no use after that.
         """
-        return self._exchange({"task": task}, path, self._deadline)
+        if seconds is None:
+            return self._exchange({"task": task}, path, self._deadline)
+        return self._exchange({"task": task, "seconds": seconds}, path, seconds)
 
     def send(self, header: dict[str, Any], body: bytes) -> None:
         """Ask for something that has several replies; `receive` returns one after the other.

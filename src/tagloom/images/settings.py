@@ -8,7 +8,16 @@ from typing import Any
 from tagloom.exceptions import InvalidInputError
 from tagloom.images.renditions import WORKING_SIDE, Rendition, check_side
 
-__all__ = ["DEFAULT_MAX_PIXELS", "DEFAULT_MEMORY_LIMIT", "LARGEST_EXIF", "RESERVED_MEMORY", "DecodeSettings"]
+__all__ = [
+    "DEFAULT_MAX_PIXELS",
+    "DEFAULT_MEMORY_LIMIT",
+    "LARGEST_EXIF",
+    "LARGEST_SOUND",
+    "MOST_KEYFRAMES",
+    "RESERVED_MEMORY",
+    "SOUND_RATE",
+    "DecodeSettings",
+]
 
 DEFAULT_MEMORY_LIMIT = 2 << 30
 DEFAULT_MAX_PIXELS = 500_000_000
@@ -17,6 +26,12 @@ RESERVED_MEMORY = 256 << 20
 LARGEST_EXIF = 1 << 20
 LARGEST_THUMBNAIL = 4 << 20
 LARGEST_WORKING_SIDE = 4096
+MOST_KEYFRAMES = 40
+"""Key frames of a clip, however long it is."""
+SOUND_RATE = 16_000
+"""Samples a second of a clip's sound: 16-bit numbers, one channel."""
+LARGEST_SOUND = 2 * SOUND_RATE * 600
+LARGEST_FRAME_THUMBNAIL = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +91,8 @@ class DecodeSettings:
     def longest_reply(self) -> int:
         """Bytes of the largest reply a worker can honestly send."""
         pixels = sum(3 * math.prod(rendition.bounds) for rendition in self.renditions)
-        return pixels + LARGEST_EXIF + LARGEST_THUMBNAIL
+        clip = MOST_KEYFRAMES * (pixels + LARGEST_FRAME_THUMBNAIL) + LARGEST_SOUND
+        return pixels + LARGEST_EXIF + LARGEST_THUMBNAIL + clip
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings as something JSON can say."""

@@ -5,15 +5,18 @@ import hashlib
 import os
 import stat
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import IO, TypeVar
 
 from tagloom.core.verdicts import Verdict
 from tagloom.images.verdicts import Refused
 
-__all__ = ["Source", "fingerprint_file", "read_file"]
+__all__ = ["Source", "fingerprint_file", "read_file", "read_stream"]
 
 CHUNK = 1 << 24
 PAUSE_BEFORE_RETRY = 0.05
+_CHANGED = "the file changed while it was read; run again when it is no longer written to"
 
 KINDS_OF_FILE = {
     stat.S_IFDIR: "a folder",
@@ -22,6 +25,9 @@ KINDS_OF_FILE = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,43 @@ def fingerprint_file(path: bytes) -> Source:
     return _read_twice(path, None)
 
 
+def read_stream(path: bytes, use: Callable[[IO[bytes]], T]) -> tuple[Source, T]:
+    """Hash a regular file of any size, and let something read it that need not have all of it in memory.
+
+    Parameters
+    ----------
+    path : bytes
+        The file.
+    use : callable
+        Is given the open file at its beginning.
+
+    Returns
+    -------
+    Source
+        Without the bytes.
+    object
+        What ``use`` returned.
+
+    Raises
+    ------
+    Refused
+        With the verdict on a file that cannot be read; what ``use`` raises goes through.
+    """
+    found = fingerprint_file(path)
+    try:
+        descriptor = os.open(path, _open_flags())
+    except (OSError, ValueError) as error:
+        raise _refusal(error, path) from error
+    with os.fdopen(descriptor, "rb") as stream:
+        _check_regular(os.fstat(descriptor))
+        made = use(stream)
+        after = os.fstat(descriptor)
+    # It may have been replaced between the two, or written to by a camera that is still recording.
+    if (after.st_size, after.st_mtime_ns, after.st_ctime_ns) != (found.size, found.mtime_ns, found.ctime_ns):
+        raise Refused(Verdict.CHANGED, _CHANGED)
+    return found, made
+
+
 def _read_twice(path: bytes, longest: int | None) -> Source:
     """Read, and once more where the file changed meanwhile: a copy may just have been finishing."""
     try:
@@ -109,7 +152,7 @@ def _read(path: bytes, longest: int | None) -> Source:
     finally:
         os.close(descriptor)
     if n_read != before.st_size or _stamp(before) != _stamp(after):
-        raise Refused(Verdict.CHANGED, "the file changed while it was read; run again when it is no longer written to")
+        raise Refused(Verdict.CHANGED, _CHANGED)
     return Source(data, content_hash, before.st_size, before.st_mtime_ns, before.st_ino, before.st_ctime_ns)
 
 

@@ -11,9 +11,9 @@ import sys
 from typing import IO, Any
 
 from tagloom.core import system
-from tagloom.core.file_kinds import is_raw
+from tagloom.core.file_kinds import is_raw, is_video
 from tagloom.core.verdicts import Verdict
-from tagloom.images import decoding, raw_decoding, source, wire
+from tagloom.images import clip_decoding, decoding, raw_decoding, source, wire
 from tagloom.images.settings import DecodeSettings
 from tagloom.images.verdicts import Refused
 
@@ -41,7 +41,7 @@ def answer(task: str, path: bytes, settings: DecodeSettings) -> Answer:
     dict
         Header of the reply.
     list of bytes
-        Its body: renditions, thumbnail, EXIF.
+        Its body: renditions, thumbnail, EXIF; of a clip, key frames and sound after that.
     """
     if task == "report":
         return {"modules": sorted(sys.modules), "pid": os.getpid()}, []
@@ -50,6 +50,9 @@ def answer(task: str, path: bytes, settings: DecodeSettings) -> Answer:
         if task == "fingerprint":
             header |= _identity(source.fingerprint_file(path))
             return header, []
+        if is_video(path):
+            read, clip = source.read_stream(path, lambda stream: clip_decoding.decode_clip(stream, settings))
+            return _decoded_clip(header | _identity(read), clip)
         content = source.read_file(path, longest=settings.longest_file)
         header |= _identity(content)
         decode = raw_decoding.decode_raw if is_raw(path) else decoding.decode_bytes
@@ -76,9 +79,9 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
     decoding.prepare(settings)
     limited = system.limit_memory(settings.memory_limit)
     wire.write_frame(replies, {"ready": True, "memory_limited": limited})
-    patience = wire.orphan_patience(settings.deadline)
     while (frame := wire.read_frame(requests, longest_body=LONGEST_PATH)) is not None:
         # The parent keeps the deadline; this one is for a parent that died while a decoder hangs.
+        patience = wire.orphan_patience(float(frame[0].get("seconds", settings.deadline)))
         faulthandler.dump_traceback_later(patience, exit=True)
         header, parts = answer(frame[0]["task"], bytes(frame[1]), settings)
         faulthandler.cancel_dump_traceback_later()
@@ -104,6 +107,21 @@ def _decoded(header: dict[str, Any], photo: decoding.Decoded) -> Answer:
         "exif": len(photo.exif),
     }
     return header, [*(pixels for _, _, pixels in photo.pictures), photo.thumbnail, photo.exif]
+
+
+def _decoded_clip(header: dict[str, Any], clip: clip_decoding.DecodedClip) -> Answer:
+    """Answer with the poster as of a photo, then the key frames one by one, then the sound."""
+    header, parts = _decoded(header, clip.poster)
+    frames = [(time, *_decoded({}, frame)) for time, frame in clip.frames]
+    header["clip"] = {
+        "duration": clip.duration,
+        "container": clip.container,
+        "picture_codec": clip.picture_codec,
+        "sound_codec": clip.sound_codec,
+        "frames": [{"time": time, **each} for time, each, _ in frames],
+        "sound": [(time, len(data)) for time, data in clip.sound],
+    }
+    return header, [*parts, *(part for *_, each in frames for part in each), *(data for _, data in clip.sound)]
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ PACKAGES = (
 )
 OPTIONAL_PACKAGES = {
     "matplotlib": "figures (pip install 'tagloom[plot]')",
+    "av": "videos (pip install 'tagloom[video]')",
     "rawpy": "RAW photos without a preview (pip install 'tagloom[raw]')",
 }
 TOOLS = {"exiftool": "embedding keywords into photos", "chromium": "tests of the page"}
