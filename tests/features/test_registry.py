@@ -31,9 +31,9 @@ def installed(monkeypatch):
 def test_built_in():
     assert available_descriptors()[:3] == ("deep", "color", "edges")
     groups = available_groups()
-    assert {group for group, name in groups.items() if group != name} == {"semantic", "moments"}
+    assert {group for group, name in groups.items() if group != name} == {"semantic", "moments", "audio:mfcc"}
     assert (groups["semantic"], groups["moments"]) == ("deep", "color")
-    assert set(groups) == {"semantic", "moments", *available_descriptors()}
+    assert set(groups) == {"semantic", "moments", "audio:mfcc", *available_descriptors()} - {"audio"}
 
 
 def test_parameters_are_passed_on():

@@ -25,6 +25,7 @@ class CaptureTime(BaseDescriptor):
     name = "taken"
     version = 1
     thread_safe = True
+    of_clips = "whole"
 
     @property
     def outputs(self) -> Mapping[str, int]:

@@ -1,3 +1,4 @@
+from .audio.mfcc import MfccDescriptor as MfccDescriptor
 from .classic.color import ColorDescriptor as ColorDescriptor
 from .classic.context import ContextDescriptor as ContextDescriptor
 from .classic.cooccurrence import CooccurrenceDescriptor as CooccurrenceDescriptor

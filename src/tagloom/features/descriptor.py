@@ -4,7 +4,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,12 +61,16 @@ class BaseDescriptor(ABC):
     is_embedding : bool
         Whether its groups are a network's embedding of the whole photo, which learners trust most; False unless a
         subclass says so.
+    of_clips : {"mean", "max", "whole"}
+        The row of a video: mean or largest value of the rows of its key frames, or ``whole``: the row that `compute`
+        makes of the video itself, that is of its poster, its time and its sound.
     """
 
     name: str
     version: int = 1
     thread_safe: bool = False
     is_embedding: bool = False
+    of_clips: Literal["mean", "max", "whole"] = "mean"
 
     @property
     @abstractmethod

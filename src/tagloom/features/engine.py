@@ -6,6 +6,7 @@ is left is decoded, in processes of their own, while this process computes the d
 every few seconds; a run that is cut off goes on from there.
 """
 
+import hashlib
 import os
 import sys
 import time
@@ -25,11 +26,20 @@ from tagloom.core.photos import FeatureCache, FileStamp, PhotoRecord, Verdict
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import InvalidInputError
+from tagloom.features.clips import CLIP_KEY, ClipFacts
 from tagloom.features.descriptor import Descriptor
 from tagloom.features.registry import resolve_descriptors
 from tagloom.images import DecodedPhoto, DecodePool
 
-__all__ = ["Extraction", "ExtractionCounts", "ExtractionEngine", "MemoryCache", "RowComputer", "extract"]
+__all__ = [
+    "Extraction",
+    "ExtractionCounts",
+    "ExtractionEngine",
+    "MemoryCache",
+    "RowComputer",
+    "extract",
+    "frame_hash",
+]
 
 
 # Computing descriptors on several threads: rows never depend on how many.
@@ -110,6 +120,21 @@ def _check_rows(descriptor: Descriptor, values: NDArray[np.float32], n_rows: int
 # Rows and records on their way from the descriptors to the cache.
 
 FLUSH_ROWS = 256
+
+
+def frame_hash(content_hash: str, frame: int) -> str:
+    """Return what stands for the content of a video's key frame, so that its row and thumbnail are found again.
+
+    Parameters
+    ----------
+    content_hash : str
+        Of the video.
+    frame : int
+        Which one, from 0.
+    """
+    return hashlib.blake2b(f"{content_hash} frame {frame}".encode(), digest_size=32).hexdigest()
+
+
 FLUSH_SECONDS = 5.0
 
 
@@ -136,6 +161,7 @@ class PendingRows:
         self.rows: dict[str, dict[str, NDArray[np.float32]]] = {one.key: {} for one in self.descriptors}
         self.records: list[PhotoRecord] = []
         self.thumbnails: dict[str, bytes] = {}
+        self.clips: dict[str, NDArray[np.float32]] = {}
         self.since = time.monotonic()
 
     def add(self, photos: Sequence[DecodedPhoto]) -> None:
@@ -146,10 +172,32 @@ class PendingRows:
             hashes = [name for name in readable if name not in rows]
             hashes = [name for name, has in zip(hashes, self.cache.has(descriptor.key, hashes), strict=True) if not has]
             if hashes:
-                values = self.computer.compute(descriptor, [readable[name] for name in hashes])
-                rows.update(zip(hashes, values, strict=True))
+                rows.update(self._rows_of(descriptor, {name: readable[name] for name in hashes}))
         self.thumbnails.update((name, photo.thumbnail) for name, photo in readable.items() if photo.thumbnail)
+        for name, photo in readable.items():
+            if photo.clip is not None:
+                self.clips[name] = ClipFacts.of(photo.clip).as_row()
+                frames = enumerate(photo.clip.frames)
+                self.thumbnails |= {frame_hash(name, k): each.thumbnail for k, each in frames if each.thumbnail}
         self.records += [photo.record for photo in photos]
+
+    def _rows_of(self, descriptor: Descriptor, photos: dict[str, DecodedPhoto]) -> dict[str, NDArray[np.float32]]:
+        """Return the rows of photos and videos, and of the key frames of the videos."""
+        pooling = getattr(descriptor, "of_clips", "mean")
+        parts: dict[str, DecodedPhoto] = {}
+        whole: list[str] = []
+        for name, photo in photos.items():
+            frames = photo.clip.frames if photo.clip is not None else ()
+            parts |= {frame_hash(name, k): frame for k, frame in enumerate(frames)}
+            if pooling == "whole" or not frames:
+                whole.append(name)
+        parts |= {name: photos[name] for name in whole}
+        found = dict(zip(parts, self.computer.compute(descriptor, list(parts.values())), strict=True))
+        for name, photo in photos.items():
+            if name not in found and photo.clip is not None:
+                rows = np.stack([found[frame_hash(name, k)] for k in range(len(photo.clip.frames))])
+                found[name] = rows.max(axis=0) if pooling == "max" else rows.mean(axis=0, dtype=np.float32)
+        return found
 
     def flush_if_due(self) -> None:
         """Store when there is enough, or when the last time is a while ago."""
@@ -161,6 +209,8 @@ class PendingRows:
         for key, rows in self.rows.items():
             if rows:
                 self.cache.put(key, list(rows), np.stack(list(rows.values())))
+        if self.clips:
+            self.cache.put(CLIP_KEY, list(self.clips), np.stack(list(self.clips.values())))
         if self.thumbnails:
             self.cache.put_thumbnails(self.thumbnails.items())
         if self.records:
@@ -515,12 +565,15 @@ class ExtractionEngine:
             return
         pending = PendingRows(self.cache, self.descriptors, self._computer)
         photos: list[DecodedPhoto] = []
+        n_frames = 0  # pictures in memory: a video has several
         begun: set[bytes] = set()
         try:
             for photo in self._open_pool().decode(self._feed(paths, begun)):
                 photos.append(replace(photo, record=self._own(photo.record)))
                 self.counts.n_decoded += photo.record.ok
-                if len(photos) >= self.batch_size:
+                n_frames += len(photo.clip.frames) if photo.clip is not None else 1
+                if n_frames >= self.batch_size:
+                    n_frames = 0
                     yield from self._settle(pending, photos)
                     photos = []
             yield from self._settle(pending, photos)

@@ -35,6 +35,7 @@ _BUILT_IN = {
     "phash": "tagloom.features.classic.phash:PerceptualHashDescriptor",
     "context": "tagloom.features.classic.context:ContextDescriptor",
     "faces": "tagloom.features.network.faces:FacesDescriptor",
+    "audio": "tagloom.features.audio.mfcc:MfccDescriptor",
 }
 
 

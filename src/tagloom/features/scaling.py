@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["DEFAULT_MAPS", "GroupScaler", "default_map"]
+__all__ = ["DEFAULT_MAPS", "GroupScaler", "default_map", "may_be_missing"]
 
 DEFAULT_WEIGHTS: Mapping[str, float] = {
     "deep": 0.55,
@@ -41,8 +41,10 @@ DEFAULT_MAPS: Mapping[str, str] = {
     "faces": "standardize",
     "context": "unit",
     "phash": "standardize",
+    "audio:mfcc": "optional",
 }
-MAPS = ("root", "standardize", "unit")
+MAPS = ("root", "standardize", "unit", "optional")
+_WITH_MOMENTS = ("standardize", "optional")
 AUTOMATIC = "automatic"
 _CHUNK_ROWS = 4096
 
@@ -53,7 +55,8 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Each group is mapped in its own way: ``root`` takes the square root (the Hellinger map, under which histograms and
     rectified activations compare well by inner products), ``standardize`` brings each column to mean 0 and deviation 1,
     ``unit`` changes nothing. Then each group's rows are brought to length one and multiplied by the root of the
-    group's weight.
+    group's weight. A photo may lack a group whose map is ``optional``, as it has no sound: its columns are all zero.
+    Such rows do not count for means and deviations, their group stays zero, and their other groups share its weight.
 
     Parameters
     ----------
@@ -62,14 +65,14 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     weights : mapping of str to float or None, default=None
         Weight per group, at least 0; they are divided by their sum. None takes `DEFAULT_WEIGHTS`, embeddings sharing
         that of ``deep``, and 0.1 for other groups.
-    maps : mapping of str to {"root", "standardize", "unit"} or None, default=None
+    maps : mapping of str to {"root", "standardize", "unit", "optional"} or None, default=None
         The map of some groups. Any other group has that of `DEFAULT_MAPS` (of the part of its name before the first
         ``-``), or else ``root`` where no value is negative and ``standardize`` elsewhere.
 
     Attributes
     ----------
     choices_ : dict
-        Per group ``{"map": "root" | "standardize" | "unit", "weight": float}``; JSON-able.
+        Per group ``{"map": "root" | "standardize" | "unit" | "optional", "weight": float}``; JSON-able.
     means_, scales_ : dict of str to ndarray
         Column means and standard deviations (1 for constant columns) of the standardised groups.
 
@@ -115,6 +118,9 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 chosen = "root" if columns.min() >= 0 else "standardize"
             if chosen == "standardize":
                 self.means_[name], self.scales_[name] = _moments(columns)
+            elif chosen == "optional":
+                present = columns.any(axis=1)
+                self.means_[name], self.scales_[name] = _moments(columns[present] if present.any() else columns)
             self.choices_[name] = {"map": chosen, "weight": weights[name]}
         return self
 
@@ -128,7 +134,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> "GroupScaler":
         """Return a fitted scaler by its groups and its attributes; raise InvalidInputError where they do not agree."""
         sizes = dict(zip(groups.names, groups.sizes, strict=True))
-        standard = {name: (sizes.get(name),) for name, one in choices.items() if one.get("map") == "standardize"}
+        standard = {name: (sizes.get(name),) for name, one in choices.items() if one.get("map") in _WITH_MOMENTS}
         if (
             choices.keys() != sizes.keys()
             or any(one.get("map") not in MAPS or not 0.0 <= one.get("weight", -1.0) <= 1.0 for one in choices.values())
@@ -147,9 +153,15 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, dtype=[np.float32, np.float64], reset=False)
         scaled = np.empty(X.shape, dtype=np.float32)
         for rows in _row_chunks(len(X)):
+            held = np.ones(len(X[rows]))
             for name, choice in self.choices_.items():
                 columns = self._groups[name]
                 scaled[rows, columns] = self._scale(name, choice, X[rows, columns])
+                if choice["map"] == "optional":
+                    held -= choice["weight"] * ~X[rows, columns].any(axis=1)
+            if (held < 1.0).any():
+                # A photo that has nothing but the groups that it lacks stays zero.
+                scaled[rows] /= np.sqrt(np.where(held > 1e-12, held, 1.0)).astype(np.float32)[:, None]
         return scaled
 
     def scale_group(self, name: str, columns: NDArray[Any]) -> NDArray[np.float32]:
@@ -174,6 +186,8 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             block = np.sign(block) * np.sqrt(np.abs(block))
         elif choice["map"] == "standardize":
             block = (block - self.means_[name]) / self.scales_[name]
+        elif choice["map"] == "optional":
+            block = np.where(block.any(axis=1, keepdims=True), (block - self.means_[name]) / self.scales_[name], 0.0)
         # Bringing the largest entry to one first keeps the squares from under- or overflowing.
         largest = np.abs(block).max(axis=1, keepdims=True)
         block /= np.where(largest > 0, largest, 1.0)
@@ -209,6 +223,11 @@ class GroupScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def default_map(group: str) -> str:
     """Return the map of a feature group of this name: one of `DEFAULT_MAPS`, or ``automatic``."""
     return DEFAULT_MAPS.get(group.partition("-")[0], AUTOMATIC)
+
+
+def may_be_missing(group: str) -> bool:
+    """Tell whether a photo may lack a feature group of this name; all its columns are then zero."""
+    return default_map(group) == "optional"
 
 
 def _moments(columns: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

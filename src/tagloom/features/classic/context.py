@@ -136,6 +136,7 @@ class ContextDescriptor(BaseDescriptor):
     name = "context"
     version = 1
     thread_safe = True
+    of_clips = "whole"
 
     @property
     def outputs(self) -> Mapping[str, int]:

@@ -71,6 +71,7 @@ class PerceptualHashDescriptor(PictureDescriptor):
     """
 
     name = "phash"
+    of_clips = "whole"
     version = 1
     groups: ClassVar[Mapping[str, int]] = {"phash": _N_FREQUENCIES**2}
 

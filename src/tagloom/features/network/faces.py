@@ -99,6 +99,7 @@ class FacesDescriptor(PixelDescriptor):
     """
 
     name = "faces"
+    of_clips = "max"
     version = 1
 
     def __init__(self, *, size: int = 448, min_score: float = 0.7, n_threads: int | None = 1) -> None:

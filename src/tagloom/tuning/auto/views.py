@@ -13,7 +13,7 @@ from sklearn.utils.extmath import randomized_svd
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Floats, Reals
-from tagloom.features.scaling import GroupScaler
+from tagloom.features.scaling import GroupScaler, may_be_missing
 from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
 from tagloom.tuning.constants import (
     BALANCED_SHARES,
@@ -177,6 +177,10 @@ def default_views(names: Sequence[str], embeddings: Sequence[str] = ("deep",)) -
         views.append(View("deep and semantic", joint_weights(network, shares)))
     if others:
         views.append(View("without the network", joint_weights(others)))
+    heard = [name for name in names if may_be_missing(name)]
+    if heard and len(heard) < len(names):
+        # What is only heard drowns in what is seen.
+        views.append(View("sound", joint_weights(heard)))
     return views
 
 
@@ -225,8 +229,21 @@ class Reduction:
     basis: Floats
 
     @classmethod
-    def of(cls, rows: Reals, weight: float) -> "Reduction":
-        """Return that of some rows, after which the mean squared distance of two of them is a weight."""
+    def of(cls, rows: Reals, weight: float, *, may_be_missing: bool = False) -> "Reduction":
+        """Return that of some rows, after which the mean squared distance of two of them is a weight.
+
+        Parameters
+        ----------
+        rows : array of shape (n, d)
+            One group's rows, mapped.
+        weight : float
+            The group's weight.
+        may_be_missing : bool, default=False
+            Whether rows of zeros lack the group, and do not count.
+        """
+        if may_be_missing:
+            present = rows.any(axis=1)
+            rows = rows[present] if present.any() else rows
         centre = rows.mean(axis=0, dtype=np.float64)
         centred = rows - centre
         variances = np.square(centred).sum(axis=0) / len(rows)
@@ -314,7 +331,8 @@ class PhotoViews:
         self._scaler = GroupScaler(self.given_groups).fit(sample)
         self._moments = _column_moments(sample)
         self.reductions = reductions or {
-            name: Reduction.of(self._mapped(name, sample), self._weights[name]) for name in names
+            name: Reduction.of(self._mapped(name, sample), self._weights[name], may_be_missing=_is_optional(name))
+            for name in names
         }
         sizes = [self.reductions[name].n_components for name in names]
         self.groups = FeatureGroups(list(names), sizes, names.embeddings)
@@ -419,7 +437,12 @@ class PhotoViews:
         return row_blocks(n, max(64, BLOCK_DISTANCES // max(n_anchors, 1)))
 
     def _coordinates(self, X: Reals) -> Reals:
-        parts = [reduction.apply(self._mapped(name, X)) for name, reduction in self.reductions.items()]
+        parts = []
+        for name, reduction in self.reductions.items():
+            mapped = self._mapped(name, X)
+            part = reduction.apply(mapped)
+            # Photos that lack a group are in its middle: it says nothing of them.
+            parts.append(part * mapped.any(axis=1, keepdims=True) if _is_optional(name) else part)
         return np.hstack(parts).astype(self._dtype, copy=False)
 
     def _mapped(self, name: str, X: Reals) -> Reals:
@@ -428,7 +451,8 @@ class PhotoViews:
             return np.asarray(self._scaler.scale_group(name, X[:, self.given_groups[name]]), dtype=self._dtype)
         columns = self.given_groups[name.removesuffix(STANDARDIZED)]
         means, deviations = self._moments
-        return np.asarray((X[:, columns] - means[columns]) / deviations[columns], dtype=self._dtype)
+        found = np.asarray((X[:, columns] - means[columns]) / deviations[columns], dtype=self._dtype)
+        return found * X[:, columns].any(axis=1, keepdims=True) if _is_optional(name) else found
 
     def _normalized(self, weights: Any, roots: Reals) -> Any:
         scaled = sparse.diags_array(roots) @ weights @ sparse.diags_array(self._inverse_roots)
@@ -477,6 +501,10 @@ def _principal_axes(centred: Reals) -> tuple[Floats, Floats]:
     enough = 1 + int(np.searchsorted(np.cumsum(variances), KEPT_VARIANCE * total))
     count = min(max(enough, FEWEST_COMPONENTS), MOST_COMPONENTS, len(variances))
     return variances[:count], axes[:, :count]
+
+
+def _is_optional(name: str) -> bool:
+    return may_be_missing(name.removesuffix(STANDARDIZED))
 
 
 def _doubled(groups: FeatureGroups) -> FeatureGroups:
