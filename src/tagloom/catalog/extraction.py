@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from tagloom.catalog.places import online_root, project_root
 from tagloom.catalog.results import Result
+from tagloom.core.file_kinds import is_video
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.photos import FileStamp, PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import PhotosError, WriteError
 from tagloom.features import Descriptor, OnnxEncoder, get_descriptor, resolve_descriptors
-from tagloom.features.engine import ExtractionEngine
+from tagloom.features.engine import ExtractionEngine, frame_hash
 from tagloom.features.registry import DEFAULT_DESCRIPTORS
 from tagloom.features.words.learned import is_learned, learned_descriptor
 from tagloom.images import find_photos
@@ -30,6 +31,7 @@ __all__ = [
     "FeatureRows",
     "extract",
     "list_photos",
+    "load_frames",
     "load_rows",
     "make_folder",
     "open_engine",
@@ -112,6 +114,7 @@ def open_engine(
     *,
     retry: bool = False,
     learn: bool = True,
+    has_videos: bool | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> tuple[ExtractionEngine, list[str]]:
     """Return an engine for the descriptors that the settings name, and the feature groups asked for.
@@ -133,6 +136,8 @@ def open_engine(
         Try files again that were given up.
     learn : bool, default=True
         Whether to learn a vocabulary that is not there; False opens no photo, and raises PhotosError.
+    has_videos : bool, optional
+        Whether the default features are to have those of sound; default: if there is a video among these files.
     progress : Progress, optional
         Told how far the work is.
     """
@@ -143,6 +148,7 @@ def open_engine(
         "max_pixels": int(settings.max_megapixels * 1_000_000),
     }
     cache.files.refuse_others("vocabularies")
+    with_sound = any(map(is_video, names)) if has_videos is None else has_videos
     wanted = [
         learned_descriptor(
             item,
@@ -157,7 +163,7 @@ def open_engine(
         )
         if isinstance(item, str) and is_learned(item)
         else item
-        for item in _wanted(settings)
+        for item in _wanted(settings, with_sound=with_sound)
     ]
     descriptors, groups = resolve_descriptors(wanted)
     engine = ExtractionEngine(
@@ -197,12 +203,16 @@ def _is_as_known(path: bytes, record: PhotoRecord) -> bool:
     return record.ok and record.stamp == FileStamp.of(status)
 
 
-def _wanted(settings: Settings) -> list[str | Descriptor]:
+def _wanted(settings: Settings, *, with_sound: bool = False) -> list[str | Descriptor]:
     """Return what to compute; a network of the user's own takes the place of the bundled one."""
     wanted: list[str | Descriptor] = []
     for item in settings.descriptors:
         # The default set is one of descriptors, with all their groups; other names mean groups first.
-        wanted += [get_descriptor(name) for name in DEFAULT_DESCRIPTORS] if item == "default" else [item]
+        if item == "default":
+            names = (*DEFAULT_DESCRIPTORS, *(("audio",) if with_sound else ()))
+            wanted += [get_descriptor(name) for name in names]
+        else:
+            wanted.append(item)
     if settings.encoder is None:
         return wanted
     encoder: Any = OnnxEncoder.from_toml(settings.encoder, n_threads=settings.n_threads)
@@ -290,7 +300,15 @@ def extract(
         root = online_root(store)
         names = _readable(store, ("present",))[1]
         with store.cache() as cache:
-            engine, wanted = open_engine(cache, _path(root.path), names, settings, retry=retry, progress=progress)
+            engine, wanted = open_engine(
+                cache,
+                _path(root.path),
+                names,
+                settings,
+                retry=retry,
+                has_videos=store.photos.has_videos(),
+                progress=progress,
+            )
             with engine:
                 n_ready = sum(record.ok for record in engine.read_each(names))
     sizes = dict(zip(engine.groups.names, engine.groups.sizes, strict=True))
@@ -340,7 +358,15 @@ def load_rows(
     """
     root = project_root(store)
     ids, names, hashes = _readable(store, ("present", "offline"), photo_ids)
-    engine, wanted = open_engine(cache, _path(root.path), names, settings, learn=compute, progress=progress)
+    engine, wanted = open_engine(
+        cache,
+        _path(root.path),
+        names,
+        settings,
+        learn=compute,
+        has_videos=store.photos.has_videos(),
+        progress=progress,
+    )
     with engine:
         ready = _ready(engine, cache, hashes)
         if compute and not ready.all() and store.roots.refresh().get(root.id, False):
@@ -361,6 +387,45 @@ def load_rows(
         X = X[:, columns]
     keys = {one.name: one.key for one in engine.descriptors}
     return FeatureRows(ids[ready], X, groups, keys, int((~ready).sum()))
+
+
+def load_frames(
+    store: ProjectStore, cache: FolderCache, settings: Settings, content_hash: str, n_frames: int
+) -> FeatureRows:
+    """Return the features of the key frames of a video, with -1, -2 … for ids; nothing is computed.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    cache : FolderCache
+        Its cache.
+    settings : Settings
+        ``descriptors`` names the features.
+    content_hash : str
+        Of the video.
+    n_frames : int
+        How many key frames it has.
+
+    Raises
+    ------
+    PhotosError
+        If they have no features.
+    """
+    hashes = [frame_hash(content_hash, frame) for frame in range(n_frames)]
+    root = project_root(store)
+    engine, wanted = open_engine(
+        cache, _path(root.path), [], settings, learn=False, has_videos=store.photos.has_videos()
+    )
+    with engine:
+        if not _ready(engine, cache, hashes).all():
+            raise PhotosError("the key frames of this video have no features yet; compute them with: tagloom extract")
+        X, groups = engine.rows(hashes), engine.groups
+    if list(groups) != wanted:
+        groups, columns = groups.select(wanted)
+        X = X[:, columns]
+    keys = {one.name: one.key for one in engine.descriptors}
+    return FeatureRows(-1 - np.arange(n_frames), X, groups, keys, 0)
 
 
 def _readable(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tagloom.catalog.places import FOLDER_NAME, project_folder_around
 from tagloom.catalog.trust import is_trusted
-from tagloom.core.file_kinds import PHOTO_EXTENSIONS, RAW_EXTENSIONS, SIDECAR_EXTENSIONS
+from tagloom.core.file_kinds import PHOTO_EXTENSIONS, RAW_EXTENSIONS, SIDECAR_EXTENSIONS, VIDEO_EXTENSIONS
 from tagloom.core.files import before_replacing
 from tagloom.exceptions import InvalidInputError, StoreError, WriteError
 from tagloom.store.layout import DATABASE
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 MADE_FILES = "made_files"  # the setting that holds the record
 N_KNOWN = 500
-_SACRED = PHOTO_EXTENSIONS | RAW_EXTENSIONS | SIDECAR_EXTENSIONS
+_SACRED = PHOTO_EXTENSIONS | RAW_EXTENSIONS | VIDEO_EXTENSIONS | SIDECAR_EXTENSIONS
 _REPORT_HEAD, _REPORT_MARK = 4096, b'<meta name="generator" content="tagloom '
 
 

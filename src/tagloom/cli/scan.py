@@ -39,9 +39,10 @@ def scan(
     """Find new, changed, moved and missing photos.
 
     Unchanged files are not opened. Decisions about missing photos are kept; an unlabelled copy inherits them. A RAW
-    file without a JPEG or HEIC beside it counts as a photo; tagloom reads its embedded preview. Other files, such as
-    videos, are counted as skipped. With -v it names all missing photos and unreadable files. If the photo folder cannot
-    be reached, nothing changes and the exit code is 1.
+    file without a JPEG or HEIC beside it counts as a photo; tagloom reads its embedded preview. Videos are read where
+    PyAV is installed (pip install 'tagloom[video]'); a video beside a JPEG or HEIC of its name, as Live Photos have, is
+    a part of that photo. Other files are counted as skipped. With -v it names all missing photos and unreadable files.
+    If the photo folder cannot be reached, nothing changes and the exit code is 1.
 
     Example: tagloom scan
     """
@@ -88,6 +89,8 @@ def _print(result: "ScanResult", verbose: bool) -> None:
         ("copies of others", f"{result.n_duplicates}", ""),
         ("RAW of a photo", f"{result.n_raw_of_photos}", ""),
         ("RAW files that are photos", f"{result.n_raw_photos}", ""),
+        ("videos", f"{result.n_videos}", ""),
+        ("videos of a photo", f"{result.n_clips_of_photos}", ""),
         ("RAW of a photo, gone", f"{len(result.raw_gone)}", _shown(result.raw_gone)),
         *((f"not read: {verdict}", f"{n}", "") for verdict, n in sorted(result.unreadable.items())),
     ]
@@ -96,6 +99,11 @@ def _print(result: "ScanResult", verbose: bool) -> None:
     )
     if result.skipped:
         print_line(f"Skipped: {_skipped(result.skipped)}")
+    if n_readable := _readable_videos(result.skipped):
+        what = "it" if n_readable == 1 else "them"
+        print_line(
+            f"{counted(n_readable, 'video')} can be tagged like photos. To read {what}: pip install 'tagloom[video]'"
+        )
     lines = [f"not read: {name_to_text(name)} ({verdict}: {detail})" for name, verdict, detail in result.problems]
     print_some(lines, verbose=verbose, more="files that could not be read")
     for name in result.absent if verbose else ():
@@ -125,6 +133,14 @@ def _skipped(kinds: "Mapping[str, Mapping[str, int]]") -> str:
         names = [*list(extensions)[:_N_EXTENSIONS], *(["…"] if len(extensions) > _N_EXTENSIONS else [])]
         parts.append(f"{n_files} {name}" + ("" if name.isupper() else f" ({', '.join(names)})"))
     return ", ".join(parts)
+
+
+def _readable_videos(kinds: "Mapping[str, Mapping[str, int]]") -> int:
+    """Return how many of the skipped files are videos that the extra "video" reads."""
+    from tagloom.core.file_kinds import VIDEO_EXTENSIONS, VIDEOS
+
+    readable = {extension[1:].decode() for extension in VIDEO_EXTENSIONS}
+    return sum(n for extension, n in kinds.get(VIDEOS, {}).items() if extension in readable)
 
 
 def _telling(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:

@@ -16,11 +16,11 @@ import numpy as np
 from tagloom.catalog.places import own_root
 from tagloom.catalog.results import Result
 from tagloom.catalog.trust import is_trusted
-from tagloom.core.file_kinds import is_raw
+from tagloom.core.file_kinds import is_raw, is_video
 from tagloom.core.photos import PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.verdicts import Verdict
-from tagloom.images.finder import find_photos
+from tagloom.images.finder import find_photos, reads_videos
 from tagloom.settings import Settings
 from tagloom.store.photos import Stamp
 from tagloom.store.project import ProjectStore
@@ -69,6 +69,9 @@ class ScanResult(Result):
         Photos that are copies of another one.
     n_raw_of_photos, n_raw_photos : int
         RAW files with a JPEG or HEIC beside them, which is the photo; and RAW files that are photos themselves.
+    n_videos, n_clips_of_photos : int
+        Videos; and those with a JPEG or HEIC of the same name beside them, which are a part of that photo and not
+        read.
     raw_gone : tuple of bytes
         Names of RAW files of photos that are no longer there.
     skipped : dict of str to dict of str to int
@@ -99,6 +102,8 @@ class ScanResult(Result):
     n_duplicates: int = 0
     n_raw_of_photos: int = 0
     n_raw_photos: int = 0
+    n_videos: int = 0
+    n_clips_of_photos: int = 0
     raw_gone: tuple[bytes, ...] = ()
     skipped: dict[str, dict[str, int]] = field(default_factory=dict)
     sidecars_left: tuple[bytes, ...] = ()
@@ -107,13 +112,14 @@ class ScanResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """Files that are there: names and stamps, folders that could not be searched, RAW files of photos, other files."""
+    """Files that are there: names and stamps, folders not searched, RAW files and videos of photos, other files."""
 
     names: list[bytes]
     stamps: list[Stamp | None]
     problems: list[PhotoRecord]
     raw_of_photos: frozenset[bytes]
     skipped: dict[str, dict[str, int]]
+    n_clips_of_photos: int
 
 
 def scan(
@@ -145,7 +151,8 @@ def scan(
             _read(store, root.path, todo, listing.raw_of_photos, settings, retry, progress)
         if not store.roots.refresh().get(root.id, False):  # unplugged meanwhile
             return _offline(root.path, begin)
-        changes = store.photos.reconcile([*listing.names, *_hidden(store, listing.problems)])
+        hidden = [*_hidden(store, listing.problems), *_unread_videos(store, root.path)]
+        changes = store.photos.reconcile([*listing.names, *hidden])
         _set_times(store)
     return ScanResult(
         root=root.path,
@@ -155,6 +162,8 @@ def scan(
         batch=changes.batch,
         absent=tuple(store.photos.missing()),
         n_raw_photos=sum(is_raw(name) and name not in listing.raw_of_photos for name in listing.names),
+        n_videos=sum(map(is_video, listing.names)),
+        n_clips_of_photos=listing.n_clips_of_photos,
         skipped=listing.skipped,
         sidecars_left=_sidecars_left(store, root.path, changes.moved.tolist()),
         **_found(store, changes, listing),
@@ -192,7 +201,9 @@ def _list(root: bytes, *, stay_below: bool) -> _Listing:
         else:
             stamps.append((status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns))
         names.append(name)
-    return _Listing(names, stamps, found.problems, frozenset(found.raw_of_photos), found.skipped)
+    return _Listing(
+        names, stamps, found.problems, frozenset(found.raw_of_photos), found.skipped, len(found.clips_of_photos)
+    )
 
 
 def _to_read(store: ProjectStore, listing: _Listing, retry: bool) -> list[bytes]:
@@ -275,6 +286,13 @@ def _hidden(store: ProjectStore, problems: Iterable[PhotoRecord]) -> list[bytes]
         if record.verdict in _UNSEARCHED
     )
     return [path for path in store.photos.paths() if path.startswith(folders)] if folders else []
+
+
+def _unread_videos(store: ProjectStore, root: bytes) -> list[bytes]:
+    """Return known videos that are there and cannot be read any more: what they need was uninstalled."""
+    if reads_videos():
+        return []
+    return [path for path in store.photos.paths() if is_video(path) and os.path.isfile(os.path.join(root, path))]
 
 
 def _set_times(store: ProjectStore) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from tagloom.catalog.lookup import PhotoName, find_photo_ids
 from tagloom.catalog.places import online_root
 from tagloom.catalog.results import Result
-from tagloom.core.file_kinds import is_raw
+from tagloom.core.file_kinds import is_raw, is_video
 from tagloom.core.keywords import Keyword, SidecarName
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.statements import PhotoKeywords
@@ -378,7 +378,9 @@ class _Writer:
             self.records.add(task.id, task.change.photo, outcome.file, plan.record)
 
     def _of(self, task: _Task) -> SidecarWriter | KeywordEmbedder:
-        return self._sidecars if self._photos is None or is_raw(task.name) else self._photos
+        if self._photos is None or is_raw(task.name) or is_video(task.name):
+            return self._sidecars
+        return self._photos
 
 
 def _added_suggestions(

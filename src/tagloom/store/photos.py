@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tagloom.core.file_kinds import is_pair_photo, is_raw, pair_key
+from tagloom.core.file_kinds import VIDEO_EXTENSIONS, is_pair_photo, is_raw, pair_key
 from tagloom.core.verdicts import Verdict
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.store.session import Database, id_array, json_ids, whole_numbers
@@ -130,6 +130,15 @@ class Photos:
         """Return the paths of the present photos of a root, sorted."""
         sql = "SELECT path FROM photos WHERE present = 1 AND root = ? ORDER BY path"
         return [path for (path,) in self._database.read(sql, (self._root_id(root),))]
+
+    def has_videos(self) -> bool:
+        """Tell whether any file that could be read is a video, whether it is there or not."""
+        ends = ", ".join(f"x'{end.hex()}'" for end in sorted(VIDEO_EXTENSIONS))
+        lengths = sorted({len(end) for end in VIDEO_EXTENSIONS})
+        tails = " OR ".join(f"CAST(lower(substr(path, -{n})) AS BLOB) IN ({ends})" for n in lengths)
+        sql = f"SELECT EXISTS(SELECT 1 FROM photos WHERE verdict = 'ok' AND ({tails}))"  # noqa: S608
+        ((found,),) = self._database.read(sql, ())
+        return bool(found)
 
     def outside(self) -> bytes | None:
         """Return a stored path that leads out of its root, None if there is none: tagloom stores no such path."""
