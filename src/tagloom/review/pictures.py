@@ -7,6 +7,7 @@ from collections import OrderedDict
 from tagloom.catalog.photo_index import PhotoIndex
 from tagloom.catalog.reader import ProjectReader
 from tagloom.exceptions import PhotosError
+from tagloom.features.engine import frame_hash
 from tagloom.images.pool import DecodePool
 
 __all__ = ["Pictures"]
@@ -46,6 +47,19 @@ class Pictures:
         """Return a photo's thumbnail; one that is not stored is decoded."""
         found = self._reader.thumbnail(photos.hashes[photos.row(photo)])
         return found if found else self.large(photos, photo)
+
+    def frame(self, photos: PhotoIndex, photo: int, frame: int) -> bytes:
+        """Return the thumbnail of a key frame of a video.
+
+        Raises
+        ------
+        PhotosError
+            If there is none.
+        """
+        found = self._reader.thumbnail(frame_hash(photos.hashes[photos.row(photo)], frame))
+        if not found:
+            raise PhotosError("there is no such key frame; scan again")
+        return found
 
     def large(self, photos: PhotoIndex, photo: int) -> bytes:
         """Return a large picture.

@@ -9,17 +9,20 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from tagloom.catalog.photo_index import PhotoIndex, load_photos
 from tagloom.catalog.reader import ProjectReader
+from tagloom.core.file_kinds import is_video
 from tagloom.core.photos import FileStamp
 from tagloom.core.tag_names import similar_tags, split_tag
-from tagloom.exceptions import InvalidInputError, SettingsError, StoreBusyError, StoreError, TagloomError
+from tagloom.exceptions import InvalidInputError, PhotosError, SettingsError, StoreBusyError, StoreError, TagloomError
+from tagloom.features.clips import ClipFacts
 from tagloom.graph import NeighborGraph
 from tagloom.learning.kept_graph import graph_of_model
+from tagloom.learning.moments import clip_facts, moments
 from tagloom.learning.next_photos import Features, KeptFeatures, load_choice_features
 from tagloom.project.label import label_pairs
 from tagloom.project.project import Project
@@ -34,6 +37,7 @@ from tagloom.review.views import (
     batch_view,
     calibration_view,
     cell_views,
+    clip_view,
     photo_view,
     plan_view,
     tag_views,
@@ -63,6 +67,9 @@ _PATIENCE_SECONDS = 2.0
 _REQUESTS = "review_requests"
 #: Names of requests that are kept: a page has one on its way at a time, and asks again within a quarter of a minute.
 N_KEPT = 200
+#: How long the grid waits to learn how long videos are.
+_SHORT_PATIENCE_SECONDS = 0.2
+T = TypeVar("T")
 
 
 def act_once(store: ProjectStore, key: str, act: Callable[[], int | None]) -> int | None:
@@ -151,6 +158,7 @@ class ReviewSession:
         self._made: set[int] = set()
         self._pace: deque[tuple[float, int]] = deque(maxlen=_N_PACE)
         self._features = KeptFeatures(self._load_features)
+        self._clips: dict[str, ClipFacts | None] = {}
         self.project = project
         self.events = EventHub()
         self._with_looks = with_looks
@@ -232,15 +240,18 @@ class ReviewSession:
     def cells(self, ids: Sequence[int]) -> dict[str, Any]:
         """Return what the grid shows of some photos."""
         state = self.state
+        clips = self.clips(ids)
         with state.lock:
-            return {"version": state.version, "cells": cell_views(state, self.looks, ids)}
+            return {"version": state.version, "cells": cell_views(state, self.looks, ids, clips)}
 
     def photo(self, photo: int) -> dict[str, Any]:
         """Return all that is known of one photo."""
         state = self.state
         state.photos.row(photo)
         history = self.project.history(N_HISTORY, photo=photo)
-        return photo_view(self.project.store, state, {tag.id: tag.text for tag in self._tags}, photo, history)
+        view = photo_view(self.project.store, state, {tag.id: tag.text for tag in self._tags}, photo, history)
+        facts = self.clips([photo]).get(photo)
+        return view | {"clip": None if facts is None else clip_view(facts)}
 
     def why(self, photo: int, tag: int) -> dict[str, Any]:
         """Return what speaks for a suggestion."""
@@ -256,6 +267,48 @@ class ReviewSession:
     def large(self, photo: int) -> bytes:
         """Return a large picture of a photo, WebP."""
         return self.pictures.large(self.photos, photo)
+
+    def frame(self, photo: int, frame: int) -> bytes:
+        """Return the thumbnail of a key frame of a video, WebP."""
+        return self.pictures.frame(self.photos, photo, frame)
+
+    def clips(self, photos: Sequence[int]) -> dict[int, ClipFacts]:
+        """Return what is known of those of these that are videos."""
+        index = self.photos
+        rows = [row for row in index.rows(photos).tolist() if is_video(index.paths[row])]
+        unknown = sorted({index.hashes[row] for row in rows} - self._clips.keys())
+        if unknown:
+            try:
+                found = self._apart(lambda store: clip_facts(store, unknown), patience=_SHORT_PATIENCE_SECONDS)
+                self._clips |= {content: found.get(content) for content in unknown}
+            except StoreBusyError:  # the page shows them as photos until it asks again
+                logger.info("the facts of %d videos could not be read while the project is busy", len(unknown))
+        facts = {int(index.ids[row]): self._clips.get(index.hashes[row]) for row in rows}
+        return {photo: one for photo, one in facts.items() if one is not None}
+
+    def moments(self, photo: int) -> dict[str, Any]:
+        """Return the scores of the key frames of a video by tag."""
+        content = self.photos.hashes[self.photos.row(photo)]
+        found = self._apart(lambda store: moments(store, self.project.settings, content))
+        scores = zip(found.tag_ids.tolist(), found.scores.T.tolist(), strict=True)
+        return {
+            "times": found.times,
+            "tags": {tag: [round(value, 4) for value in row] for tag, row in scores},
+        }
+
+    def video(self, photo: int) -> tuple[bytes, str]:
+        """Return the path of a video that browsers can play, and its media type.
+
+        Raises
+        ------
+        PhotosError
+            If it is none.
+        """
+        facts = self.clips([photo]).get(photo)
+        if facts is None or not facts.media_type:
+            raise PhotosError("browsers cannot play this file; look at its key frames")
+        index = self.photos
+        return os.path.join(os.fsencode(self.project.root), index.paths[index.row(photo)]), facts.media_type
 
     def teach(self, tag: int | None, n: int) -> dict[str, Any]:
         """Return photos to label next."""
@@ -451,11 +504,15 @@ class ReviewSession:
         return found
 
     def _load_features(self, photos: PhotoIndex) -> Features:
-        if not self.alone.acquire(timeout=_PATIENCE_SECONDS):
+        return self._apart(lambda store: load_choice_features(store, self.project.settings, photos.ids))
+
+    def _apart(self, read: Callable[[ProjectStore], T], *, patience: float = _PATIENCE_SECONDS) -> T:
+        """Read features: one thread at a time."""
+        if not self.alone.acquire(timeout=patience):
             raise StoreBusyError("the project is busy in the background; try again in a moment")
         try:
             with ProjectStore(self.project.folder, make=False) as store:  # a lock of its own, as threads need
-                return load_choice_features(store, self.project.settings, photos.ids)
+                return read(store)
         finally:
             self.alone.release()
 

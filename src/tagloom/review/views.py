@@ -10,6 +10,7 @@ from tagloom.catalog.photo_index import PhotoIndex
 from tagloom.catalog.places import online_root
 from tagloom.catalog.results import plain
 from tagloom.exceptions import StoreError
+from tagloom.features.clips import ClipFacts
 from tagloom.learning.few_labels import n_missing
 from tagloom.learning.next_photos import NO_PROBABILITIES, Features, LabelledProbabilities, choose_photos
 from tagloom.learning.suggest import PROBABILITY
@@ -151,7 +152,19 @@ def tag_views(tags: Sequence[Tag], state: ReviewState, in_use: Collection[int]) 
     return views
 
 
-def cell_views(state: ReviewState, looks: LookAlikes, ids: Sequence[int]) -> list[dict[str, Any]]:
+def clip_view(facts: ClipFacts) -> dict[str, Any]:
+    """Return what is known of a video: its length, the times of its key frames, and whether a browser can play it."""
+    return {
+        "duration": round(facts.duration, 2),
+        "times": [round(time, 3) for time in facts.times],
+        "sound": facts.has_sound,
+        "type": facts.media_type or None,
+    }
+
+
+def cell_views(
+    state: ReviewState, looks: LookAlikes, ids: Sequence[int], clips: Mapping[int, ClipFacts]
+) -> list[dict[str, Any]]:
     """Return what the grid shows of some photos."""
     with state.lock:
         photos = state.photos
@@ -171,6 +184,7 @@ def cell_views(state: ReviewState, looks: LookAlikes, ids: Sequence[int]) -> lis
                 "suggested": suggested[place],
                 "unsure": unsure[place],
                 "stack": members.get(row),
+                "clip": clip_view(clips[int(photos.ids[row])]) if int(photos.ids[row]) in clips else None,
                 "reviewed": bool(reviewed[place]),
             }
             for place, row in enumerate(rows.tolist())

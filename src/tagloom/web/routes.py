@@ -11,6 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tagloom.exceptions import PhotosError
+from tagloom.images.settings import MOST_KEYFRAMES
 from tagloom.review.events import EventHub, ReviewEvent
 from tagloom.review.jobs import JOB_KINDS
 from tagloom.review.ranking import PhotoQuery, Ranking
@@ -31,6 +32,7 @@ from tagloom.web.http import (
     text,
     whole_number,
 )
+from tagloom.web.video import video_answer
 
 __all__ = ["ALIVE_SECONDS", "ROUTES", "ranking_body"]
 
@@ -236,6 +238,31 @@ def large(request: Request) -> Response:
 
 
 @get
+def frame(request: Request) -> Response:
+    """Return the thumbnail of a key frame of a video."""
+    number = _frame(request)
+    return _picture(request, lambda photo: session_of(request).frame(photo, number))
+
+
+@get
+def moments(request: Request) -> Response:
+    """Return where in a video its tags are."""
+    parameters(request, ())
+    return json_answer(session_of(request).moments(_id(request, "id")))
+
+
+@get
+def video(request: Request) -> Response:
+    """Return a part of a video that browsers can play."""
+    parameters(request, ("v",))
+    try:
+        path, media_type = session_of(request).video(_id(request, "id"))
+        return video_answer(path, media_type, request.headers.get("range"))
+    except PhotosError as error:
+        return error_answer(str(error), 404)
+
+
+@get
 def photo(request: Request) -> Response:
     """Return all that is known of a photo."""
     parameters(request, ())
@@ -280,6 +307,13 @@ def _picture(request: Request, make: Any) -> Response:
         return error_answer(str(error), 404)
     # Only an address that names this very content may be kept for good.
     return picture_answer(picture, keep=bool(version) and photos.hashes[photos.row(number)].startswith(version or "-"))
+
+
+def _frame(request: Request) -> int:
+    number = int(request.path_params["frame"])
+    if number >= MOST_KEYFRAMES:
+        raise RequestError("there is no such key frame", 404)
+    return number
 
 
 def _id(request: Request, name: str) -> int:
@@ -360,6 +394,9 @@ ROUTES = [
     Route("/api/photo/{id:int}/why/{tag:int}", why),
     Route("/api/teach", teach),
     Route("/thumb/{id:int}", thumb),
+    Route("/frame/{id:int}/{frame:int}", frame),
+    Route("/video/{id:int}", video),
+    Route("/api/photo/{id:int}/moments", moments),
     Route("/large/{id:int}", get(large, limiter=CapacityLimiter(N_DECODED))),
     Route("/api/events", events),
 ]

@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 LONGEST_QUERY = 8 << 10
 CONTENT_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": CONTENT_POLICY,

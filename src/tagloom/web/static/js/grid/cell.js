@@ -1,8 +1,8 @@
 /** One cell of the grid: made once, filled again and again as rows are recycled. */
 
 import { h, icon } from "../ui/dom.js";
-import { strength } from "../ui/format.js";
-import { store } from "../net/state.js";
+import { clock, strength } from "../ui/format.js";
+import { frameUrl, store } from "../net/state.js";
 
 const CHIPS = 7;
 
@@ -22,6 +22,8 @@ export class CellView {
     this.image.addEventListener("error", () => this.node.classList.add("broken"));
     this.stack = h("span", { class: "stack-count num" });
     this.mark = h("span", { class: "mark" });
+    this.clip = h("span", { class: "clip-badge num", "data-testid": "clip" });
+    this.scrub = h("img", { class: "thumb scrub", alt: "", decoding: "async", draggable: "false", hidden: true });
     this.tick = h("span", { class: "tick" }, icon("check"));
     this.chips = Array.from({ length: CHIPS }, () => h("span", { class: "chip" }));
     this.fill = h("span");
@@ -29,7 +31,7 @@ export class CellView {
     this.node = h(
       "div",
       { class: "cell", role: "gridcell", tabindex: "-1", "data-testid": "cell" },
-      h("div", { class: "frame" }, this.image, this.stack, this.mark, this.tick),
+      h("div", { class: "frame" }, this.image, this.scrub, this.stack, this.mark, this.tick, this.clip),
       h(
         "div",
         { class: "caption", "aria-hidden": "true" },
@@ -38,6 +40,30 @@ export class CellView {
         this.value,
       ),
     );
+    this.node.addEventListener("pointermove", (event) => this.#scrubTo(event));
+    this.node.addEventListener("pointerleave", () => this.#endScrub());
+    this.scrub.addEventListener("load", () => this.scrub.classList.add("ready"));
+  }
+
+  /** Show the key frame of a video that lies under the pointer. @param {PointerEvent} event */
+  #scrubTo(event) {
+    const cell = store.cells.get(this.id);
+    const n = cell?.clip?.times.length ?? 0;
+    if (n < 2 || event.pointerType === "touch") return;
+    const { left, width } = this.node.getBoundingClientRect();
+    const part = Math.min(0.999, Math.max(0, (event.clientX - left) / Math.max(width, 1)));
+    const at = Math.floor(part * n);
+    const address = frameUrl(cell, at);
+    if (this.scrub.getAttribute("src") !== address) this.scrub.src = address;
+    this.scrub.hidden = false;
+    this.scrub.dataset.frame = String(at);
+    this.clip.textContent = clock(cell.clip.times[at]);
+  }
+
+  #endScrub() {
+    this.scrub.hidden = true;
+    const clip = store.cells.get(this.id)?.clip;
+    this.clip.textContent = clip ? clock(clip.duration) : "";
   }
 
   /**
@@ -46,6 +72,10 @@ export class CellView {
    */
   show(item) {
     const { node } = this;
+    if (this.id !== item.id) {
+      this.scrub.hidden = true;
+      this.scrub.classList.remove("ready");
+    }
     this.id = item.id;
     this.index = item.index;
     node.dataset.photo = String(item.id);
@@ -66,6 +96,7 @@ export class CellView {
     const value = Number.isFinite(number) ? number : null;
     const cell = store.cells.get(this.id);
     this.#picture(cell?.thumb ?? null);
+    if (this.scrub.hidden) this.#endScrub();
     const others = context.stacks && cell?.stack ? cell.stack.filter((id) => id !== this.id).length : 0;
     this.stack.textContent = others ? String(others + 1) : "";
     this.node.classList.toggle("stacked", others > 0);
@@ -131,6 +162,7 @@ export function stateOfPhoto(id, tag) {
 
 function describe(cell, value, context, others) {
   const words = [cell.name];
+  if (cell.clip) words.push(`video, ${clock(cell.clip.duration)}`);
   if (context.tag !== null) {
     const state = { yes: "accepted", no: "rejected", open: "undecided" }[stateOf(cell, context.tag)];
     words.push(`${store.tagText(context.tag)}: ${state}${value === null ? "" : `, ${strength(value, context.kind)}`}`);

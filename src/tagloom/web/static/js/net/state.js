@@ -11,7 +11,8 @@ const NOT_FOUND = 404;
 
 /**
  * @typedef {{id: number, name: string, width: number, height: number, thumb: string, yes: number[], no: number[],
- *   suggested: [number, number][], unsure: [number, number][], stack: number[] | null, reviewed: boolean}} Cell
+ *   suggested: [number, number][], unsure: [number, number][], stack: number[] | null, reviewed: boolean,
+ *   clip: {duration: number, times: number[], sound: boolean, type: string | null} | null}} Cell `clip`: of a video
  * @typedef {{photos: number[], tags: number[], state: 1 | 0 | -1, origin: string, paired?: boolean, key?: string,
  *   isSent?: boolean, isRevoked?: boolean}} Decision every tag of every photo; `paired`: photos and tags stand side by
  *   side; the rest is the outbox's
@@ -353,7 +354,19 @@ function decided(cell, tags, state) {
  * @returns {string}
  */
 export function largeUrl(cell) {
-  return `/large/${cell.id}?v=${new URL(cell.thumb, location.origin).searchParams.get("v") ?? ""}`;
+  return `/large/${cell.id}?v=${versionOf(cell)}`;
+}
+
+const versionOf = ({ thumb }) => new URL(thumb, location.origin).searchParams.get("v") ?? "";
+
+/** @param {{id: number, thumb: string}} cell @param {number} at which key frame of a video @returns {string} */
+export function frameUrl(cell, at) {
+  return `/frame/${cell.id}/${at}?v=${versionOf(cell)}`;
+}
+
+/** @param {{id: number, thumb: string}} cell @returns {string} */
+export function videoUrl(cell) {
+  return `/video/${cell.id}?v=${versionOf(cell)}`;
 }
 
 export const store = new Store();

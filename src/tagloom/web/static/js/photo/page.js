@@ -14,6 +14,7 @@ import { close, go } from "../ui/router.js";
 import { TagBox } from "../ui/tags.js";
 import { complain, toast } from "../ui/toast.js";
 import { aboutPhoto, historyOf, rejectedChips, suggestionRow, tagRow, withoutSaid, withSaid } from "./tags.js";
+import { ClipView } from "./clip.js";
 import { openWhy } from "./why.js";
 
 const AHEAD = [1, -1, 2];
@@ -35,6 +36,7 @@ export class PhotoPage {
     this.image = h("img", { class: "large", alt: "" });
     this.image.addEventListener("load", () => this.image.classList.add("ready"));
     this.unreadable = unreadableNote(this.image);
+    this.clip = new ClipView(this.image);
     this.place = h("span", { class: "place num" });
     this.about = h("div", { class: "about-photo" });
     this.suggested = h("ul", { class: "tag-rows", "aria-label": "Suggested tags" });
@@ -73,6 +75,8 @@ export class PhotoPage {
       this.under,
       this.image,
       this.unreadable,
+      this.clip.video,
+      this.clip.strip,
       h(
         "div",
         { class: "stage-top" },
@@ -109,12 +113,14 @@ export class PhotoPage {
     this.detail = null;
     this.open = [];
     this.#cursor = 0;
+    this.clip.show(null);
     document.getElementById("main").focus({ preventScroll: true });
     await this.#show();
     firstPaint();
   }
 
   leave() {
+    this.clip.show(null);
     this.box.input.blur();
   }
 
@@ -154,7 +160,9 @@ export class PhotoPage {
       if (store.isOld(id, answer.version)) return this.#reloadSoon();
       this.#answer = answer;
       this.detail = store.pending(id).reduce((detail, { tags, ...said }) => withSaid(detail, tags, said), answer);
-      this.#picture(answer.large, answer);
+      if (!answer.clip || this.image.getAttribute("src")?.startsWith("/frame/") !== true)
+        this.#picture(answer.large, answer);
+      this.clip.show(answer);
       this.#draw();
       // Without an order the photo is shown all the same; the order is asked for again with it.
       this.#findPlace().catch(() => {});
@@ -205,6 +213,8 @@ export class PhotoPage {
     if (!yes.length) this.accepted.append(h("li", { class: "muted", text: "No tags yet." }));
     this.about.replaceChildren(...aboutPhoto(detail), ...this.#aboutStack());
     this.rest.replaceChildren(...rejectedChips(detail, (id) => this.#say(id, -1, "human")), ...historyOf(detail));
+    const marked = this.open[this.#cursor] ?? yes[0] ?? null;
+    this.clip.mark(marked?.id ?? null, marked?.text ?? "");
     document.title = `${isolated(detail.name)} – tagloom`;
   }
 

@@ -2,7 +2,7 @@
 
 import { store } from "../net/state.js";
 import { button, h, meter } from "../ui/dom.js";
-import { count, moment, plural, strength } from "../ui/format.js";
+import { clock, count, moment, plural, strength } from "../ui/format.js";
 
 const ORIGINS = { human: "added by a person", imported: "came with the file", suggested: "suggested, then accepted" };
 const SHORT = { human: "person", imported: "file", suggested: "accepted" };
@@ -60,7 +60,9 @@ export function tagRow(tag, { say }) {
 /** Name, folder, time and size. @param {any} detail @returns {Node[]} */
 export function aboutPhoto(detail) {
   const folder = detail.path.includes("/") ? detail.path.slice(0, detail.path.lastIndexOf("/")) : "";
-  const facts = [moment(detail.time), `${count(detail.width)} × ${count(detail.height)}`].filter(Boolean).join(" · ");
+  const clip = detail.clip ? `video, ${clock(detail.clip.duration)}${detail.clip.sound ? "" : ", no sound"}` : "";
+  const size = `${count(detail.width)} × ${count(detail.height)}`;
+  const facts = [moment(detail.time), size, clip].filter(Boolean).join(" · ");
   return [
     h("h1", { text: detail.name }),
     folder ? h("p", { class: "muted", text: folder }) : null,

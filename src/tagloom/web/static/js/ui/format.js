@@ -66,6 +66,14 @@ export function duration(seconds) {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
+/** A time in a video, or its length. @param {number} seconds @returns {string} */
+export function clock(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const pad = (n) => String(n).padStart(2, "0");
+  return hours ? `${hours}:${pad(minutes)}:${pad(rest)}` : `${minutes}:${pad(rest)}`;
+}
+
 /** @param {string | number | null | undefined} at @returns {string} */
 export function moment(at) {
   if (at === null || at === undefined || at === "") return "";
