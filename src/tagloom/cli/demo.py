@@ -15,10 +15,19 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for photos and results; made if needed.")] = Path(
         "tagloom-demo"
     ),
-    photos: Annotated[int, typer.Option("--photos", min=20, max=100_000, help="How many photos to make.")] = 600,
+    photos: Annotated[
+        int | None,
+        typer.Option("--photos", min=20, max=100_000, help="How many photos to make; default: 600, 200 with videos."),
+    ] = None,
     labeled: Annotated[
-        float, typer.Option("--labeled", min=0.001, max=0.9, help="Share of photos that are labelled.")
-    ] = 0.05,
+        float | None,
+        typer.Option(
+            "--labeled", min=0.001, max=0.9, help="Share of photos that are labelled; default: 0.05, 0.3 with videos."
+        ),
+    ] = None,
+    video: Annotated[
+        bool, typer.Option("--video", help="Make 80 short videos beside the photos; some tags are only heard.")
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed makes other photos.")] = 0,
     method: Method = None,
     review: Annotated[
@@ -36,10 +45,16 @@ def demo(
     It ends with the mean average precision against the hidden truth, and the path of the report.
 
     Example: tagloom demo --photos 200 --out try
+    Example: tagloom demo --video
     """
+    options: dict[str, Any] = {
+        "n_photos": photos if photos is not None else 200 if video else 600,
+        "labeled": labeled if labeled is not None else 0.3 if video else 0.05,
+        "n_videos": 80 if video else 0,
+        "random_state": seed,
+    }
     if review:
-        options = {"n_photos": photos, "labeled": labeled, "random_state": seed, "flags": {"method": method}}
-        _review(options, port=port, browser=not no_browser, quiet=quiet)
+        _review(options | {"flags": {"method": method}}, port=port, browser=not no_browser, quiet=quiet)
         return
     from tagloom.cli.console import RichProgress
     from tagloom.cli.summary import show_result
@@ -48,7 +63,7 @@ def demo(
 
     settings = load_settings({"method": method}, os.environ)
     with RichProgress(quiet=quiet) as progress:
-        result = run(out, settings, n_photos=photos, labeled=labeled, random_state=seed, progress=progress)
+        result = run(out, settings, progress=progress, **options)
     show_result(result, as_json)
 
 

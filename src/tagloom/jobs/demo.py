@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.datasets import write_scenes
+from tagloom.datasets import write_clips, write_scenes
 from tagloom.jobs.annotate import AnnotateResult, annotate
 from tagloom.project.project import Project
 from tagloom.settings import Settings
@@ -20,6 +20,7 @@ def demo(
     *,
     n_photos: int = 600,
     labeled: float = 0.05,
+    n_videos: int = 0,
     random_state: int = 0,
     progress: Progress = NO_PROGRESS,
 ) -> AnnotateResult:
@@ -35,6 +36,8 @@ def demo(
         How many photos to make.
     labeled : float, default=0.05
         Share of the photos whose tags the learner is told.
+    n_videos : int, default=0
+        How many videos to make beside them, with tags that are only heard; needs the extra "video".
     random_state : int, default=0
         Other seeds make other photos.
     progress : Progress, optional
@@ -42,7 +45,7 @@ def demo(
     """
     photos = Path(out) / "photos"
     photos.parent.mkdir(parents=True, exist_ok=True)
-    write_scenes(photos, n_photos=n_photos, labeled=labeled, random_state=random_state, progress=progress)
+    _write(photos, n_photos, n_videos, labeled, random_state, progress)
     return annotate(photos, photos / "labels.csv", out, settings, truth=photos / "truth.csv", progress=progress)
 
 
@@ -51,6 +54,7 @@ def demo_project(
     *,
     n_photos: int = 600,
     labeled: float = 0.05,
+    n_videos: int = 0,
     random_state: int = 0,
     flags: Mapping[str, Any] | None = None,
     progress: Progress = NO_PROGRESS,
@@ -61,7 +65,7 @@ def demo_project(
     ----------
     out : path
         Folder for the photos; made if needed.
-    n_photos, labeled, random_state
+    n_photos, labeled, n_videos, random_state
         As for `demo`.
     flags : mapping, optional
         Settings that win over others.
@@ -75,7 +79,7 @@ def demo_project(
     """
     photos = Path(out) / "photos"
     photos.parent.mkdir(parents=True, exist_ok=True)
-    write_scenes(photos, n_photos=n_photos, labeled=labeled, random_state=random_state, progress=progress)
+    _write(photos, n_photos, n_videos, labeled, random_state, progress)
     project = Project.init(photos, flags=flags)
     try:
         project.scan(progress=progress)
@@ -85,3 +89,10 @@ def demo_project(
         project.close()
         raise
     return project
+
+
+def _write(folder: Path, n_photos: int, n_videos: int, labeled: float, random_state: int, progress: Progress) -> None:
+    if n_videos:
+        write_clips(folder, n_videos, n_photos, labeled=labeled, random_state=random_state, progress=progress)
+    else:
+        write_scenes(folder, n_photos=n_photos, labeled=labeled, random_state=random_state, progress=progress)
