@@ -129,6 +129,13 @@ def test_other_names_tell_nothing(tmp_path, name):
         detect_export_format(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["x.xlsx", "x.XLS", "x.ods"])
+def test_a_spreadsheet_is_to_be_saved_as_csv(tmp_path, name):
+    (tmp_path / name).touch()
+    with pytest.raises(LabelsFileError, match=r'is a spreadsheet.* Save it as "CSV UTF-8"'):
+        detect_format(tmp_path / name)
+
+
 @pytest.mark.parametrize("text", ["[1]", '{"a": [1]}', "[]", "{", "3"])
 def test_other_json_is_not_guessed(tmp_path, text):
     (tmp_path / "x.json").write_text(text, encoding="utf-8")

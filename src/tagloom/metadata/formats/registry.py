@@ -194,6 +194,7 @@ _BUILT_IN = {
     )
 }
 _REFUSED = {"imagefolder": "ImageFolder", "image-folder": "ImageFolder", "yolo-cls": "YOLO-cls", "yolo": "YOLO-cls"}
+_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 _JSON_SECTIONS = {
     "images": "coco",
     "annotations": "coco",
@@ -287,8 +288,10 @@ def detect_format(path: Path) -> str:
         found = _detect_json(path) or found
     if found:
         return found
+    if name.endswith(_SPREADSHEETS):
+        raise LabelsFileError(f'{shown_name(path)} is a spreadsheet, not a table as text. Save it as "CSV UTF-8"')
     raise LabelsFileError(
-        f"cannot tell the format of {shown_name(path)}; name it, one of {', '.join(available_readers())}"
+        f"cannot tell the format of {shown_name(path)}; name it with --format, one of {', '.join(available_readers())}"
     )
 
 
