@@ -182,6 +182,7 @@ def find_tag_ids(store: ProjectStore, texts: Sequence[str], *, in_use: bool = Fa
             import difflib
 
             close = difflib.get_close_matches(text, [tag.text for tag in store.tags.in_use()], n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else "List all tags with: tagloom tags."
-            raise InvalidInputError(f"there is no tag {text!r}; {remedy} Nothing was changed")
+            if close:
+                raise InvalidInputError(f"there is no tag {text!r}; did you mean {close[0]!r}? Nothing was changed")
+            raise InvalidInputError(f"there is no tag {text!r}; nothing was changed. List all tags: tagloom tags")
     return ids
