@@ -444,6 +444,7 @@ def test_the_threshold_with_what_is_expected_of_it(album, tmp_path):
         assert client.post("/api/threshold", json={}).status_code == 400
         project = client.get("/api/project").json()
         assert (project["calibrated"], project["labels_needed"]) == (True, 0)
+        assert project["progress"]["expected_missing"] > 0
 
 
 def test_scores_have_no_threshold_for_all_tags(client):
@@ -452,3 +453,4 @@ def test_scores_have_no_threshold_for_all_tags(client):
     project = client.get("/api/project").json()
     n = project["progress"]["n_reviewed"]
     assert (project["calibrated"], project["labels_needed"] >= 20 - n > 0) == (False, True)
+    assert project["progress"]["expected_missing"] is None  # scores that only rank tell no count

@@ -333,7 +333,7 @@ class ReviewSession:
             "n_photos": len(state.photos),
             "n_reviewed": n_reviewed,
             **calibration_view(state),
-            "expected_missing": round(missing, 1),
+            "expected_missing": None if missing is None else round(missing, 1),
             "minutes_left": None if pace is None else round(left * pace / 60, 1),
             "seconds_per_photo": None if pace is None else round(pace, 2),
         }

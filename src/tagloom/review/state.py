@@ -234,8 +234,8 @@ class ReviewState:
         return self._once("doubt", self._doubt)
 
     @property
-    def expected_missing(self) -> float:
-        """Return how many keywords photos still lack, as far as the model can tell."""
+    def expected_missing(self) -> float | None:
+        """Return how many keywords photos still lack, by probabilities; None without them."""
         return self._once("missing", self._missing)
 
     def tag_doubt(self, row: int) -> Singles:
@@ -282,9 +282,9 @@ class ReviewState:
             total += np.where((self.labels[row] == -1) & ~np.isnan(values), figure, 0)
         return total
 
-    def _missing(self) -> float:
+    def _missing(self) -> float | None:
         if self.kind != "probability":
-            return float(self.n_suggested.sum())
+            return None
         total = 0.0
         for row in np.flatnonzero(self._live):
             total += float(np.nansum(self._values[row], where=self.labels[row] == -1, dtype=np.float64))
