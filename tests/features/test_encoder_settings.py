@@ -1,3 +1,4 @@
+import json
 import os
 
 import pytest
@@ -105,3 +106,61 @@ def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path, name):
     os.mkfifo(target)
     with pytest.raises(ModelError, match="expected a file"):
         EncoderSettings.from_toml(tmp_path / "encoder.toml")
+
+
+PREPARED = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.2, 0.2]}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"size": {"shortest_edge": 256}, "crop_size": {"height": 224, "width": 224}}, ("centre", 224, 256)),
+        ({"size": 224, "do_center_crop": True, "crop_size": 224}, ("centre", 224, 224)),
+        ({"size": {"height": 384, "width": 384}, "do_center_crop": False}, ("squash", 384, 384)),
+        ({"size": {"height": 224, "width": 224}, "resample": 3}, ("squash", 224, 224)),
+    ],
+)
+def test_preprocessor_config_is_read(write, tmp_path, given, expected):
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(PREPARED | given))
+    settings = EncoderSettings.from_toml(write('name = "tiny"\nmodel = "tiny.onnx"'))
+    assert (settings.view, settings.size, settings.resize) == expected
+    assert settings.mean == (0.5, 0.4, 0.3)
+    assert settings.std == (0.2, 0.2, 0.2)
+    own = EncoderSettings.from_toml(write(MINIMAL + "mean = 0.1\nview = 'centre'\nresize = 9"))
+    assert (own.mean, own.size, own.resize, own.std) == ((0.1, 0.1, 0.1), 8, 9, (0.2, 0.2, 0.2))
+
+
+def test_preprocessor_config_without_scaling(write, tmp_path):
+    given = {"do_rescale": False, "do_normalize": False, "resample": 2} | PREPARED
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(given))
+    settings = EncoderSettings.from_toml(write(MINIMAL))
+    assert (settings.scale, settings.mean, settings.filter) == (1.0, (0.0, 0.0, 0.0), "bilinear")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[",
+        "[1]",
+        '{"size": {"height": 3, "width": 4}}',
+        '{"rescale_factor": "x"}',
+        '{"image_mean": 1, "image_std": {}}',
+    ],
+)
+def test_a_wrong_preprocessor_config(write, tmp_path, text):
+    (tmp_path / "preprocessor_config.json").write_text(text)
+    with pytest.raises(ModelError):
+        EncoderSettings.from_toml(write(MINIMAL))
+
+
+def test_the_text_section(write, tmp_path):
+    text = '[text]\nmodel = "t.onnx"\ntokenizer = "tokenizer.json"\nlength = 64\npad = 1\nlower = true\n'
+    text += 'templates = ["a {}"]\n'
+    found = EncoderSettings.from_toml(write(MINIMAL + text + "scale = 10")).text
+    assert (found.model, found.tokenizer) == (tmp_path / "t.onnx", tmp_path / "tokenizer.json")
+    assert (found.length, found.pad, found.lower, found.templates, found.scale) == (64, 1, True, ("a {}",), 10.0)
+    for wrong in ('templates = ["a"]', "templates = []", "lower = 1", "length = -1", "scale = 0", "colour = 1"):
+        key = wrong.split(" = ")[0]
+        kept = "\n".join(line for line in text.splitlines() if not line.startswith(key))
+        with pytest.raises(ModelError, match=key):
+            EncoderSettings.from_toml(write(f"{MINIMAL}{kept}\n{wrong}"))

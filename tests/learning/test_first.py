@@ -9,6 +9,7 @@ from tagloom.features.network.words import word_log_odds, word_weights
 from tagloom.learning.explain import ProjectExplainer
 from tagloom.learning.first import everyday_words, needs_first, read_vocabulary
 from tagloom.learning.labels import read_labels
+from tagloom.learning.names import Sight
 from tagloom.learning.stored_model import AutoModel, NameModel, load_model
 from tagloom.learning.update import Updater
 from tagloom.metrics import average_precision
@@ -139,7 +140,7 @@ def test_everyday_words_end_with_training(made):
 
 
 def test_of_words_for_the_same_photos_one_is_kept(made):
-    found = everyday_words(made.X[:N, 1280:], ["volcano", "zebra", "zebras"])
+    found = everyday_words(Sight(made.X[:N, 1280:]), ["volcano", "zebra", "zebras"])
     assert sorted(found) in (["volcano", "zebra"], ["volcano", "zebras"])
 
 

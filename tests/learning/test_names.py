@@ -10,7 +10,7 @@ from tagloom.features import get_descriptor
 from tagloom.features.network.words import class_names, word_log_odds
 from tagloom.learning.explain import ProjectExplainer
 from tagloom.learning.labels import read_labels
-from tagloom.learning.names import class_probabilities, given_by_names, telling_name
+from tagloom.learning.names import Sight, class_probabilities, given_by_names
 from tagloom.learning.stored_model import load_model
 from tagloom.learning.update import Updater
 from tests.made_named import N_NEW, TAGS, Made, N
@@ -50,8 +50,9 @@ def test_an_alias_speaks_for_a_name_that_says_nothing(made):
     made.say(np.arange(40))
     labels = read_labels(made.project.store, made.ids)
     assert labels.names[2] == ("Anna", "zebra crossing horse")
-    assert telling_name(["Anna", "Pferd", "horse"]) == "horse"
-    assert telling_name(["Anna", "2019"]) == "Anna"
+    sight = Sight(made.X[:, 1280:])
+    assert sight.telling_name(["Anna", "Pferd", "horse"]) == "horse"
+    assert sight.telling_name(["Anna", "2019"]) == "Anna"
 
 
 def test_new_photos_are_scored_with_names(made):
@@ -125,4 +126,4 @@ def test_features_without_the_networks_classes_have_no_names():
     assert class_probabilities(X, FeatureGroups(["deep"], [1000])) is None
     assert class_probabilities(X, FeatureGroups(["semantic", "color"], [900, 100])) is None
     assert given_by_names(None, [("zebra",)]) is None
-    assert given_by_names(X, [("Anna",), ("2019",)]) is None
+    assert given_by_names(Sight(X), [("Anna",), ("2019",)]) is None

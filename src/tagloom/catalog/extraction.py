@@ -2,8 +2,8 @@
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.photos import FileStamp, PhotoRecord
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import PhotosError, WriteError
-from tagloom.features import Descriptor, OnnxEncoder, get_descriptor, resolve_descriptors
+from tagloom.features import Descriptor, EncoderSettings, OnnxEncoder, get_descriptor, resolve_descriptors
 from tagloom.features.engine import ExtractionEngine, frame_hash
+from tagloom.features.network.text_tower import TextTower
 from tagloom.features.registry import DEFAULT_DESCRIPTORS
 from tagloom.features.words.learned import is_learned, learned_descriptor
 from tagloom.images import find_photos
@@ -104,6 +105,17 @@ def wants_group(settings: Settings, group: str) -> bool:
     """
     wanted = [item for item in _wanted(settings) if not (isinstance(item, str) and is_learned(item))]
     return bool(wanted) and group in resolve_descriptors(wanted)[1]
+
+
+def understands_text(settings: Settings) -> bool:
+    """Tell whether the settings name an encoder that has a text tower; no photo is read.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is to be computed.
+    """
+    return settings.encoder is not None and EncoderSettings.from_toml(settings.encoder).text is not None
 
 
 def open_engine(
@@ -270,6 +282,8 @@ class FeatureRows:
         For each descriptor the key that its rows are cached under.
     n_without : int
         Readable photos that have no features.
+    texts : dict of str to TextTower
+        For a feature group the text tower that goes with it.
     """
 
     ids: NDArray[np.int64]
@@ -277,6 +291,7 @@ class FeatureRows:
     groups: FeatureGroups
     keys: dict[str, str]
     n_without: int
+    texts: Mapping[str, TextTower] = field(default_factory=dict)
 
 
 def extract(
@@ -386,7 +401,7 @@ def load_rows(
         groups, columns = groups.select(wanted)
         X = X[:, columns]
     keys = {one.name: one.key for one in engine.descriptors}
-    return FeatureRows(ids[ready], X, groups, keys, int((~ready).sum()))
+    return FeatureRows(ids[ready], X, groups, keys, int((~ready).sum()), _texts(engine))
 
 
 def load_frames(
@@ -425,7 +440,12 @@ def load_frames(
         groups, columns = groups.select(wanted)
         X = X[:, columns]
     keys = {one.name: one.key for one in engine.descriptors}
-    return FeatureRows(-1 - np.arange(n_frames), X, groups, keys, 0)
+    return FeatureRows(-1 - np.arange(n_frames), X, groups, keys, 0, _texts(engine))
+
+
+def _texts(engine: ExtractionEngine) -> dict[str, TextTower]:
+    """Return the text towers of encoders that have one."""
+    return {one.name: one.text for one in engine.descriptors if isinstance(one, OnnxEncoder) and one.text is not None}
 
 
 def _readable(

@@ -16,6 +16,7 @@ from tagloom.cli.console import complete, discard_output, output_problem, print_
 from tagloom.cli.demo import demo
 from tagloom.cli.doctor import doctor
 from tagloom.cli.duplicates import duplicates
+from tagloom.cli.encoder import encoder
 from tagloom.cli.evaluate import evaluate
 from tagloom.cli.exit_codes import EPILOG, EXIT_CODES, EXIT_ERROR, EXIT_INTERRUPTED, interrupted
 from tagloom.cli.explain import explain
@@ -114,6 +115,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 for _name, _command in _COMMANDS.items():
     app.command(_name, cls=Command, epilog=EPILOG)(_command)
 app.add_typer(tags, name="tags")
+app.add_typer(encoder, name="encoder")
 
 
 def _show_version(value: bool) -> None:

@@ -62,6 +62,6 @@ GroupsOption = Annotated[
     typer.Option("--groups", help="Feature groups or descriptors, separated by commas; `tagloom doctor` lists them."),
 ]
 EncoderOption = Annotated[
-    Path | None, typer.Option("--encoder", help="TOML file that describes your own ONNX encoder.")
+    Path | None, typer.Option("--encoder", help="Your own ONNX encoder: a TOML file, or a name (tagloom encoder list).")
 ]
 RetryOption = Annotated[bool, typer.Option("--retry", help="Retry files that crashed the decoder before.")]

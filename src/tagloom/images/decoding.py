@@ -310,7 +310,7 @@ def render(upright: Image.Image, rendition: Rendition, width: int, height: int) 
     """
     target = rendition.target(width, height)
     resample = Image.Resampling[rendition.filter.upper()]
-    if rendition.kind == "fit":
+    if rendition.kind in ("fit", "squash"):
         return upright.resize(target, resample)
     longest, shortest = rendition.bounds
     reach = min(upright.size) * longest / shortest

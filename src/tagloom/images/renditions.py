@@ -15,7 +15,7 @@ With 720 a 12-megapixel photo (4032 × 3024) is decoded at a quarter of its widt
 resized from at least twice their size.
 """
 
-KINDS = ("square", "fit", "shorter")
+KINDS = ("square", "squash", "fit", "shorter")
 STEP = 32
 """Both sides of a "shorter" rendition are multiples of this, the stride of common convolutional networks: whole photos
 then come in few shapes, and none is padded unevenly inside the network.
@@ -33,8 +33,9 @@ class Rendition:
     ----------
     name : str
         The key of the pixels in ``DecodedPhoto.pixels``.
-    kind : {"square", "fit", "shorter"}
+    kind : {"square", "squash", "fit", "shorter"}
         "square": the shorter side is resized to ``size`` (up or down) and the centre ``size`` × ``size`` kept.
+        "squash": both sides are resized to ``size``, whatever the proportions.
         "fit": the longer side is at most ``size``; a smaller photo keeps its size.
         "shorter": the shorter side is resized to ``size`` (up or down) and the longer one to the multiple of 32 nearest
         to its proportion (the smaller of two), so that proportions change by at most ``16 / size``; where the longer
@@ -51,7 +52,7 @@ class Rendition:
     """
 
     name: str
-    kind: Literal["square", "fit", "shorter"]
+    kind: Literal["square", "squash", "fit", "shorter"]
     size: int
     filter: str = "bicubic"
 
@@ -82,7 +83,7 @@ class Rendition:
         width, height : int
             The photo's size after orientation.
         """
-        if self.kind == "square":
+        if self.kind in ("square", "squash"):
             return self.size, self.size
         longer = max(width, height)
         if self.kind == "shorter":

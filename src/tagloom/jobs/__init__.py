@@ -1,1 +1,1 @@
-"""Whole jobs of one command: annotate, extract, demo, doctor."""
+"""Whole jobs of one command: annotate, extract, demo, doctor, encoders."""

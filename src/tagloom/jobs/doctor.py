@@ -35,6 +35,7 @@ OPTIONAL_PACKAGES = {
     "matplotlib": "figures (pip install 'tagloom[plot]')",
     "av": "videos (pip install 'tagloom[video]')",
     "rawpy": "RAW photos without a preview (pip install 'tagloom[raw]')",
+    "tokenizers": "encoders that read text (pip install 'tagloom[text]')",
 }
 TOOLS = {"exiftool": "embedding keywords into photos", "chromium": "tests of the page"}
 

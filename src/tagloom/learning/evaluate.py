@@ -22,7 +22,7 @@ from tagloom.learning.constants import LEAST_FOR_CURVE, LEVEL, ONE_CANDIDATE
 from tagloom.learning.evaluation import ModelEvaluation, make_evaluation
 from tagloom.learning.labels import TrainingLabels, check_decided, read_labels
 from tagloom.learning.methods import Learner, as_extracted, choose_learner, make_annotator, prepare
-from tagloom.learning.names import class_probabilities, given_by_names
+from tagloom.learning.names import Sight, given_by_names
 from tagloom.learning.probabilities import too_few
 from tagloom.learning.stored_evaluation import keep_evaluation
 from tagloom.metadata import PhotoLabels
@@ -194,7 +194,7 @@ def evaluate(
         X = learner.features(rows.X, rows.groups)
         annotator = make_annotator(learner, settings, rows.groups)
         if learner.is_auto:
-            annotator.set_params(given=given_by_names(class_probabilities(rows.X, rows.groups), labels.names))
+            annotator.set_params(given=given_by_names(Sight.of(rows), labels.names))
         # As in training: suggestions are those above a probability, where probabilities can be told.
         wanted = None if too_few(labels) else settings.precision
         options: dict[str, Any] = {"n_splits": folds, "level": LEVEL, "progress": progress}

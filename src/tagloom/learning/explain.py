@@ -14,11 +14,10 @@ from tagloom.core.alignment import rows_of, take_rows
 from tagloom.core.labels import UNKNOWN
 from tagloom.core.threads import limit_libraries
 from tagloom.exceptions import InvalidInputError, StoreError
-from tagloom.features.network.words import seen_classes
 from tagloom.features.scaling import GroupScaler
 from tagloom.learning.explained_scores import ExplainedScores, ExplainedUpdate, LabelledPredictions, UpdateExplanation
 from tagloom.learning.labels import read_labels, unlabelled
-from tagloom.learning.names import class_probabilities, telling_name
+from tagloom.learning.names import Sight
 from tagloom.learning.predictions import Predictions, log_odds
 from tagloom.learning.registration import registration_of
 from tagloom.learning.ridge import RidgePhotos
@@ -352,13 +351,13 @@ class ProjectExplainer:
         """Return what the name of a tag adds to log-odds, and the classes that the network sees for it."""
         annotator, names = getattr(scores.explainer, "annotator", None), self._model.header.names
         shares = annotator.given_share(found.row) if isinstance(annotator, AutoAnnotator) else None
-        classes = class_probabilities(self._rows.X, self._rows.groups)
+        sight = Sight.of(self._rows)
         (row,) = rows_of(self._rows.ids, np.array([photo_id]))
         if isinstance(self._model, NameModel):
             shares = log_odds(self._current.predictions.values[row].astype(np.float64))
-        if shares is None or classes is None or not names:
+        if shares is None or sight is None or not names:
             return None, ()
-        seen = seen_classes(classes[row], telling_name(names[found.tag]))
+        seen = sight.seen(int(row), names[found.tag])
         if not seen:
             return None, ()
         return float(shares[found.tag]), tuple(NamedAmount(name, probability) for name, probability in seen)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from tagloom.catalog.extraction import load_rows, wants_group
+from tagloom.catalog.extraction import load_rows, understands_text, wants_group
 from tagloom.catalog.results import Result
 from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.core.tag_names import fold_tag
@@ -18,10 +17,9 @@ from tagloom.core.typing import Bools
 from tagloom.core.vocabulary import normalize_tag
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.features.network.everyday import EVERYDAY_WORDS
-from tagloom.features.network.words import word_log_odds, word_weights
 from tagloom.learning.constants import FIRST_SHOWN, LEAST_COUNTED, LEAST_FOUND, MOST_LISTED_BYTES, SAME_PHOTOS
 from tagloom.learning.labels import offer_tags, unlabelled
-from tagloom.learning.names import CLASSES, class_probabilities, given_by_names
+from tagloom.learning.names import CLASSES, Sight, given_by_names
 from tagloom.learning.predictions import Predictions
 from tagloom.learning.registration import FeaturesUsed
 from tagloom.learning.stored_model import ModelHeader, NameModel, save_model
@@ -34,8 +32,8 @@ __all__ = ["FirstResult", "FoundTag", "needs_first", "read_vocabulary", "suggest
 
 NAMES = "names"
 NO_CLASSES = (
-    f"suggestions by name need the classes that the bundled network sees, the feature group {CLASSES!r}; leave "
-    "--groups and --encoder out, or label some photos first: tagloom review"
+    f"suggestions by name need the classes that the bundled network sees, the feature group {CLASSES!r}, or an encoder "
+    "with a [text] section; leave --groups and --encoder out, or label some photos first: tagloom review"
 )
 
 
@@ -147,24 +145,24 @@ def suggest_first(
     Raises
     ------
     StoreError
-        If a model was trained already, or if the features have no classes of the bundled network.
+        If a model was trained already, or if no name can be compared with the features.
     """
     begin = time.perf_counter()
     if not needs_first(store):
         raise StoreError("this project has labels or a model already, which know more than names; run: tagloom train")
-    if not wants_group(settings, CLASSES):
+    if not understands_text(settings) and not wants_group(settings, CLASSES):
         raise StoreError(NO_CLASSES)
     with store.lock(), store.cache() as cache:
         rows = load_rows(store, cache, settings, compute=compute, progress=progress)
-        classes = class_probabilities(rows.X, rows.groups)
-        if classes is None:
+        sight = Sight.of(rows)
+        if sight is None:
             raise StoreError(NO_CLASSES)
-        source, texts = _tags(store, vocabulary, classes)
+        source, texts = _tags(store, vocabulary, sight)
         tag_ids = np.asarray(store.tags.add(texts), dtype=np.int64)
         tag_ids = tag_ids[np.sort(np.unique(tag_ids, return_index=True)[1])]
         offer_tags(store, tag_ids, to_train=source == "vocabulary")
         labels = unlabelled(store, rows.ids, tag_ids)
-        log_odds = given_by_names(classes, labels.names)
+        log_odds = given_by_names(sight, labels.names)
         if log_odds is None:
             raise StoreError(_nothing_found(source))
         likely = expit(np.nan_to_num(log_odds, nan=-np.inf)).astype(np.float32)
@@ -194,32 +192,32 @@ def suggest_first(
     )
 
 
-def _tags(store: ProjectStore, vocabulary: Sequence[str] | None, classes: NDArray[np.float32]) -> tuple[str, list[str]]:
+def _tags(store: ProjectStore, vocabulary: Sequence[str] | None, sight: Sight) -> tuple[str, list[str]]:
     """Return where tags come from, and their texts."""
     if vocabulary is not None:
         return "vocabulary", list(vocabulary)
     own = [tag.text for tag in store.tags.in_use()]
-    if own and word_weights(own).known.any():
+    if own and sight.known(own).any():
         return "tags", own
-    found = everyday_words(classes)
+    found = everyday_words(sight)
     if not found:
         raise StoreError(_nothing_found("everyday"))
     return "everyday", found
 
 
-def everyday_words(classes: NDArray[np.float32], words: Sequence[str] = EVERYDAY_WORDS) -> list[str]:
+def everyday_words(sight: Sight, words: Sequence[str] = EVERYDAY_WORDS) -> list[str]:
     """Return the words that enough photos show, or one shows clearly, that of the most photos first.
 
     Of two words for the same photos one is returned.
 
     Parameters
     ----------
-    classes : array of shape (n, 1000)
-        Probabilities of the network's classes.
+    sight : Sight
+        What is seen in the photos.
     words : sequence of str
         To choose from.
     """
-    likely = expit(np.nan_to_num(word_log_odds(classes, words), nan=-np.inf))
+    likely = expit(np.nan_to_num(sight.log_odds(words), nan=-np.inf))
     has = likely >= 0.5
     order = np.argsort(-np.where(has, likely, 0.0).sum(axis=0), kind="stable")
     kept: list[int] = []

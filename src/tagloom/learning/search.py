@@ -15,9 +15,9 @@ from tagloom.core.alignment import rows_of
 from tagloom.core.tag_names import similar_tags
 from tagloom.core.typing import Floats
 from tagloom.exceptions import InvalidInputError, PhotosError
-from tagloom.features.network.words import split_words, word_log_odds, word_weights
+from tagloom.features.network.words import split_words
 from tagloom.learning.constants import LEAST_MATCH, LEAST_OF_BEST
-from tagloom.learning.names import class_probabilities
+from tagloom.learning.names import Sight
 from tagloom.learning.suggest import PROBABILITY, open_suggestions
 from tagloom.settings import Settings
 from tagloom.store.project import ProjectStore
@@ -121,6 +121,7 @@ def search(store: ProjectStore, settings: Settings, query: str, *, n: int = 20) 
         raise InvalidInputError(f"expected words to search for, got {query!r}")
     photos = load_photos(store)
     evidence = _Evidence(store, settings, photos)
+    terms = evidence.sentences(query, terms)
     values, sources = zip(*(evidence.of(term) for term in terms), strict=True)
     unknown = tuple(term for term, value in zip(terms, values, strict=True) if not value.any())
     product = np.prod(np.stack(values), axis=0)
@@ -158,15 +159,28 @@ class _Evidence:
             rows, columns = rows_of(found.photo_ids, photos.ids), rows_of(found.tag_ids, tag_ids)
             known = np.ix_(rows >= 0, columns >= 0)
             self._suggested[known] = found.values[np.ix_(rows[rows >= 0], columns[columns >= 0])]
-        self._classes: NDArray[np.float32] | None = None
+        self._sight: Sight | None = None
         self._at = np.empty(0, dtype=np.intp)
         try:
             with store.cache() as cache:
                 features = load_rows(store, cache, settings, photo_ids=photos.ids, compute=False)
         except PhotosError:  # no features yet: tags, names and dates are there
             return
-        self._classes = class_probabilities(features.X, features.groups)
+        self._sight = Sight.of(features)
         self._at = rows_of(photos.ids, features.ids)
+
+    def sentences(self, query: str, terms: list[str]) -> list[str]:
+        """Return the terms of a query; those that only an encoder which reads can meet are one sentence."""
+        if self._sight is None or self._sight.text is None:
+            return terms
+        told = [term for term in terms if self._is_told(term)]
+        left = [term for term in terms if term not in told]
+        return [*told, " ".join(left) if told else query.strip()] if left else told
+
+    def _is_told(self, term: str) -> bool:
+        """Tell whether a tag, a file name or a date has a term."""
+        in_tags = any(_has(name, term) for _, names in self._tags for name in names)
+        return in_tags or bool(self._photos.with_word(term).any() or self._taken(term).any())
 
     def of(self, term: str) -> tuple[Floats, NDArray[np.intp]]:
         """Return for each photo how surely it meets a term, and by which of the sources."""
@@ -177,8 +191,8 @@ class _Evidence:
         refused = (self._Y[:, exact] == 0).any(axis=1) & ~has
         suggested = np.where(self._Y[:, columns] == 0, 0.0, self._suggested[:, columns]).max(axis=1, initial=0.0)
         seen = np.zeros(n)
-        if self._classes is not None and word_weights([term]).known[0]:
-            seen[self._at] = expit(word_log_odds(self._classes, [term])[:, 0])
+        if self._sight is not None and self._sight.known([term])[0]:
+            seen[self._at] = expit(self._sight.log_odds([term])[:, 0])
         in_path = self._photos.with_word(term)
         values = np.stack([has, in_path, self._taken(term), suggested, np.where(refused, 0.0, seen)])
         best = np.argmax(values, axis=0)

@@ -31,7 +31,7 @@ from tagloom.learning.judgements import calibrate_new, follow_judgements
 from tagloom.learning.kept_graph import GraphPart
 from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.methods import get_learner
-from tagloom.learning.names import class_probabilities, given_by_names
+from tagloom.learning.names import Sight, given_by_names
 from tagloom.learning.predictions import Predictions, log_odds
 from tagloom.learning.probabilities import (
     Calibration,
@@ -755,7 +755,7 @@ class AutoModel(StoredModel):
         #: Whether it learns on other photos than those of its training.
         self._is_moved = False
         #: What the network sees in its photos, for names of tags that are new.
-        self._classes: NDArray[np.float16] | None = None
+        self._sight: Sight | None = None
         self._columns = header.tags
 
     @classmethod
@@ -779,8 +779,7 @@ class AutoModel(StoredModel):
         """Fit an annotator with the names of the tags; return the model, ready for updates, and what it has learnt."""
         learner: Any = get_learner(cls.name)
         annotator = learner.make(Settings().n_neighbors, rows.groups)
-        classes = class_probabilities(rows.X, rows.groups)
-        annotator.set_params(n_threads=n_threads, given=given_by_names(classes, labels.names))
+        annotator.set_params(n_threads=n_threads, given=given_by_names(Sight.of(rows), labels.names))
         learned = learn_auto(annotator, rows.X, labels, precision=precision)
         header = ModelHeader.of(learner.name, learned.kind, labels, rows.groups, learned.completeness)
         model = cls.of(annotator, header, rows.ids, learned.values)
@@ -831,7 +830,7 @@ class AutoModel(StoredModel):
         annotator = None if trained is None else self.restored(trained)
         if annotator is None:
             return None
-        names = given_by_names(class_probabilities(new.X, new.groups), self.header.names)
+        names = given_by_names(Sight.of(new), self.header.names)
         if self.header.kind != PROBABILITY:
             return np.asarray(annotator.decision_function(new.X, names), dtype=np.float32)
         given = annotator.predict_proba(new.X, names)
@@ -859,8 +858,8 @@ class AutoModel(StoredModel):
             self._annotator = self._restored(rows.X)
         else:
             self._annotator = AutoAnnotator.moved(rows.X, self._state_arrays, self._state, n_threads=self.n_threads)
-        classes = class_probabilities(rows.X, rows.groups)
-        self._classes = None if classes is None else classes.astype(np.float16)
+        sight = Sight.of(rows)
+        self._sight = None if sight is None else sight.halved()
 
     def is_due(self, labels: TrainingLabels) -> bool:
         return self.header.kind == SCORE  # thresholds of scores are found by all labels, and more make probabilities
@@ -871,7 +870,7 @@ class AutoModel(StoredModel):
         header = ModelHeader.of(self.header.method, learned.kind, labels, self.header.groups, learned.completeness)
         found = self.of(annotator, header, labels.photo_ids, learned.values)
         found._annotator, found.graph, found.n_threads = annotator, self.graph, self.n_threads
-        found._classes = self._classes
+        found._sight = self._sight
         return found, learned
 
     def update(self, labels: TrainingLabels, columns: NDArray[np.intp], photos: RidgePhotos) -> Changed:
@@ -893,7 +892,7 @@ class AutoModel(StoredModel):
 
     def _given(self, labels: TrainingLabels, tags: NDArray[np.intp]) -> NDArray[np.float32] | None:
         """Return what the names of some tags say of the photos, NaN for the others; None for nothing."""
-        found = given_by_names(self._classes, [labels.names[tag] for tag in tags])
+        found = given_by_names(self._sight, [labels.names[tag] for tag in tags])
         if found is None:
             return None
         given = np.full(labels.Y.shape, np.nan, dtype=np.float32)
@@ -942,7 +941,7 @@ class NameModel(StoredModel):
     _rows: FeatureRows | None = None
 
     def score(self, new: FeatureRows, load: LoadFeatures) -> NDArray[np.float32] | None:
-        log_odds = given_by_names(class_probabilities(new.X, new.groups), self.header.names)
+        log_odds = given_by_names(Sight.of(new), self.header.names)
         return None if log_odds is None else expit(np.nan_to_num(log_odds, nan=-np.inf)).astype(np.float32)
 
     def resume(self, current: Predictions, has: NDArray[np.bool_], info: SuggestionInfo, rows: FeatureRows) -> None:

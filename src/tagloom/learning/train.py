@@ -26,7 +26,7 @@ from tagloom.learning.constants import SHOWN_IN_A_TOPIC, TRIED_ROWS
 from tagloom.learning.kept_graph import KeptGraph, features_key
 from tagloom.learning.labels import TrainingLabels, check_decided, read_labels
 from tagloom.learning.methods import Learner, choose_learner, make_annotator, prepare
-from tagloom.learning.names import class_probabilities, given_by_names
+from tagloom.learning.names import Sight, given_by_names
 from tagloom.learning.probabilities import Learned, learn, learn_auto, tells_probabilities, too_few
 from tagloom.learning.registration import FeaturesUsed, registration_of
 from tagloom.learning.ridge import RidgePhotos, choose_strength
@@ -152,7 +152,7 @@ def _train_auto(
 
     annotator.share_views(annotator.make_views(rows.X, link))
     graph = kept[0] if len(rows.ids) > 1 else None
-    annotator.set_params(given=given_by_names(class_probabilities(rows.X, rows.groups), labels.names))
+    annotator.set_params(given=given_by_names(Sight.of(rows), labels.names))
     learned = learn_auto(annotator, rows.X, labels, precision=settings.precision)
     header = ModelHeader.of(learner.name, learned.kind, labels, rows.groups, learned.completeness)
     model = AutoModel.of(annotator, header, rows.ids, learned.values)

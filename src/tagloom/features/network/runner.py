@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +118,13 @@ class OnnxRunner:
         self.inputs = {node.name: (node.type, tuple(node.shape)) for node in self._session.get_inputs()}
         self.outputs = {node.name: (node.type, tuple(node.shape)) for node in self._session.get_outputs()}
 
-    def run(self, input_name: str, batch: NDArray[Any], output_names: Sequence[str]) -> list[NDArray[Any]]:
+    def run(
+        self,
+        input_name: str,
+        batch: NDArray[Any],
+        output_names: Sequence[str],
+        others: Mapping[str, NDArray[Any]] | None = None,
+    ) -> list[NDArray[Any]]:
         """Run one batch through the model; several threads may do so at once.
 
         Parameters
@@ -129,9 +135,12 @@ class OnnxRunner:
             Its values.
         output_names : sequence of str
             The outputs to return, in this order.
+        others : mapping of str to ndarray, optional
+            Further inputs.
         """
+        fed = {input_name: batch, **(others or {})}
         try:
-            return [np.asarray(value) for value in self._session.run(list(output_names), {input_name: batch})]
+            return [np.asarray(value) for value in self._session.run(list(output_names), fed)]
         except Exception as error:  # see above
             raise ModelError(f"{self.label} failed on a batch of shape {batch.shape}: {_first_line(error)}") from error
 
