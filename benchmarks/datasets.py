@@ -110,9 +110,30 @@ def cached_features(key: str, compute: Callable[[], dict[str, NDArray[Any]]]) ->
         return dict(stored)
 
 
-def photo_features(name: str, paths: list[Path], groups: tuple[str, ...]) -> tuple[NDArray[np.float32], FeatureGroups]:
-    """Return features of photos through ``tagloom.features.extract``, kept until a descriptor's key changes."""
-    return _kept_features(name, groups, list(groups), paths)
+def photo_features(
+    name: str, paths: list[Path], groups: tuple[str, ...], network: str = "small"
+) -> tuple[NDArray[np.float32], FeatureGroups]:
+    """Return features of photos through ``tagloom.features.extract``, kept until a descriptor's key changes.
+
+    Parameters
+    ----------
+    name : str
+        Of the photos.
+    paths : list of Path
+        The photos.
+    groups : tuple of str
+        Feature groups. With another network these are the two of the network.
+    network : {"small", "medium", "large"}
+        Which bundled network.
+    """
+    if network == "small":
+        return _kept_features(name, groups, list(groups), paths)
+    from tagloom.features import get_descriptor
+
+    descriptor = get_descriptor("deep", network=network)
+    if groups != tuple(descriptor.outputs):
+        raise BenchmarkError(f"features of the network {network!r} are {', '.join(descriptor.outputs)}")
+    return _kept_features(name, groups, [descriptor], paths)
 
 
 def learned_features(

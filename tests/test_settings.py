@@ -89,7 +89,8 @@ def test_all_settings_in_a_file_and_the_same_in_variables(project_file, tmp_path
         project_file=project_file(
             'method = "ridge"\nn_keywords = 3\nn_neighbors = 9\ndescriptors = ["colour", "deep"]\n'
             "vocabulary_words = 50\nvocabulary_photos = 20\n"
-            f"encoder = {str(tmp_path / 'net.onnx')!r}\nabsent_means = 'Unknown'\nn_workers = 2\nn_threads = 'auto'\n"
+            f"encoder = {str(tmp_path / 'net.onnx')!r}\nnetwork = 'Medium'\n"
+            "absent_means = 'Unknown'\nn_workers = 2\nn_threads = 'auto'\n"
             "batch_size = 8\ndeadline_seconds = 5\nmemory_limit_mb = 1024\nmax_megapixels = 100\n"
             "report_photos = 0\nlog_level = 'debug'\nprecision = 0.8\nbudget_seconds = 60\nn_backups = 2\n"
             "sidecar_names = 'photo.xmp'\n[method_parameters.ridge]\nsmoothing = 0.2\n"

