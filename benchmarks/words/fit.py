@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import data_folder, photo_features
 from benchmarks.words.cells import load
-from tagloom.features.network.words import described_scores, word_weights
+from tagloom.features.network.words import SCORE_TO_LOG_ODDS, described_scores, word_weights
 
 #: Photos of each class of Caltech-101, and folders that are no class, or a second one of another.
 PHOTOS_OF_A_CLASS = 8
@@ -22,7 +22,7 @@ def fit() -> list[float]:
     features, labels, weights = [], [], []
     for probabilities, tags, truth in (_corel5k_training(), _caltech101()):
         known = word_weights(tags).known
-        features.append(described_scores(probabilities, tags)[:, known].reshape(-1, 3))
+        features.append(described_scores(probabilities, tags)[:, known].reshape(-1, len(SCORE_TO_LOG_ODDS) - 1))
         labels.append(truth[:, known].ravel())
         weights.append(np.full(labels[-1].size, 1000.0 / labels[-1].sum()))
     model = LogisticRegression(C=1e6, max_iter=500)

@@ -157,3 +157,14 @@ def test_the_classes_that_speak_for_a_name():
     probabilities[class_names().index("zebra")] = 0.9
     assert seen_classes(probabilities, "Animals|Zebras") == [("zebra", 0.9)]
     assert seen_classes(probabilities, "Anna") == []
+
+
+def test_a_word_that_is_only_like_a_class_needs_more_than_one_that_is_a_class():
+    photo = np.zeros((1, 1000), dtype=np.float32)
+    photo[0, class_names().index("seashore")] = 0.7
+    sea, seashore = word_log_odds(photo, ["coast", "seashore"])[0]
+    assert seashore - sea > 1.0
+    photo[0] = 0.0
+    photo[0, class_names().index("African elephant")] = 0.7
+    elephants, kinds = word_log_odds(photo, ["Animals|Elephants", "African elephant"])[0]
+    assert abs(elephants - kinds) < 1.0

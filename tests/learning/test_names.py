@@ -84,7 +84,7 @@ def test_an_update_keeps_names_and_takes_those_of_new_tags(made):
 def test_an_explanation_names_what_the_network_sees(made):
     made.say(np.arange(40))
     made.project.train()
-    row = int(np.flatnonzero(made.truth[40:N, 0] & (made.X[40:N, 1280 + class_names().index("zebra")] > 0.3))[0]) + 40
+    row = int(np.flatnonzero(made.truth[40:N, 0] & (made.X[40:N, 1280 + class_names().index("zebra")] > 0.6))[0]) + 40
     explainer = ProjectExplainer(made.project.store, made.project.settings)
     found = explainer.explain(int(made.ids[row]), "Zebra")
     assert found.seen[0].name == "zebra"

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.special import expit, logit
 from sklearn.base import clone
 
 from tagloom.core.groups import FeatureGroups
@@ -95,7 +96,7 @@ def test_the_sum_is_that_of_its_formula():
     by_examples = annotator.map_.logits(annotator._scale.describe(annotator.scores_))
     _, constant, falling, lasting = member.coefficients
     for tag in range(N_TAGS):
-        h = half[:, tag] - np.log(np.exp(half[:, tag]).mean())
+        h = half[:, tag] - logit(expit(half[:, tag]).mean())
         weight = (falling + member.slopes[tag]) / np.sqrt(1 + (Y[:, tag] == 1).sum()) + lasting
         expected = by_examples[:, tag] + constant + max(weight, 0.0) * h
         np.testing.assert_allclose(annotator.transduction_[:, tag], expected, atol=1e-9)
@@ -108,7 +109,7 @@ def test_coefficients_are_the_most_probable_ones():
     left_out = np.random.default_rng(1).normal(-2.0, 1.0, (len(rows), N_TAGS))
     known = np.ones(left_out.shape, dtype=bool)
     member = GivenMember.fit(given[:N], left_out, Y, Y[rows], rows, known)
-    h = given[:N] - np.log(np.exp(given[:N]).mean(axis=0))
+    h = given[:N] - logit(expit(given[:N]).mean(axis=0))
     root = 1.0 / np.sqrt(1.0 + (Y == 1).sum(axis=0) - (Y[rows] == 1))
     yes = Y[rows] == 1
 

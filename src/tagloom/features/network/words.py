@@ -36,10 +36,11 @@ __all__ = [
 
 #: What the other words of a phrase weigh beside its last, which tells what the thing is.
 OTHER_WORDS = 0.3
-#: Log-odds that a photo has a tag: a constant, and what the log-odds of its score, the logarithm of how many classes
-#: the tag's weights are spread over, and their product add. Fitted by ``python -m benchmarks.words fit`` to Corel5K's
-#: training photos and to Caltech-101, the positives of each with the same weight.
-SCORE_TO_LOG_ODDS = (0.152, 1.460, -0.465, -0.021)
+#: Log-odds that a photo has a tag: a constant, and what `described_scores` add. Fitted by ``python -m benchmarks.words
+#: fit`` to Corel5K's training photos and to Caltech-101, the positives of each with the same weight.
+SCORE_TO_LOG_ODDS = (0.930, 1.820, -0.380, 0.032, -1.852, -0.857)
+#: Weight from which on a class may be what a word names, and so many of them at least are its kinds.
+LEADING_WEIGHT, LEAST_KINDS = 0.5, 3
 #: Photos that log-odds are worked out for at once, to hold memory down.
 BLOCK_ROWS = 1024
 #: Scores are kept this far from 0 and 1.
@@ -141,7 +142,8 @@ def word_log_odds(probabilities: NDArray[Any], tags: Sequence[str]) -> NDArray[n
     Notes
     -----
     Fitted to two public collections; docs/benchmarks/words.md tells how right they are on others. A word whose weights
-    are spread over many classes has to score higher than one that is a class.
+    are spread over many classes has to score higher than one that is a class, and so has one that is only like a class:
+    *ocean*, *coast* and *marine* all are like *seashore*, and hardly a photo has all of them as its tags.
     """
     constant, *slopes = SCORE_TO_LOG_ODDS
     known = word_weights(tags).known
@@ -154,7 +156,10 @@ def word_log_odds(probabilities: NDArray[Any], tags: Sequence[str]) -> NDArray[n
 
 
 def described_scores(probabilities: NDArray[Any], tags: Sequence[str]) -> Floats:
-    """Return what log-odds are linear in, shape (n, n_tags, 3): see `SCORE_TO_LOG_ODDS`.
+    """Return what log-odds are linear in, shape (n, n_tags, 5).
+
+    The log-odds of the score, the logarithm of how many classes the tag's weights are spread over, and their product;
+    for a word that is only like classes, neither one's name nor a kind of several, 1 and the first once more, else 0.
 
     Parameters
     ----------
@@ -165,7 +170,8 @@ def described_scores(probabilities: NDArray[Any], tags: Sequence[str]) -> Floats
     weights = word_weights(tags).weights
     n_classes = np.square(weights.sum(axis=1)) / np.maximum(weights.power(2).sum(axis=1), 1e-12)
     spread = np.broadcast_to(np.log(np.maximum(n_classes, 1.0)), scores.shape)
-    return np.stack([scores, spread, scores * spread], axis=-1)
+    only_like = np.broadcast_to([float(not _is_named(str(tag))) for tag in tags], scores.shape)
+    return np.stack([scores, spread, scores * spread, only_like, only_like * scores], axis=-1)
 
 
 def seen_classes(probabilities: NDArray[Any], tag: str, n: int = 3) -> list[tuple[str, float]]:
@@ -258,21 +264,49 @@ def _lines(text: NDArray[np.uint8]) -> list[str]:
     return text.tobytes().decode("ascii").split("\n")
 
 
-def _row_of_tag(tag: str, table: _Table) -> NDArray[np.float32]:
+def _levels(tag: str) -> tuple[str, ...]:
     try:
-        levels = Keyword.parse(tag).path
+        return Keyword.parse(tag).path
     except InvalidInputError:
-        levels = (tag,)
-    for level in reversed(levels):
+        return (tag,)
+
+
+def _words_of(level: str) -> list[str]:
+    folded = _POSSESSIVE.sub("", unicodedata.normalize("NFKC", level).casefold())
+    return [word for word in _SEPARATED.split(folded) if word]
+
+
+def _joined(text: str) -> str:
+    return text.casefold().replace("-", "").replace(" ", "")
+
+
+def _row_of_tag(tag: str, table: _Table) -> NDArray[np.float32]:
+    for level in reversed(_levels(tag)):
         row = _row_of_level(level, table)
         if row is not None:
             return row
     return np.zeros(N_CLASSES, dtype=np.float32)
 
 
+@functools.lru_cache(maxsize=8192)
+def _is_named(tag: str) -> bool:
+    """Tell whether a tag is the name of a class, its last word, or what several classes are kinds of."""
+    table = _table()
+    leading = np.flatnonzero(_row_of_tag(tag, table) >= LEADING_WEIGHT)
+    if len(leading) >= LEAST_KINDS:
+        return True
+    names = [_joined(table.classes[place]) for place in leading]
+    ends = [_joined(table.classes[place].split()[-1]) for place in leading]
+    for words in filter(None, map(_words_of, _levels(tag))):
+        part = words if _place(words, table) is not None else words[-1:]
+        spelled = {_joined(" ".join([*part[:-1], last])) for last in _singulars(part[-1], table)}
+        if spelled & {*names, *ends}:
+            return True
+    return False
+
+
 def _row_of_level(level: str, table: _Table) -> NDArray[np.float32] | None:
-    folded = _POSSESSIVE.sub("", unicodedata.normalize("NFKC", level).casefold())
-    words = [word for word in _SEPARATED.split(folded) if word]
+    words = _words_of(level)
     if not words or any(not word.isalpha() for word in words):
         return None
     place = _place(words, table)

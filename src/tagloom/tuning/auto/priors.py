@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from tagloom.core.labels import UNKNOWN, LabelMatrix
 from tagloom.core.typing import Bools, Floats, Indices
@@ -53,13 +53,13 @@ def check_given(given: object, n_photos: int, n_tags: int) -> NDArray[np.float16
 class GivenMember:
     """Adds given log-odds to those of the examples: ``η + c + (a/√(1+P) + b + u/√(1+P))·h``.
 
-    P is the number of a tag's examples, and h its given log-odds less the logarithm of their mean odds over the
-    photos, which leaves a tag as frequent as its labels let it expect.
+    P is the number of a tag's examples, and h its given log-odds less those of their mean probability over the
+    photos, which leaves a tag as frequent as its labels let it expect (a correction for another frequency).
 
     Attributes
     ----------
     levels : ndarray of shape (c,)
-        Logarithm of the mean odds of each tag over the photos; NaN where nothing is given.
+        Log-odds of the mean probability of each tag over the photos; NaN where nothing is given.
     counts : ndarray of shape (c,)
         Examples of each tag.
     coefficients : ndarray of shape (4,)
@@ -151,14 +151,14 @@ class GivenMember:
 
 
 def _levels(given: NDArray[np.floating[Any]]) -> Floats:
-    """Return the logarithm of the mean odds of each tag, NaN where nothing is given."""
-    n_given = np.zeros(given.shape[1])
-    total = np.full(given.shape[1], -np.inf)
+    """Return the log-odds of the mean probability of each tag, NaN where nothing is given."""
+    n_given, yes, no = np.zeros((3, given.shape[1]))
     for start in range(0, len(given), DESCRIBED_ROWS):
         block = given[start : start + DESCRIBED_ROWS].astype(np.float64)
         n_given += (~np.isnan(block)).sum(axis=0)
-        total = np.logaddexp(total, logsumexp(np.where(np.isnan(block), -np.inf, block), axis=0))
-    return np.where(n_given > 0, total - np.log(np.maximum(n_given, 1.0)), np.nan)
+        yes += np.nan_to_num(expit(block)).sum(axis=0)
+        no += np.nan_to_num(expit(-block)).sum(axis=0)
+    return np.where(n_given > 0, np.log(np.maximum(yes, 1e-300)) - np.log(np.maximum(no, 1e-300)), np.nan)
 
 
 def _above_level(given: NDArray[np.floating[Any]], levels: Floats) -> Floats:
