@@ -15,6 +15,8 @@ from benchmarks.scenarios import page as scenarios_page
 from benchmarks.scenarios.cells import HERE as SCENARIOS
 from benchmarks.speed.report import answer as speed_answer
 from benchmarks.summary import DATA_MISSING, Summary, statuses
+from benchmarks.words import page as words_page
+from benchmarks.words.cells import HERE as WORDS
 
 BENCHMARKS = ROOT / "benchmarks"
 PAPERS = {"sfss": "SFSS", "topics": "Laplacian topic model", "lpssvm": "LPSSVM", "tkml": "TKML", "nova": "NOVA"}
@@ -30,7 +32,8 @@ def page() -> str:
         "Every figure on this page comes from recorded results, with the commit that produced them; the pages linked",
         "here have all of them, including losses.",
         "",
-        *_part("Quality", quality_page.answer(quality), "quality"),
+        *_part("Few labels and names", words_page.answer(read_cells(WORDS / "results.json")), "words"),
+        *_part("Features without names", quality_page.answer(quality), "quality"),
         "![Mean average precision](quality.svg)",
         "",
         *_part("Probabilities", scenarios_page.answer(scenarios), "scenarios"),

@@ -89,7 +89,8 @@ def answer(table: Table) -> list[str]:
         f"{len(COMPETITORS)} tuned competitors, even when that one is picked in hindsight, over",
         f"{_n_places(table)} settings of {len({item[0] for item in table.places})} public collections. In the worst "
         f"setting ({title_of(place.data)}, {place.condition} labelled, {PART_TITLES[place.part]})",
-        f"it is {percent(worst)} behind.",
+        f"it is {percent(worst)} behind. These figures are over all tags, those without a labelled example among",
+        "them, and without what the names of tags say; [What the names of tags say](words.md) has both apart.",
     ]
 
 

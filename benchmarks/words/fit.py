@@ -1,18 +1,13 @@
 """From scores of names to log-odds: what `tagloom.features.network.words.SCORE_TO_LOG_ODDS` was fitted to."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.datasets import data_folder, photo_features
-from benchmarks.words.cells import load
+from benchmarks.datasets import photo_features
+from benchmarks.words.cells import PHOTOS_OF_A_CLASS, caltech101, load
 from tagloom.features.network.words import SCORE_TO_LOG_ODDS, described_scores, word_weights
-
-#: Photos of each class of Caltech-101, and folders that are no class, or a second one of another.
-PHOTOS_OF_A_CLASS = 8
-LEFT_OUT = ("BACKGROUND_Google", "Faces_easy")
 
 
 def fit() -> list[float]:
@@ -39,13 +34,6 @@ def _corel5k_training() -> tuple[NDArray[Any], list[str], NDArray[np.bool_]]:
 
 
 def _caltech101() -> tuple[NDArray[Any], list[str], NDArray[np.bool_]]:
-    folders = [one for one in sorted((data_folder("caltech101") / "images").iterdir()) if one.name not in LEFT_OUT]
-    paths: list[Path] = []
-    of_class: list[int] = []
-    for place, folder in enumerate(folders):
-        found = sorted(folder.glob("*.jpg"))[:PHOTOS_OF_A_CLASS]
-        paths += found
-        of_class += [place] * len(found)
+    paths, tags, truth = caltech101(slice(PHOTOS_OF_A_CLASS))
     X, _ = photo_features("words-caltech101", paths, ("semantic",))
-    truth = np.eye(len(folders), dtype=bool)[of_class]
-    return X, [folder.name.replace("_", " ") for folder in folders], truth
+    return X, tags, truth

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import Dataset
+from benchmarks.results import CellResult
 from benchmarks.words import cells, page
-from benchmarks.words.cells import AUTO, BOTH, LOGISTIC, NAMES, run_cell
+from benchmarks.words.cells import AUTO, BOTH, LOGISTIC, MIXED, NAMES, PROBE, run_cell
 from tagloom.core.groups import FeatureGroups
 from tagloom.features.network.words import class_names, word_log_odds
 
@@ -49,9 +50,35 @@ def test_sure_ones_are_counted(photos):
 def test_the_page_is_made_of_the_cells(tmp_path, photos):
     cells.store_of(tmp_path).commit([run_cell(("msrc_v2", 0, 0, NAMES), photos, {"commit": "abc"})], [])
     text = page.page(tmp_path)
-    assert "| 0 | 1.000 | – | – | – |" in text
+    assert "| 0 | 1.000 | – | – | – | – | – |" in text
     assert "- commit abc" in text
 
 
 def test_without_results_the_page_says_so(tmp_path):
     assert page.page(tmp_path).count("No results yet.") == 1 + len(cells.SETS)
+
+
+@pytest.mark.parametrize("method", [PROBE, MIXED])
+def test_rivals_learn_from_few_labels(photos, method):
+    found = run_cell(("msrc_v2", 12, 0, method), photos, {}).test
+    assert found["map"] > 0.8
+    assert "brier" not in found
+
+
+def test_names_lead_where_nothing_is_labelled(photos):
+    mixed = run_cell(("msrc_v2", 0, 0, MIXED), photos, {}).test
+    assert mixed["map"] == run_cell(("msrc_v2", 0, 0, NAMES), photos, {}).test["map"]
+
+
+def test_the_headline_takes_the_rival_that_is_best_on_average():
+    def cell(draw, method, whole, examples):
+        found = {"map": whole, "map_of_examples": examples}
+        return CellResult(f"{draw}{method}", "coco_free", "15", draw, method, {}, found)
+
+    made = [cell(draw, method, 0.4, 0.5) for draw in range(3) for method in cells.RIVALS[1:]]
+    made += [cell(draw, cells.RIVALS[0], 0.5, 0.2) for draw in range(3)]
+    made += [cell(draw, BOTH, 0.6, 0.6) for draw in range(3)]
+    found = page.headline(made, "map_of_examples")
+    assert found.mean == pytest.approx(found.low) == pytest.approx(found.high) == pytest.approx(0.2)
+    assert page.headline(made, "map").where.endswith(f"against {cells.RIVALS[0]}")
+    assert page.headline(made[:-3], "map") is None
