@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tagloom.features import BaseDescriptor
 from tagloom.features.classic.exif import read_exif
-from tagloom.features.descriptor import BaseDescriptor
 from tagloom.images import DecodedPhoto, Rendition
 
 __all__ = ["CaptureTime", "seconds_of"]

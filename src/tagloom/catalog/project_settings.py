@@ -14,7 +14,7 @@ from tagloom.settings import (
     read_project_file,
     setting_names,
 )
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 __all__ = ["project_settings", "raised_settings"]
 

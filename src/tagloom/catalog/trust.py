@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagloom.catalog.identity import known_identity, project_identity, random_number
-from tagloom.core.user_folders import config_folder
+from tagloom.core import config_folder
 from tagloom.exceptions import WriteError
 
 if TYPE_CHECKING:
-    from tagloom.store.project import ProjectStore
+    from tagloom.store import ProjectStore
 
 __all__ = ["are_trusted", "distrust", "is_trusted", "note_own", "trust"]
 

@@ -73,7 +73,7 @@ def annotate(
     from tagloom.cli.console import RichProgress
     from tagloom.cli.summary import show_result
     from tagloom.jobs.annotate import annotate as run
-    from tagloom.learning.first import read_vocabulary
+    from tagloom.learning import read_vocabulary
     from tagloom.settings import PROJECT_FILE_NAME, load_settings
 
     flags = {

@@ -165,7 +165,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _is_in_project() -> bool:
-    from tagloom.catalog.places import find_project
+    from tagloom.catalog import find_project
 
     try:
         find_project(os.environ.get("TAGLOOM_PROJECT") or None)

@@ -9,7 +9,7 @@ from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tagloom.store.integrity import Finding
+    from tagloom.store import Finding
 
 __all__ = ["check", "repair"]
 
@@ -31,7 +31,7 @@ def check(
     """
     from tagloom.cli.console import print_line, working
     from tagloom.cli.projects import opened
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     with opened(project, verbose=verbose) as found, working("checking the project", quiet=quiet):
         findings = found.check(checksums=checksums)
@@ -66,7 +66,7 @@ def repair(
 
 
 def _print(title: str, findings: "Sequence[Finding]", as_json: bool) -> None:
-    from tagloom.catalog.results import plain
+    from tagloom.catalog import plain
     from tagloom.cli.console import print_json, print_table
 
     if as_json:

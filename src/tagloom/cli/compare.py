@@ -20,7 +20,7 @@ from tagloom.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tagloom.learning.compare import MethodComparison, MethodFigures
+    from tagloom.learning import MethodComparison, MethodFigures
 
 __all__ = ["compare"]
 
@@ -56,7 +56,7 @@ def compare(
 
     Example: tagloom compare auto ridge nova --figure methods.svg
     """
-    from tagloom.catalog.output_guard import refuse_way_out
+    from tagloom.catalog import refuse_way_out
     from tagloom.cli.console import RichProgress, print_json, print_note
     from tagloom.cli.projects import logged, opened
 
@@ -86,7 +86,7 @@ def compare(
 
 
 def _check_figure(path: Path) -> None:
-    from tagloom.catalog.output_guard import refuse_foreign_target
+    from tagloom.catalog import refuse_foreign_target
     from tagloom.exceptions import InvalidInputError
     from tagloom.plotting import plot_tag_figures
 
@@ -97,7 +97,7 @@ def _check_figure(path: Path) -> None:
 
 
 def _draw(result: "MethodComparison", path: Path) -> None:
-    from tagloom.core.files import atomic_write
+    from tagloom.core import atomic_write
 
     picture = io.BytesIO()
     drawn: Any = result.plot().figure

@@ -73,7 +73,7 @@ def _review(options: dict[str, Any], *, port: int, browser: bool, quiet: bool) -
 
     from tagloom.cli.console import RichProgress
     from tagloom.cli.review import serve_project
-    from tagloom.jobs.demo import demo_project
+    from tagloom.jobs import demo_project
 
     with tempfile.TemporaryDirectory(prefix="tagloom-demo-") as folder:
         with RichProgress(quiet=quiet) as progress:

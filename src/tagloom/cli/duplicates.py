@@ -7,7 +7,7 @@ import typer
 from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose, WorkersOption
 
 if TYPE_CHECKING:
-    from tagloom.project.duplicates import DuplicatePhoto, DuplicatesResult
+    from tagloom.project import DuplicatePhoto, DuplicatesResult
 
 __all__ = ["duplicates"]
 
@@ -70,7 +70,7 @@ def _print(result: "DuplicatesResult", verbose: bool) -> None:
 
 
 def _line(photo: "DuplicatePhoto", *, is_first: bool) -> str:
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     alike = "identical file" if photo.identical else f"differs in {photo.bits} of 64 bits"
     size = f"{photo.width} × {photo.height}"

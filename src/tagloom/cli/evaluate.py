@@ -20,7 +20,7 @@ from tagloom.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tagloom.learning.evaluation import ModelEvaluation
+    from tagloom.learning import ModelEvaluation
 
 __all__ = ["evaluate"]
 
@@ -58,7 +58,7 @@ def evaluate(
 
     Example: tagloom evaluate --method ridge --quick
     """
-    from tagloom.catalog.output_guard import check_report_target, refuse_way_out
+    from tagloom.catalog import check_report_target, refuse_way_out
     from tagloom.cli.console import RichProgress, print_json, print_note
     from tagloom.cli.projects import logged, opened
 

@@ -16,7 +16,7 @@ from tagloom.cli.options import (
 from tagloom.cli.projects import tag_names
 
 if TYPE_CHECKING:
-    from tagloom.learning.explain import ExplainResult
+    from tagloom.learning import ExplainResult
 
 __all__ = ["explain"]
 
@@ -57,7 +57,7 @@ def explain(
 
 def _print(result: "ExplainResult", quiet: bool) -> None:
     from tagloom.cli.console import print_line, print_table
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     said = {True: "yes", False: "no", None: "nothing"}
     print_line(f"{name_to_text(result.photo)}: {result.tag}, score {result.score:.3f} ({_number(result)})")

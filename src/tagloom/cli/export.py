@@ -8,7 +8,7 @@ import typer
 from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 
 if TYPE_CHECKING:
-    from tagloom.project.export import ExportResult
+    from tagloom.project import ExportResult
 
 __all__ = ["export"]
 

@@ -19,7 +19,7 @@ from tagloom.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tagloom.catalog.extraction import ExtractSummary
+    from tagloom.catalog import ExtractSummary
 
 __all__ = ["extract"]
 
@@ -61,10 +61,10 @@ def extract(
 
 
 def _extract_folder(photos: Path, out: Path, flags: dict[str, Any], retry: bool, as_json: bool, quiet: bool) -> None:
-    from tagloom.catalog.results import plain
+    from tagloom.catalog import plain
     from tagloom.cli.console import RichProgress, print_json
     from tagloom.cli.summary import print_extraction
-    from tagloom.jobs.extract import extract_folder
+    from tagloom.jobs import extract_folder
     from tagloom.settings import PROJECT_FILE_NAME, load_settings
 
     settings = load_settings(flags, os.environ, out / PROJECT_FILE_NAME)

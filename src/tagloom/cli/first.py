@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from tagloom.core.progress import Progress
-    from tagloom.learning.first import FirstResult
-    from tagloom.project.project import Project
+    from tagloom.core import Progress
+    from tagloom.learning import FirstResult
+    from tagloom.project import Project
 
 __all__ = ["VocabularyOption", "print_first", "suggest_first"]
 

@@ -23,8 +23,7 @@ def history(
     """
     import os
 
-    from tagloom.catalog.lookup import find_photo_ids
-    from tagloom.catalog.results import plain
+    from tagloom.catalog import find_photo_ids, plain
     from tagloom.cli.console import cut, print_json, print_line, print_table
     from tagloom.cli.projects import moment, opened
 

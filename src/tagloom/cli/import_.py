@@ -8,7 +8,7 @@ import typer
 from tagloom.cli.options import AbsentMeans, Json, ProjectOption, Quiet, Verbose
 
 if TYPE_CHECKING:
-    from tagloom.project.imports import ImportResult
+    from tagloom.project import ImportResult
 
 __all__ = ["import_"]
 
@@ -73,7 +73,7 @@ def import_(
     """
     from tagloom.cli.console import print_json, working
     from tagloom.cli.projects import logged, opened, who
-    from tagloom.core.labels import check_absent_means
+    from tagloom.core import check_absent_means
 
     if (source is not None) + from_photos + from_folders != 1:
         raise typer.BadParameter(
@@ -109,7 +109,7 @@ def import_(
 def _print(result: "ImportResult", verbose: bool) -> None:
     from tagloom.cli.console import print_line, print_table
     from tagloom.cli.projects import print_some, shown
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     if result.already:
         print_line(f"{result.source}: already imported; nothing changed")

@@ -26,7 +26,7 @@ def init(
     """
     from tagloom.cli.console import print_json, print_line
     from tagloom.cli.projects import command_here, noted
-    from tagloom.project.project import Project
+    from tagloom.project import Project
 
     with noted(verbose), Project.init(photos, project=project) as made:
         status = made.status()

@@ -8,7 +8,7 @@ from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 from tagloom.cli.projects import tag_names
 
 if TYPE_CHECKING:
-    from tagloom.project.label import LabelResult
+    from tagloom.project import LabelResult
 
 __all__ = ["label"]
 

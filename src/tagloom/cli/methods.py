@@ -7,7 +7,7 @@ import typer
 from tagloom.cli.options import Json
 
 if TYPE_CHECKING:
-    from tagloom.learning.methods import Learner
+    from tagloom.learning import Learner
 
 __all__ = ["methods"]
 
@@ -24,7 +24,7 @@ def methods(
     Example: tagloom methods nova
     """
     from tagloom.cli.console import print_json, print_line, print_table
-    from tagloom.learning.methods import all_learners, get_learner
+    from tagloom.learning import all_learners, get_learner
 
     learners = list(all_learners().values()) if name is None else [get_learner(name)]
     if names:

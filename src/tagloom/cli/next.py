@@ -8,7 +8,7 @@ import typer
 from tagloom.cli.options import EncoderOption, GroupsOption, Json, ProjectOption, Quiet, ThreadsOption, Verbose
 
 if TYPE_CHECKING:
-    from tagloom.learning.next_photos import NextPhotos
+    from tagloom.learning import NextPhotos
 
 __all__ = ["next_"]
 
@@ -56,7 +56,7 @@ def next_(
 
 def _print(result: "NextPhotos", quiet: bool) -> None:
     from tagloom.cli.console import print_line, print_note, print_table
-    from tagloom.metadata.names import name_to_line, name_to_text
+    from tagloom.metadata import name_to_line, name_to_text
 
     names = [name_to_text(name) for name in result.photos]
     if names and sys.stdout.isatty():

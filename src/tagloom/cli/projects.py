@@ -13,7 +13,7 @@ import typer
 from tagloom.cli.console import marked, print_line, print_note, printable
 
 if TYPE_CHECKING:
-    from tagloom.project.project import Project
+    from tagloom.project import Project
 
 __all__ = ["N_SHOWN", "command_here", "logged", "moment", "noted", "opened", "print_some", "shown", "tag_names", "who"]
 
@@ -47,8 +47,8 @@ def noted(verbose: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def opened(where: Path | None, flags: Mapping[str, Any] | None = None, *, verbose: bool = False) -> "Iterator[Project]":
     """Open a project, and say which files an interrupted write had left open."""
-    from tagloom.project.project import Project
-    from tagloom.store.database import as_stored
+    from tagloom.project import Project
+    from tagloom.store import as_stored
 
     with noted(verbose), Project.open(where, flags=flags) as project:
         for line in project.recovered:
@@ -61,7 +61,7 @@ def opened(where: Path | None, flags: Mapping[str, Any] | None = None, *, verbos
 @contextlib.contextmanager
 def logged(project: "Project") -> Iterator[None]:
     """Keep a log of what is done in the project's folder; where that cannot be, say so and go on."""
-    from tagloom.catalog.logs import configure_logging, stop_logging
+    from tagloom.catalog import configure_logging, stop_logging
     from tagloom.exceptions import WriteError
 
     try:
@@ -94,7 +94,7 @@ def who() -> str:
 
 def command_here(project: "Project", command: str) -> str:
     """Return a command as it has to be typed in the current folder to mean this project."""
-    from tagloom.catalog.places import FOLDER_NAME, find_project
+    from tagloom.catalog import FOLDER_NAME, find_project
     from tagloom.exceptions import StoreError
 
     try:
@@ -129,7 +129,7 @@ def print_some(lines: Sequence[str], *, verbose: bool, more: str, n: int = N_SHO
 
 def tag_names(context: typer.Context, incomplete: str) -> list[str]:
     """Return tags of the project that begin as typed, for the shell's completion; none if anything is amiss."""
-    from tagloom.project.project import Project
+    from tagloom.project import Project
 
     with contextlib.suppress(Exception), Project.open(context.params.get("project")) as project:
         return [tag.text for tag in project.tags() if tag.text.startswith(incomplete)]

@@ -8,7 +8,7 @@ import typer
 from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 
 if TYPE_CHECKING:
-    from tagloom.project.report import ReportResult
+    from tagloom.project import ReportResult
 
 __all__ = ["REPORT", "report"]
 

@@ -27,11 +27,11 @@ def restore(
 
     Example: tagloom restore
     """
-    from tagloom.catalog.places import find_damaged_project
+    from tagloom.catalog import find_damaged_project
     from tagloom.cli.console import confirm, counted, print_error, print_json, print_line
     from tagloom.cli.projects import moment
-    from tagloom.store.backups import find_backups
-    from tagloom.store.backups import restore as put_back
+    from tagloom.store import find_backups
+    from tagloom.store import restore as put_back
 
     folder = find_damaged_project(project)
     known = find_backups(folder)

@@ -9,7 +9,7 @@ from tagloom.cli.first import VocabularyOption
 from tagloom.cli.options import ProjectOption, Verbose
 
 if TYPE_CHECKING:
-    from tagloom.project.project import Project
+    from tagloom.project import Project
 
 __all__ = ["review", "serve_project"]
 
@@ -73,10 +73,10 @@ def _make_if_new(where: Path | None, project: Path | None) -> None:
     """Make a project for a folder that has none: one that was named, or the current one where a person says so."""
     import sys
 
-    from tagloom.catalog.places import FOLDER_NAME, find_project
+    from tagloom.catalog import FOLDER_NAME, find_project
     from tagloom.cli.console import confirm, print_note
     from tagloom.exceptions import StoreError
-    from tagloom.project.project import Project
+    from tagloom.project import Project
 
     try:
         find_project(where or project)
@@ -101,8 +101,7 @@ def serve_project(project: "Project", *, port: int | None, browser: bool) -> Non
     from tagloom.cli.console import print_note
     from tagloom.cli.projects import who
     from tagloom.exceptions import StoreError
-    from tagloom.review.learner import ProjectLearner
-    from tagloom.review.session import ReviewSession
+    from tagloom.review import ProjectLearner, ReviewSession
 
     try:
         from tagloom.web.server import serve

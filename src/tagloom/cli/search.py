@@ -7,7 +7,7 @@ import typer
 from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 
 if TYPE_CHECKING:
-    from tagloom.learning.search import WordSearchResult
+    from tagloom.learning import WordSearchResult
 
 __all__ = ["search"]
 
@@ -42,8 +42,8 @@ def search(
 
 def _print(result: "WordSearchResult") -> None:
     from tagloom.cli.console import counted, print_line, print_table
-    from tagloom.learning.search import matched
-    from tagloom.metadata.names import name_to_text
+    from tagloom.learning import matched
+    from tagloom.metadata import name_to_text
 
     if not result.photos:
         missed, meant = ", ".join(result.unknown or result.terms), ", ".join(result.similar)

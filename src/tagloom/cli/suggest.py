@@ -12,7 +12,7 @@ from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tagloom.learning.suggest import Suggestion
+    from tagloom.learning import Suggestion
 
 __all__ = ["suggest"]
 
@@ -61,8 +61,7 @@ def suggest(
     from tagloom.cli.console import print_json_list, working
     from tagloom.cli.first import print_first, suggest_first
     from tagloom.cli.projects import opened
-    from tagloom.learning.few_labels import labels_needed
-    from tagloom.learning.suggest import suggest_each, suggestions_kind
+    from tagloom.learning import labels_needed, suggest_each, suggestions_kind
 
     with opened(project, verbose=verbose) as found, working("reading suggestions", quiet=quiet) as progress:
         if remember:
@@ -109,8 +108,8 @@ def _read(rows: "Iterable[Suggestion]", least: float | None, verbose: bool) -> t
 
 def _print(kind: str | None, n_needed: int, shown: list[tuple[bytes, str]], n_photos: int, quiet: bool) -> None:
     from tagloom.cli.console import counted, print_line, print_table
-    from tagloom.learning.few_labels import not_calibrated
-    from tagloom.metadata.names import name_to_text
+    from tagloom.learning import not_calibrated
+    from tagloom.metadata import name_to_text
 
     if not shown:
         print_line(

@@ -12,7 +12,7 @@ from tagloom.cli.projects import tag_names
 from tagloom.cli.readable import Command, Group
 
 if TYPE_CHECKING:
-    from tagloom.project.project import Project
+    from tagloom.project import Project
 
 __all__ = ["tags"]
 
@@ -58,7 +58,7 @@ def list_tags(
     for child, parent in pairs:
         parents.setdefault(child, []).append(parent)
     if as_json:
-        from tagloom.catalog.results import plain
+        from tagloom.catalog import plain
 
         print_json({"tags": [plain(tag) | {"implies": parents.get(tag.text, [])} for tag in listed], "hints": hints})
     elif listed:

@@ -17,7 +17,7 @@ from tagloom.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tagloom.learning.train import TrainResult
+    from tagloom.learning import TrainResult
 
 __all__ = ["train"]
 
@@ -64,7 +64,7 @@ def train(
 def _print(result: "TrainResult", verbose: bool) -> None:
     from tagloom.cli.console import print_line, print_table
     from tagloom.cli.projects import shown
-    from tagloom.learning.few_labels import n_missing, not_calibrated
+    from tagloom.learning import n_missing, not_calibrated
 
     rows = [
         ("photos with features", f"{result.n_photos}"),

@@ -9,7 +9,7 @@ from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tagloom.project.undo import UndoResult
+    from tagloom.project import UndoResult
 
 __all__ = ["redo", "undo"]
 
@@ -75,7 +75,7 @@ def _confirm(yes: bool, clear: "Callable[[], None]", files: "Sequence[bytes]") -
     import sys
 
     from tagloom.cli.console import confirm, counted, print_note
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     clear()
     for path in files[:N_NAMED]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tagloom.cli.options import Json, ProjectOption, Quiet, ThreadsOption, Verbose
 
 if TYPE_CHECKING:
-    from tagloom.learning.update import UpdateResult
+    from tagloom.learning import UpdateResult
 
 __all__ = ["update"]
 

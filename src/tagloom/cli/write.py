@@ -7,7 +7,7 @@ import typer
 from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
 
 if TYPE_CHECKING:
-    from tagloom.project.write import FileWrite, WriteResult
+    from tagloom.project import FileWrite, WriteResult
 
 __all__ = ["write"]
 
@@ -82,7 +82,7 @@ def write(
 
 def _print(result: "WriteResult", quiet: bool, verbose: bool, embed: bool) -> None:
     from tagloom.cli.console import counted, print_error, print_line, print_note, print_table
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     for line in result.recovered:
         print_note(line)
@@ -130,7 +130,7 @@ def _print_fields(item: "FileWrite") -> None:
     import os
 
     from tagloom.cli.console import print_line
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     name = name_to_text(os.path.basename(item.file))
     for change in item.fields:

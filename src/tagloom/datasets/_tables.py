@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import LabelMatrix, check_labels
-from tagloom.core.vocabulary import TagVocabulary
+from tagloom.core import FeatureGroups, LabelMatrix, TagVocabulary, check_labels
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["AnnotatedImages", "check_choice", "find_file", "find_photos", "read_arrays", "split_rows"]

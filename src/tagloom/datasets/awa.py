@@ -5,8 +5,7 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.vocabulary import TagVocabulary
+from tagloom.core import FeatureGroups, TagVocabulary
 from tagloom.datasets._tables import AnnotatedImages, check_choice, find_file, read_arrays
 from tagloom.datasets._text_tables import read_names, read_numbers
 from tagloom.exceptions import InvalidInputError

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.seeds import check_generator
+from tagloom.core import LabelMatrix, check_generator
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["make_suns"]

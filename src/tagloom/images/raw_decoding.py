@@ -4,7 +4,7 @@ import io
 
 from PIL import Image
 
-from tagloom.core.verdicts import Verdict
+from tagloom.core import Verdict
 from tagloom.images.colour import reduction, shrink_to_rgb
 from tagloom.images.decoding import BEGINNINGS, Decoded, decode_bytes, decode_preview, finished, judged
 from tagloom.images.raw_preview import RawContent, read_raw

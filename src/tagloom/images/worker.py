@@ -10,9 +10,7 @@ import os
 import sys
 from typing import IO, Any
 
-from tagloom.core import system
-from tagloom.core.file_kinds import is_raw, is_video
-from tagloom.core.verdicts import Verdict
+from tagloom.core import Verdict, is_raw, is_video, system
 from tagloom.images import clip_decoding, decoding, raw_decoding, source, wire
 from tagloom.images.settings import DecodeSettings
 from tagloom.images.verdicts import Refused

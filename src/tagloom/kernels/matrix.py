@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from tagloom.core.typing import Reals
+from tagloom.core import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.chi2 import chi2_distances, chi2_kernel
 from tagloom.kernels.intersection import intersection_kernel

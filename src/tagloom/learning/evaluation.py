@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.results import Result
+from tagloom.catalog import Result
 from tagloom.learning.constants import LEVEL
 from tagloom.tuning.evaluation.evaluation import CrossValidation
 from tagloom.tuning.evaluation.group_figures import GroupFigure

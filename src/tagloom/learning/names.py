@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.groups import FeatureGroups
+from tagloom.core import FeatureGroups
 from tagloom.features.network.efficientnet import N_CLASSES
 from tagloom.features.network.words import word_log_odds, word_weights
 

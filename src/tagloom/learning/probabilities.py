@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core import UNKNOWN, Annotator, LabelMatrix
 from tagloom.learning.constants import DOUBTED, FIRST_SHOWN, LEAST_DOUBT, MIN_NAMED, MIN_PHOTOS, MIN_YES
 from tagloom.learning.judgements import Solver, follow_judgements, lower_to_judgements
 from tagloom.learning.labels import TrainingLabels

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import Floats, LabelMatrix
 from tagloom.learning.constants import ADDED_TAG_SHARE, FEW_UNKNOWN_SHARE, MOST_OF_MODEL
 from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.predictions import Predictions, log_odds

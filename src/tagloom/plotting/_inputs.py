@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.typing import Floats
+from tagloom.core import FeatureGroups, Floats
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["Floats", "as_numbers", "check_groups", "group_norms"]

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.typing import Bools, Ids, Singles
+from tagloom.core import Bools, Ids, Singles
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.network.words import SMALL_WORDS
 from tagloom.review.state import ReviewState

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.typing import Reals
+from tagloom.core import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers.cg.products import one_thread_each
 from tagloom.solvers.groups.datafits import Datafit, QuadraticGram

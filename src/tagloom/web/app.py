@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from tagloom._version import __version__
 from tagloom.exceptions import TagloomError
-from tagloom.review.session import ReviewSession
+from tagloom.review import ReviewSession
 from tagloom.web.entry import EntryTokens
 from tagloom.web.http import error_answer, refused
 from tagloom.web.routes import ROUTES

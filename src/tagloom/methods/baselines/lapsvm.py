@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import Floats, LabelMatrix
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.shared.gram import Gram
 from tagloom.methods.shared.kernel_graph import EdgeWeights

@@ -6,10 +6,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.annotator import Annotator, fit_thresholds
-from tagloom.core.labels import LabelMatrix, known_patterns, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, NOT_NEGATIVE, POSITIVE, OneOf
+from tagloom.core import (
+    COMMON,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Annotator,
+    Floats,
+    LabelMatrix,
+    OneOf,
+    fit_thresholds,
+    known_patterns,
+    labeled_rows,
+)
 from tagloom.methods.shared.ridge_path import RidgePath, linear_scores
 from tagloom.metrics import average_precision
 

@@ -11,12 +11,22 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.core.annotator import Annotator, fit_thresholds
-from tagloom.core.folds import LabeledKFold
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, FOLDS, NOT_NEGATIVE, POSITIVE, OneOf, check_magnitude
+from tagloom.core import (
+    COMMON,
+    FOLDS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Annotator,
+    FeatureGroups,
+    Floats,
+    LabeledKFold,
+    LabelMatrix,
+    OneOf,
+    check_labels,
+    check_magnitude,
+    fit_thresholds,
+    labeled_rows,
+)
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.graph import NeighborGraph, check_graph, knn_graph
 from tagloom.methods.sfss.explicit import (

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import cg
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import UNKNOWN, Floats, LabelMatrix
 from tagloom.exceptions import InvalidLabelsError
 from tagloom.graph import NeighborGraph
 from tagloom.methods.sfss.features import CentredFeatures, column_sums

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.typing import Floats
+from tagloom.core import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph, check_graph, knn_graph
-from tagloom.kernels.matrix import Kernel
+from tagloom.kernels import Kernel
 
 __all__ = ["EdgeWeights", "kernel_graph"]
 

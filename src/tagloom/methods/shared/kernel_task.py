@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import Annotator, Floats, LabelMatrix
 from tagloom.exceptions import ApproximationWarning
-from tagloom.kernels.landmarks import KernelFeatures, choose_landmarks
-from tagloom.kernels.matrix import DENSE_BYTES, Gamma, Kernel, KernelSpec, make_kernel
+from tagloom.kernels import DENSE_BYTES, Kernel, KernelFeatures, choose_landmarks, make_kernel
+from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.shared.logistic_task import name_tags
 
 __all__ = ["KernelAnnotator", "TagTask", "landmarks_for"]

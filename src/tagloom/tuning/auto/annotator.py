@@ -11,13 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.core.annotator import fit_thresholds
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_labels, labeled_rows
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.seeds import check_generator
-from tagloom.core.typing import Floats, Indices, Reals
-from tagloom.core.validation import COMMON, NumberIn, OneOf
+from tagloom.core import (
+    COMMON,
+    NO_PROGRESS,
+    UNKNOWN,
+    AbsentMeans,
+    FeatureGroups,
+    Floats,
+    Indices,
+    LabelMatrix,
+    NumberIn,
+    OneOf,
+    Progress,
+    Reals,
+    check_generator,
+    check_labels,
+    fit_thresholds,
+    labeled_rows,
+)
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.graph import NeighborGraph
 from tagloom.tuning.auto.combine import choose_per_tag, combine

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN
+from tagloom.core import UNKNOWN, FeatureGroups
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.tuning.auto.model import Member, StackModel
