@@ -208,7 +208,7 @@ def _load() -> None:
     import tagloom.catalog.extraction
     import tagloom.catalog.logs
     import tagloom.cli.app
-    import tagloom.cli.projects
+    import tagloom.cli.shared
     import tagloom.features.classic.color
     import tagloom.features.engine
     import tagloom.images.pool

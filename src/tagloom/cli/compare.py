@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagloom.cli.options import (
+from tagloom.cli.console import RichProgress, counted, print_json, print_line, print_note, print_table
+from tagloom.cli.shared import (
     EncoderOption,
     GroupsOption,
     Json,
@@ -17,6 +18,8 @@ from tagloom.cli.options import (
     ThreadsOption,
     Verbose,
     WorkersOption,
+    logged,
+    opened,
 )
 
 if TYPE_CHECKING:
@@ -57,8 +60,6 @@ def compare(
     Example: tagloom compare auto ridge nova --figure methods.svg
     """
     from tagloom.catalog import refuse_way_out
-    from tagloom.cli.console import RichProgress, print_json, print_note
-    from tagloom.cli.projects import logged, opened
 
     flags = {
         "method_parameters": parameters,
@@ -107,7 +108,6 @@ def _draw(result: "MethodComparison", path: Path) -> None:
 
 
 def _print(result: "MethodComparison") -> None:
-    from tagloom.cli.console import counted, print_line, print_table
 
     measured = [one for one in result.methods if one.map is not None]
     columns = ("method", "mean average precision", "behind the best", "right", "found", "time")

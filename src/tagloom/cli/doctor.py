@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tagloom.cli.options import Json
+from tagloom.cli.console import print_json, print_table
+from tagloom.cli.shared import Json
 
 if TYPE_CHECKING:
     from tagloom.jobs import Section
@@ -15,7 +16,6 @@ def doctor(as_json: Json = False) -> None:
 
     Example: tagloom doctor
     """
-    from tagloom.cli.console import print_json, print_table
     from tagloom.jobs import examine
 
     sections = examine()

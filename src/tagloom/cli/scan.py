@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, RetryOption, Verbose, WorkersOption
+from tagloom.cli.console import RichProgress, counted, print_error, print_json, print_line, print_table
+from tagloom.cli.shared import (
+    Json,
+    ProjectOption,
+    Quiet,
+    RetryOption,
+    Verbose,
+    WorkersOption,
+    logged,
+    opened,
+    print_some,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,9 +57,6 @@ def scan(
 
     Example: tagloom scan
     """
-    from tagloom.cli.console import RichProgress, print_error, print_json
-    from tagloom.cli.projects import logged, opened
-
     with opened(project, {"n_workers": workers}, verbose=verbose) as found, logged(found):
         if photos is not None:
             found.move_root(photos)
@@ -67,8 +75,6 @@ def scan(
 
 
 def _print(result: "ScanResult", verbose: bool) -> None:
-    from tagloom.cli.console import counted, print_line, print_table
-    from tagloom.cli.projects import print_some
     from tagloom.metadata import name_to_text
 
     changes = {

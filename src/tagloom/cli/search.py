@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+from tagloom.cli.console import counted, print_json, print_line, print_table, working
+from tagloom.cli.shared import Json, ProjectOption, Quiet, Verbose, opened
 
 if TYPE_CHECKING:
     from tagloom.learning import WordSearchResult
@@ -29,9 +30,6 @@ def search(
 
     Example: tagloom search "dog on a beach"
     """
-    from tagloom.cli.console import print_json, working
-    from tagloom.cli.projects import opened
-
     with opened(project, verbose=verbose) as found, working("searching", quiet=quiet):
         result = found.search(query, n=photos)
     if as_json:
@@ -41,7 +39,6 @@ def search(
 
 
 def _print(result: "WordSearchResult") -> None:
-    from tagloom.cli.console import counted, print_line, print_table
     from tagloom.learning import matched
     from tagloom.metadata import name_to_text
 

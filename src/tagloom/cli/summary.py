@@ -5,7 +5,7 @@ from typing import Any
 
 from tagloom.catalog import plain
 from tagloom.cli.console import print_json, print_line, print_table
-from tagloom.cli.projects import print_some
+from tagloom.cli.shared import print_some
 from tagloom.core import UNKNOWN, similar_pairs, split_tag
 from tagloom.jobs import AnnotateResult, ExtractResult
 from tagloom.learning import PROBABILITY, Comparison
