@@ -87,7 +87,7 @@ def _attempt(describe: Callable[[], str]) -> str:
 
 def _describe_network() -> str:
     from tagloom.core import cache_folder
-    from tagloom.features.network.efficientnet import weights_path
+    from tagloom.features.network import weights_path
 
     return f"weights found ({weights_path().stat().st_size >> 20} MB); built network kept in {cache_folder()}"
 

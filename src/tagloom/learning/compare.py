@@ -18,8 +18,8 @@ from tagloom.learning.probabilities import too_few
 from tagloom.metrics import average_precision
 from tagloom.settings import Settings
 from tagloom.store import ProjectStore
-from tagloom.tuning.calibration.calibrated import cautious_precision
-from tagloom.tuning.evaluation.evaluation import (
+from tagloom.tuning.calibration import cautious_precision
+from tagloom.tuning.evaluation import (
     CrossValidation,
     centred,
     cross_validate,

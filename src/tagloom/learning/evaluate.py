@@ -36,10 +36,8 @@ from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import mean_average_precision
 from tagloom.settings import Settings
 from tagloom.store import ProjectStore
-from tagloom.tuning.calibration.calibrated import cautious_precision
-from tagloom.tuning.evaluation.evaluation import cross_validate
-from tagloom.tuning.evaluation.group_figures import GroupFigure, compare_groups
-from tagloom.tuning.evaluation.label_curve import learning_curve
+from tagloom.tuning.calibration import cautious_precision
+from tagloom.tuning.evaluation import GroupFigure, compare_groups, cross_validate, learning_curve
 
 __all__ = ["Comparison", "check_enough", "compare_with_truth", "evaluate", "read_truth"]
 

@@ -11,7 +11,7 @@ from tagloom.catalog import PhotoName, Result, find_photo_ids, find_tag_ids, loa
 from tagloom.core import UNKNOWN, limit_libraries, rows_of, take_rows
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.features import GroupScaler
-from tagloom.features.network.words import seen_classes
+from tagloom.features.network import seen_classes
 from tagloom.learning.explained_scores import ExplainedScores, ExplainedUpdate, LabelledPredictions, UpdateExplanation
 from tagloom.learning.labels import read_labels, unlabelled
 from tagloom.learning.names import class_probabilities, telling_name
@@ -22,7 +22,7 @@ from tagloom.learning.stored_model import NameModel, load_model
 from tagloom.learning.suggest import PROBABILITY, suggestion_info
 from tagloom.settings import Settings
 from tagloom.store import ProjectStore
-from tagloom.tuning.auto.annotator import AutoAnnotator
+from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.explain.explain import Decomposition, Explanation, ScoreExplainer
 
 __all__ = ["ExplainResult", "ProjectExplainer"]

@@ -13,8 +13,7 @@ from scipy.special import expit
 from tagloom.catalog import Result, load_rows, wants_group
 from tagloom.core import NO_PROGRESS, Bools, Progress, fold_tag, normalize_tag
 from tagloom.exceptions import InvalidInputError, StoreError
-from tagloom.features.network.everyday import EVERYDAY_WORDS
-from tagloom.features.network.words import word_log_odds, word_weights
+from tagloom.features.network import EVERYDAY_WORDS, word_log_odds, word_weights
 from tagloom.learning.constants import FIRST_SHOWN, LEAST_COUNTED, LEAST_FOUND, MOST_LISTED_BYTES, SAME_PHOTOS
 from tagloom.learning.labels import offer_tags, unlabelled
 from tagloom.learning.names import CLASSES, class_probabilities, given_by_names

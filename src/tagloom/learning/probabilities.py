@@ -16,8 +16,8 @@ from tagloom.learning.predictions import Predictions, log_odds
 from tagloom.learning.probability_map import ProbabilityMap, load_scale, scale_arrays
 from tagloom.learning.suggest import PROBABILITY, SCORE
 from tagloom.tuning import CalibratedAnnotator, estimate_completeness
-from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.calibration.calibrated import ScoreScale, cautious_precision, common_threshold
+from tagloom.tuning.auto import AutoAnnotator
+from tagloom.tuning.calibration import ScoreScale, cautious_precision, common_threshold
 
 __all__ = ["Learned", "learn", "probability_threshold", "too_few"]
 

@@ -12,8 +12,7 @@ from tagloom.learning.constants import ADDED_TAG_SHARE, FEW_UNKNOWN_SHARE, MOST_
 from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.predictions import Predictions, log_odds
 from tagloom.learning.suggest import PROBABILITY
-from tagloom.tuning.calibration.calibrated import ScoreScale, known_log_odds, scale_of
-from tagloom.tuning.calibration.maps import CalibrationMap, TagSteps
+from tagloom.tuning.calibration import CalibrationMap, ScoreScale, TagSteps, known_log_odds, scale_of
 from tagloom.tuning.constants import LARGEST_LOGIT, PRIOR_MEANS
 
 _SCALE = ("centre", "spread", "prior", "evidence", "n_reference")

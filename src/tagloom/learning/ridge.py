@@ -18,7 +18,7 @@ from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.probabilities import Learned, learn
 from tagloom.learning.suggest import SCORE
 from tagloom.methods import RegularizedLeastSquares
-from tagloom.methods.shared.ridge_update import FixedRidge, GraphSmoother
+from tagloom.methods.shared import FixedRidge, GraphSmoother
 from tagloom.settings import Settings
 from tagloom.store import ProjectStore
 

@@ -56,11 +56,11 @@ from tagloom.methods import (
     NeighborTransfer,
     RegularizedLeastSquares,
 )
-from tagloom.methods.shared.ridge_path import linear_scores
+from tagloom.methods.shared import linear_scores
 from tagloom.settings import Settings
 from tagloom.store import Model, ProjectStore
-from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.calibration.calibrated import ScoreScale
+from tagloom.tuning.auto import AutoAnnotator
+from tagloom.tuning.calibration import ScoreScale
 from tagloom.tuning.explain.explain import ScoreExplainer
 
 logger = logging.getLogger(__name__)

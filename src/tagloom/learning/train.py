@@ -41,7 +41,7 @@ from tagloom.methods import SFSS, HarmonicPropagation, LaplacianTopicModel, Loca
 from tagloom.metrics import average_precision
 from tagloom.settings import Settings
 from tagloom.store import ProjectStore
-from tagloom.tuning.auto.search import INTERRUPTED, OVER
+from tagloom.tuning.auto import INTERRUPTED, OVER
 
 __all__ = ["TrainResult", "train"]
 

@@ -18,7 +18,7 @@ from tagloom.core import (
 )
 from tagloom.methods.baselines import RegularizedLeastSquares
 from tagloom.methods.curds_and_whey import CurdsAndWhey
-from tagloom.methods.shared.out_of_fold import known_means, out_of_fold_scores
+from tagloom.methods.shared import known_means, out_of_fold_scores
 
 __all__ = ["BoostedAnnotator"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from tagloom.catalog import Result, deep_vectors, load_photos, load_rows
 from tagloom.core import NO_PROGRESS, Progress
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.relations.duplicates import N_BITS, near_duplicates
+from tagloom.features.relations import N_BITS, near_duplicates
 from tagloom.settings import Settings
 from tagloom.store import ProjectStore
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tagloom.core import Bools, Ids, Singles
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.network.words import SMALL_WORDS
+from tagloom.features.network import SMALL_WORDS
 from tagloom.review.state import ReviewState
 
 __all__ = ["LookAlikes", "PhotoQuery", "Ranking", "Sort", "TagState", "day_seconds", "moment_text", "rank"]

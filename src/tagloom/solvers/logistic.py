@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from tagloom.core import Floats, Indices
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers.groups.norms import ColumnGroupL2
+from tagloom.solvers.groups import ColumnGroupL2
 
 __all__ = ["GroupLogistic", "GroupLogisticResult"]
 

@@ -8,13 +8,13 @@ from scipy import sparse
 
 from tagloom.core import COUNT, Floats, LabelMatrix, OneOf, labeled_rows
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
-from tagloom.methods.shared.ridge_path import linear_scores
-from tagloom.methods.shared.selection import (
+from tagloom.methods.shared import (
     SelectingAnnotator,
     best_first,
     dense,
     fold_precision,
     label_folds,
+    linear_scores,
     top_features,
 )
 

@@ -11,12 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.core import POSITIVE, UNKNOWN, Annotator, Floats, LabelMatrix, OneOf, check_labels, labeled_rows
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
-from tagloom.methods.shared.ridge_path import linear_scores
-from tagloom.methods.shared.selection import (
+from tagloom.methods.shared import (
     SelectingAnnotator,
     best_first,
     fold_precision,
     label_folds,
+    linear_scores,
     tag_shares,
     top_features,
 )

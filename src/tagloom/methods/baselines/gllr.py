@@ -20,10 +20,9 @@ from tagloom.core import (
     labeled_rows,
 )
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.shared.logistic_task import LogisticTask, warn_unless_converged
-from tagloom.methods.shared.ridge_path import linear_scores
+from tagloom.methods.shared import LogisticTask, linear_scores, warn_unless_converged
 from tagloom.metrics import mean_average_precision
-from tagloom.solvers.groups.norms import ColumnGroupL2
+from tagloom.solvers.groups import ColumnGroupL2
 from tagloom.solvers.logistic import GroupLogisticResult
 
 __all__ = ["GLLR"]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tagloom.core import Annotator, FeatureGroups, Floats, LabelMatrix, labeled_rows
-from tagloom.methods.shared.group_distances import GroupDistances, MetricSpec
+from tagloom.methods.shared import GroupDistances, MetricSpec
 
 __all__ = ["JEC"]
 

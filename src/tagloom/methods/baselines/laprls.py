@@ -3,9 +3,7 @@
 import numpy as np
 
 from tagloom.core import Floats
-from tagloom.methods.shared.gram import Gram
-from tagloom.methods.shared.manifold import ManifoldAnnotator
-from tagloom.methods.shared.squared_hinge import solve_masked
+from tagloom.methods.shared import Gram, ManifoldAnnotator, solve_masked
 
 __all__ = ["LapRLS"]
 

@@ -18,7 +18,7 @@ from tagloom.core import (
     known_patterns,
     labeled_rows,
 )
-from tagloom.methods.shared.ridge_path import RidgePath, linear_scores
+from tagloom.methods.shared import RidgePath, linear_scores
 from tagloom.metrics import average_precision
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class RegularizedLeastSquares(Annotator):
         self.thresholds_ = fit_thresholds(honest, Y)
         if self.smoothing > 0.0:
             # Imported where it is used: plain ridge needs neither the graph nor its neighbour library.
-            from tagloom.methods.shared.smoothing import smooth_scores
+            from tagloom.methods.shared import smooth_scores
 
             self.transduction_ = smooth_scores(
                 self.transduction_,

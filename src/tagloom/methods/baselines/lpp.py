@@ -21,8 +21,8 @@ from tagloom.core import (
 from tagloom.kernels import KernelFeatures, make_kernel
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.baselines.svm import fit_tags
-from tagloom.methods.shared.kernel_graph import EdgeWeights, kernel_graph
-from tagloom.methods.shared.kernel_task import TagTask, landmarks_for
+from tagloom.methods.shared import EdgeWeights, TagTask, landmarks_for
+from tagloom.methods.shared.kernel_graph import kernel_graph
 
 __all__ = ["LPP", "LPPSVM", "locality_directions", "n_directions"]
 

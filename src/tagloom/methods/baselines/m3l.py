@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tagloom.core import COMMON, SHARE, Floats, LabelMatrix, OneOf
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Gamma, KernelSpec
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
+from tagloom.methods.shared import KernelAnnotator, TagTask
 
 __all__ = ["M3L", "solve_kronecker_svm"]
 

@@ -13,7 +13,7 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.kernels import Kernel, make_kernel
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.baselines.svm import fit_tags, hinge_objectives
-from tagloom.methods.shared.kernel_task import TagTask
+from tagloom.methods.shared import TagTask
 
 __all__ = ["MultipleKernelSVM"]
 

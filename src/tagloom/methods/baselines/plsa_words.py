@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from tagloom.core import COUNT, Floats, LabelMatrix, fit_thresholds, spawn_generators
-from tagloom.methods.shared.inputs import warn_without_positives
+from tagloom.methods.shared import warn_without_positives
 from tagloom.methods.topics.model import (
     CountAnnotator,
     with_complement,

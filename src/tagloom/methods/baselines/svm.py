@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tagloom.core import Floats, LabelMatrix
 from tagloom.kernels import DENSE_ROWS
 from tagloom.kernels.matrix import Gamma, KernelSpec
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
+from tagloom.methods.shared import KernelAnnotator, TagTask
 
 __all__ = ["KernelSVM", "fit_coordinates", "fit_tags", "hinge_objectives"]
 

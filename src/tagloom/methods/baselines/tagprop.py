@@ -24,7 +24,7 @@ from tagloom.core import (
     OneOf,
     labeled_rows,
 )
-from tagloom.methods.shared.group_distances import GroupDistances, MetricSpec
+from tagloom.methods.shared import GroupDistances, MetricSpec
 
 __all__ = ["Likelihood", "NeighborWeights", "TagProp", "learn_by_em", "learn_by_gradient", "learn_sigmoids"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tagloom.core import Floats, LabelMatrix, fit_thresholds, labeled_rows, spawn_generators
-from tagloom.methods.shared.inputs import warn_without_positives
+from tagloom.methods.shared import warn_without_positives
 from tagloom.methods.topics.model import (
     CountAnnotator,
     NoGraph,

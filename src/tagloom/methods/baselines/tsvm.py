@@ -7,9 +7,15 @@ from numpy.typing import NDArray
 
 from tagloom.core import COMMON, COUNT, NOT_NEGATIVE, SHARE, UNKNOWN, Floats, LabelMatrix
 from tagloom.kernels.matrix import Gamma, KernelSpec
-from tagloom.methods.shared.gram import DenseGram, Gram, gram_of_features
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
-from tagloom.methods.shared.squared_hinge import HingeResult, fit_squared_hinge
+from tagloom.methods.shared import (
+    DenseGram,
+    Gram,
+    HingeResult,
+    KernelAnnotator,
+    TagTask,
+    fit_squared_hinge,
+    gram_of_features,
+)
 
 __all__ = ["TransductiveSVM"]
 

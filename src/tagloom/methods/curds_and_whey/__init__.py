@@ -29,7 +29,7 @@ from tagloom.methods.curds_and_whey.problem import (
     slope_weights,
     tag_means,
 )
-from tagloom.methods.shared.out_of_fold import stable_folds
+from tagloom.methods.shared import stable_folds
 
 __all__ = ["CurdsAndWhey", "asymptotic_weights", "gcv_weights"]
 

@@ -8,7 +8,7 @@ from scipy import linalg, optimize
 
 from tagloom.core import UNKNOWN, FeatureGroups, Floats, LabelMatrix
 from tagloom.methods.baselines import RegularizedLeastSquares
-from tagloom.methods.shared.out_of_fold import known_means
+from tagloom.methods.shared import known_means
 from tagloom.solvers import sparse_cca
 
 __all__ = [

@@ -41,7 +41,7 @@ from tagloom.methods.sfss.features import CentredFeatures
 from tagloom.methods.sfss.problem import Scores, ScoreSystem
 from tagloom.methods.sfss.reduced import ReducedProblem
 from tagloom.methods.sfss.solve import JointProblem, JointSolution
-from tagloom.methods.shared.inputs import filled, warn_without_positives
+from tagloom.methods.shared import filled, warn_without_positives
 from tagloom.metrics import mean_average_precision
 from tagloom.solvers import L21, solve_penalized
 

@@ -13,7 +13,7 @@ from tagloom.methods.sfss.features import CentredFeatures
 from tagloom.methods.sfss.problem import GramModel, ReducedModel, Scores, ScoreSystem
 from tagloom.methods.sfss.reduced import ReducedProblem, minimise
 from tagloom.solvers import L21
-from tagloom.solvers.cg.products import one_thread_each
+from tagloom.solvers.cg import one_thread_each
 
 __all__ = ["JointProblem", "JointSolution"]
 

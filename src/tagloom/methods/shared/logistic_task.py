@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.core import UNKNOWN, Floats, LabelMatrix, labeled_rows
-from tagloom.solvers.groups.norms import ColumnGroupL2
+from tagloom.solvers.groups import ColumnGroupL2
 from tagloom.solvers.logistic import GroupLogistic
 
 __all__ = ["LogisticTask", "name_tags", "warn_unless_converged"]

@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, lapack
 from tagloom.core import UNKNOWN, Floats, Indices, LabelMatrix, known_patterns, labeled_rows
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
-from tagloom.solvers.cg.polynomial import PolynomialInverse
+from tagloom.solvers.cg import PolynomialInverse
 
 __all__ = ["FixedRidge", "GraphSmoother"]
 

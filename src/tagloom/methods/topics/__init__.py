@@ -26,7 +26,7 @@ from tagloom.core import (
 )
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
-from tagloom.methods.shared.inputs import warn_without_positives
+from tagloom.methods.shared import warn_without_positives
 from tagloom.methods.topics.model import (
     Averaging,
     CountAnnotator,

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tagloom.core import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, UNKNOWN, Annotator, Floats, LabelMatrix, Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors, shared_words_graph
-from tagloom.methods.shared.inputs import filled
+from tagloom.methods.shared import filled
 
 __all__ = [
     "Averaging",

@@ -49,10 +49,23 @@ from tagloom.tuning.auto.state import (
     unpack,
 )
 from tagloom.tuning.auto.views import PhotoViews, default_views, row_blocks, scratch, smoothed_priors
-from tagloom.tuning.calibration.calibrated import Accepting, folds_of, scale_of
-from tagloom.tuning.calibration.level_scale import LevelScale, heaps, sharpened, telling
-from tagloom.tuning.calibration.maps import CalibrationMap, Method, fit_map, left_out_prior, take_tags
-from tagloom.tuning.calibration.positive_unlabeled import absent_entries, forgotten_share, weak_negatives
+from tagloom.tuning.calibration import (
+    Accepting,
+    CalibrationMap,
+    LevelScale,
+    Method,
+    absent_entries,
+    fit_map,
+    folds_of,
+    forgotten_share,
+    heaps,
+    left_out_prior,
+    scale_of,
+    sharpened,
+    take_tags,
+    telling,
+    weak_negatives,
+)
 from tagloom.tuning.constants import (
     DESCRIBED_ROWS,
     FEATURE_SMOOTHING,

@@ -19,7 +19,7 @@ from tagloom.tuning.auto.views import (
     scratch,
     targets_of,
 )
-from tagloom.tuning.calibration.maps import take_tags
+from tagloom.tuning.calibration import take_tags
 from tagloom.tuning.constants import MOST_GROWTH, SCORE_STEPS
 
 __all__ = ["Member", "StackModel"]

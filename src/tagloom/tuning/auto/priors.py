@@ -13,7 +13,7 @@ from scipy.special import expit, logsumexp
 
 from tagloom.core import UNKNOWN, Bools, Floats, Indices, LabelMatrix
 from tagloom.exceptions import InvalidInputError
-from tagloom.tuning.calibration.maps import fit_pooled, take_tags
+from tagloom.tuning.calibration import fit_pooled, take_tags
 from tagloom.tuning.constants import (
     DESCRIBED_ROWS,
     GIVEN_DEVIATIONS,

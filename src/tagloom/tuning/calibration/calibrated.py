@@ -27,8 +27,7 @@ from tagloom.core import (
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
 from tagloom.methods.baselines import HarmonicPropagation, LocalGlobalConsistency, RegularizedLeastSquares
-from tagloom.methods.shared.out_of_fold import stable_folds
-from tagloom.methods.shared.smoothing import smoothing_graph
+from tagloom.methods.shared import smoothing_graph, stable_folds
 from tagloom.tuning.calibration.maps import CalibrationMap, Method, Pooling, fit_map
 from tagloom.tuning.constants import DESCRIBED_ROWS, ENOUGH_PHOTOS, FEW_PHOTOS, FEW_PHOTOS_DOUBT, LEAST_SUGGESTED
 

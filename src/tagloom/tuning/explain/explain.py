@@ -13,9 +13,8 @@ from tagloom.core import UNKNOWN, Annotator, FeatureGroups, Floats, LabelMatrix,
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.methods import BoostedAnnotator
-from tagloom.methods.shared.ridge_path import linear_scores
-from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.views import smoothed_priors
+from tagloom.methods.shared import linear_scores
+from tagloom.tuning.auto import AutoAnnotator, smoothed_priors
 from tagloom.tuning.constants import EXACT, N_CACHED_DECOMPOSITIONS, SMOOTHING_ROUNDING
 from tagloom.tuning.explain.label_weights import (
     AutoWeights,

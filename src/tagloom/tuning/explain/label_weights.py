@@ -38,11 +38,9 @@ from tagloom.methods.baselines import (
     NeighborTransfer,
     RegularizedLeastSquares,
 )
-from tagloom.methods.shared.smoothing import smoothing_graph
+from tagloom.methods.shared import smoothing_graph
 from tagloom.solvers import block_cg
-from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.model import StackModel
-from tagloom.tuning.auto.views import smoothed_priors
+from tagloom.tuning.auto import AutoAnnotator, StackModel, smoothed_priors
 from tagloom.tuning.constants import (
     EXPLANATION_ROWS,
     EXPLANATION_TOLERANCE,
