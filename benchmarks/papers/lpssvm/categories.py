@@ -18,8 +18,8 @@ from benchmarks.papers.lpssvm.patches import (
     category_words,
     pyramid_histograms,
 )
+from tagloom.kernels import linear_kernel
 from tagloom.kernels.landmarks import KernelFeatures
-from tagloom.kernels.linear import linear_kernel
 from tagloom.kernels.matrix import make_kernel
 from tagloom.methods.baselines.laprls import LapRLS
 from tagloom.methods.baselines.lapsvm import LapSVM

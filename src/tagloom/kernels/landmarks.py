@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 from tagloom.core import Floats, check_generator
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Kernel
-from tagloom.kernels.pairs import row_blocks
+from tagloom.kernels.pairwise import row_blocks
 
 __all__ = ["KernelFeatures", "choose_landmarks"]
 

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 
 from tagloom.core import Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.plotting._canvas import MARKERS, add_legend, axes_for, line_look
-from tagloom.plotting._inputs import as_numbers
+from tagloom.plotting._canvas import MARKERS, add_legend, as_numbers, axes_for, line_look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 
 from tagloom.core import Bools, Floats, Ints, check_labels
 from tagloom.exceptions import InvalidInputError
-from tagloom.plotting._canvas import GREY, MARKERS, PALETTE, add_legend, axes_for, library
-from tagloom.plotting._inputs import as_numbers
+from tagloom.plotting._canvas import GREY, MARKERS, PALETTE, add_legend, as_numbers, axes_for, library
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from tagloom.core import FeatureGroups, Floats, check_groups
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.spaces import Metric
 from tagloom.kernels import intersection_kernel
-from tagloom.kernels.chi2 import chi2_distances
+from tagloom.kernels.pairwise import chi2_distances
 
 __all__ = ["GroupDistances", "MetricSpec"]
 
