@@ -1,4 +1,3 @@
-from .capture_time import CaptureTime as CaptureTime, seconds_of as seconds_of
 from .extraction import (
     ExtractSummary as ExtractSummary,
     FeatureRows as FeatureRows,
@@ -34,7 +33,7 @@ from .places import (
     own_root as own_root,
     project_root as project_root,
 )
-from .project_settings import raised_settings as raised_settings
+from .trust import raised_settings as raised_settings
 from .reader import DecisionChanges as DecisionChanges, ProjectReader as ProjectReader
 from .results import Result as Result, plain as plain, restored as restored
 from .trust import distrust as distrust, is_trusted as is_trusted

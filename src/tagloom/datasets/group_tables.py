@@ -17,8 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core import FeatureGroups, TagVocabulary, check_labels
-from tagloom.datasets._tables import AnnotatedImages, check_choice, find_file, read_arrays
-from tagloom.datasets._text_tables import read_names, read_numbers, read_states
+from tagloom.datasets._tables import (
+    AnnotatedImages,
+    check_choice,
+    find_file,
+    read_arrays,
+    read_names,
+    read_numbers,
+    read_states,
+)
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["load_kodak", "load_msra_mm", "read_group_table"]

@@ -11,8 +11,8 @@ from scipy.special import expit
 from tagloom.catalog import PhotoIndex, Result, load_photos, load_rows
 from tagloom.core import Floats, rows_of, similar_tags
 from tagloom.exceptions import InvalidInputError, PhotosError
-from tagloom.learning.constants import LEAST_MATCH, LEAST_OF_BEST
 from tagloom.features.network import split_words, word_log_odds, word_weights
+from tagloom.learning.constants import LEAST_MATCH, LEAST_OF_BEST
 from tagloom.learning.names import class_probabilities
 from tagloom.learning.suggest import PROBABILITY, open_suggestions
 from tagloom.settings import Settings

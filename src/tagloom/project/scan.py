@@ -227,8 +227,9 @@ def _read(
     progress: Progress,
 ) -> None:
     """Read files into the cache: record, thumbnail, capture time."""
-    from tagloom.catalog import THUMBNAIL_SIZE, CaptureTime
+    from tagloom.catalog import THUMBNAIL_SIZE
     from tagloom.features import ExtractionEngine
+    from tagloom.features.classic.exif import CaptureTime
 
     photos = [name for name in todo if name not in raw_of_photos]
     raw = [name for name in todo if name in raw_of_photos]
@@ -293,7 +294,7 @@ def _set_times(store: ProjectStore) -> None:
     undated = store.photos.undated()
     if not len(undated):
         return
-    from tagloom.catalog import CaptureTime, seconds_of
+    from tagloom.features.classic.exif import CaptureTime, seconds_of
 
     table = store.photos.table(undated)
     key = CaptureTime().key

@@ -22,7 +22,7 @@ from tagloom.kernels import KernelFeatures, make_kernel
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.baselines.svm import fit_tags
 from tagloom.methods.shared import EdgeWeights, TagTask, landmarks_for
-from tagloom.methods.shared.kernel_graph import kernel_graph
+from tagloom.methods.shared.kernel_task import kernel_graph
 
 __all__ = ["LPP", "LPPSVM", "locality_directions", "n_directions"]
 

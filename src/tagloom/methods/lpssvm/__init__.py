@@ -28,7 +28,7 @@ from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.baselines.lpp import locality_directions, n_directions
 from tagloom.methods.baselines.svm import fit_coordinates, fit_tags
 from tagloom.methods.shared import EdgeWeights, KernelAnnotator, TagTask
-from tagloom.methods.shared.kernel_graph import kernel_graph
+from tagloom.methods.shared.kernel_task import kernel_graph
 from tagloom.metrics import mean_average_precision
 from tagloom.solvers import RankOneSpectra, rank_one_spectra
 

@@ -1,7 +1,7 @@
 from .gram import DenseGram as DenseGram, Gram as Gram, gram_of_features as gram_of_features
 from .group_distances import GroupDistances as GroupDistances, MetricSpec as MetricSpec
 from .inputs import filled as filled, warn_without_positives as warn_without_positives
-from .kernel_graph import EdgeWeights as EdgeWeights
+from .kernel_task import EdgeWeights as EdgeWeights
 from .kernel_task import KernelAnnotator as KernelAnnotator, TagTask as TagTask, landmarks_for as landmarks_for
 from .logistic_task import (
     LogisticTask as LogisticTask,

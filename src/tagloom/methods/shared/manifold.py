@@ -16,8 +16,7 @@ from tagloom.core import COMMON, NOT_NEGATIVE, POSITIVE, Floats, LabelMatrix, On
 from tagloom.kernels import Kernel
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.shared.gram import DenseGram, Gram, gram_of_features
-from tagloom.methods.shared.kernel_graph import EdgeWeights, kernel_graph
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
+from tagloom.methods.shared.kernel_task import EdgeWeights, KernelAnnotator, TagTask, kernel_graph
 
 __all__ = ["ManifoldAnnotator", "SymmetricLaplacian"]
 
