@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagloom.cli.exit_codes import EPILOG
-from tagloom.cli.options import Json, Quiet
 from tagloom.cli.readable import Command, Group
+from tagloom.cli.shared import Json, Quiet
 
 if TYPE_CHECKING:
-    from tagloom.jobs.encoders import EncoderTrial
+    from tagloom.jobs import EncoderTrial
 
 __all__ = ["encoder"]
 
@@ -42,7 +42,7 @@ def add(
     Example: tagloom encoder add ~/models/clip-vit-base-patch32
     """
     from tagloom.cli.console import print_json, print_line, working
-    from tagloom.jobs.encoders import add_encoder
+    from tagloom.jobs import add_encoder
 
     with working("running the encoder", quiet=quiet):
         found = add_encoder(source, name=name or "", size=size)
@@ -61,7 +61,7 @@ def list_(as_json: Json = False) -> None:
     Example: tagloom encoder list
     """
     from tagloom.cli.console import print_json, print_line, print_table
-    from tagloom.jobs.encoders import list_encoders
+    from tagloom.jobs import list_encoders
 
     found = list_encoders()
     if as_json:
@@ -85,7 +85,7 @@ def try_(
     Example: tagloom encoder test clip-vit-base-patch32 beach/IMG_0042.jpg
     """
     from tagloom.cli.console import print_json, print_line, working
-    from tagloom.jobs.encoders import try_encoder
+    from tagloom.jobs import try_encoder
 
     with working("running the encoder", quiet=quiet):
         found = try_encoder(name, photos or ())

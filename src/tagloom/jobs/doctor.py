@@ -12,8 +12,8 @@ import apsw
 from tagloom._version import __version__
 from tagloom.core import system
 from tagloom.exceptions import TagloomError
-from tagloom.features.network.deep import NETWORKS
-from tagloom.learning.methods import all_learners
+from tagloom.features.network import NETWORKS
+from tagloom.learning import all_learners
 
 __all__ = ["Section", "examine"]
 
@@ -89,8 +89,8 @@ def _attempt(describe: Callable[[], str]) -> str:
 
 
 def _describe_network(size: str) -> str:
-    from tagloom.core.user_folders import cache_folder
-    from tagloom.features.network.efficientnet import weights_path
+    from tagloom.core import cache_folder
+    from tagloom.features.network import weights_path
 
     megabytes = sum(weights_path(one).stat().st_size for one in NETWORKS[size]) >> 20
     names = " and ".join(one.name for one in NETWORKS[size])
@@ -98,7 +98,8 @@ def _describe_network(size: str) -> str:
 
 
 def _groups() -> list[tuple[str, str]]:
-    from tagloom.features.registry import DEFAULT_DESCRIPTORS, available_groups
+    from tagloom.features import available_groups
+    from tagloom.features.registry import DEFAULT_DESCRIPTORS
     from tagloom.features.words.learned import LEARNED
 
     default = "in the default set"

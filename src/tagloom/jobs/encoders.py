@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tagloom.catalog.results import Result
-from tagloom.core.files import write_text
-from tagloom.core.user_folders import config_folder
+from tagloom.catalog import Result
+from tagloom.core import config_folder, write_text
 from tagloom.exceptions import InvalidInputError, ModelError, PhotosError
 from tagloom.features import EncoderSettings, OnnxEncoder
-from tagloom.features.network.encoder_file import PREPROCESSOR, added_encoders
-from tagloom.features.network.onnx_file import OnnxFile
+from tagloom.features.network import PREPROCESSOR, OnnxFile, added_encoders
 from tagloom.images import DecodePool
 
 __all__ = ["EncoderTrial", "ListedEncoder", "add_encoder", "list_encoders", "try_encoder"]

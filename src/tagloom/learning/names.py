@@ -7,12 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.extraction import FeatureRows
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.typing import Bools
-from tagloom.features.network.efficientnet import N_CLASSES
-from tagloom.features.network.text_tower import TextTower
-from tagloom.features.network.words import seen_classes, word_log_odds, word_weights
+from tagloom.catalog import FeatureRows
+from tagloom.core import Bools, FeatureGroups
+from tagloom.features.network import N_CLASSES, TextTower, seen_classes, word_log_odds, word_weights
 
 __all__ = ["CLASSES", "Sight", "class_probabilities", "given_by_names"]
 

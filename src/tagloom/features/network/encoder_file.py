@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.user_folders import config_folder
+from tagloom.core import config_folder
 from tagloom.exceptions import InvalidInputError, ModelError
 from tagloom.features.descriptor import BaseDescriptor
 from tagloom.features.network.onnx_file import OnnxFile

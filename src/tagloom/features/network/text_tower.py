@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from tagloom.core.keywords import Keyword
-from tagloom.core.typing import Floats, Singles
+from tagloom.core import Floats, Keyword, Singles
 from tagloom.exceptions import InvalidInputError, ModelError
 from tagloom.features.network.everyday import EVERYDAY_WORDS
 from tagloom.features.network.onnx_file import OnnxFile
