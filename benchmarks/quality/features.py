@@ -25,9 +25,6 @@ from tagloom.metrics import mean_average_precision
 from tagloom.store import FolderCache
 from tagloom.tuning import choose_group_weights
 
-#: The maps that are compared: those for groups that every photo has.
-MAPS = ("root", "standardize", "unit")
-
 RESULTS = Path(__file__).resolve().parent / "results"
 SEED = 2026
 DEEP = ("deep", "semantic")
