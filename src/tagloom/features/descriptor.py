@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.images import DecodedPhoto, Rendition
+from tagloom.images.renditions import REDUCING_GAP
 
 __all__ = ["BaseDescriptor", "Descriptor", "PictureDescriptor", "PixelDescriptor"]
 
@@ -94,7 +95,7 @@ class BaseDescriptor(ABC):
     @property
     def key(self) -> str:
         """Name, version and a digest of parameters and renditions."""
-        renditions = [[r.name, r.kind, r.size, r.filter] for r in self.renditions]
+        renditions = [[r.name, r.kind, r.size, r.filter, REDUCING_GAP] for r in self.renditions]
         text = json.dumps([dict(self.parameters), renditions], sort_keys=True, separators=(",", ":"))
         return f"{self.name}-v{self.version}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
