@@ -2,7 +2,7 @@
 
 import functools
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ from tagloom.features.network.efficientnet import (
     weights_path,
 )
 from tagloom.features.network.runner import OnnxRunner, cached_model, file_digest, kept_digest
-from tagloom.images import Rendition
+from tagloom.images import DecodedPhoto, Rendition
 
 __all__ = ["DeepDescriptor"]
 
@@ -45,19 +45,24 @@ class DeepDescriptor(PixelDescriptor):
         What of the photo the network sees: the whole photo with a shorter side of 224 pixels (of a panorama, the centre
         448 pixels of the longer side), or its centre square of 224 × 224 pixels, which costs less.
 
+    device : {"cpu", "auto", "cuda", "coreml", "directml"}, default="cpu"
+        What the network runs on. Rows of devices differ by rounding, and have the same key.
+
     Notes
     -----
-    The network runs on one photo at a time, in one thread. A row is therefore the same to the last bit whatever photos
-    are computed with it and in however many threads; and photos side by side in threads take no longer than batches.
+    On the processor the network runs on one photo at a time, in one thread. A row is therefore the same to the last bit
+    whatever photos are computed with it and in however many threads; and photos side by side in threads take no longer
+    than batches. Another device gets all photos of one shape at once.
     """
 
     name = "deep"
     version = 2
 
-    def __init__(self, *, view: Literal["whole", "centre"] = "whole") -> None:
+    def __init__(self, *, view: Literal["whole", "centre"] = "whole", device: str = "cpu") -> None:
         if view not in VIEWS:
             raise InvalidInputError(f"view must be one of {', '.join(VIEWS)}, got {view!r}")
         self.view = view
+        self.device = device
 
     @property
     def outputs(self) -> Mapping[str, int]:
@@ -82,17 +87,35 @@ class DeepDescriptor(PixelDescriptor):
         pixels : uint8 array of shape (height, width, 3)
             RGB.
         """
-        with _OPENING:  # the first rows may be asked for by several threads at once
-            runner = self._runner
-        deep, semantic = runner.run("pixels", pixels[None], ["deep", "semantic"])
-        row: NDArray[np.float32] = np.concatenate([deep[0], semantic[0]])
+        row: NDArray[np.float32] = self._run(pixels[None])[0]
         return row
+
+    def compute(self, photos: Sequence[DecodedPhoto]) -> NDArray[np.float32]:
+        """Return one float32 row per photo."""
+        if self._open().device == "cpu":
+            return super().compute(photos)
+        (rendition,) = self.renditions
+        pictures = [photo.pixels[rendition.name] for photo in photos]
+        places: dict[tuple[int, ...], list[int]] = {}
+        for place, picture in enumerate(pictures):
+            places.setdefault(picture.shape, []).append(place)
+        rows = np.empty((len(photos), self.n_columns), dtype=np.float32)
+        for alike in places.values():
+            rows[alike] = self._run(np.stack([pictures[place] for place in alike]))
+        return rows
+
+    def _run(self, batch: NDArray[np.uint8]) -> NDArray[np.float32]:
+        return np.concatenate(self._open().run("pixels", batch, ["deep", "semantic"]), axis=1)
+
+    def _open(self) -> OnnxRunner:
+        with _OPENING:  # the first rows may be asked for by several threads at once
+            return self._runner
 
     @functools.cached_property
     def _runner(self) -> OnnxRunner:
         weights = self.parameters["weights"]
         model = cached_model(f"efficientnet-lite0-{weights}-b{BUILDER_VERSION}", functools.partial(_build, weights))
-        return OnnxRunner(model, n_threads=1, label="EfficientNet-Lite0")
+        return OnnxRunner(model, n_threads=1, label="EfficientNet-Lite0", device=self.device)
 
 
 def _build(weights: str) -> bytes:
