@@ -19,6 +19,7 @@ from tagloom.core.progress import NO_PROGRESS, Progress
 from tagloom.exceptions import PhotosError, WriteError
 from tagloom.features import Descriptor, OnnxEncoder, get_descriptor, resolve_descriptors
 from tagloom.features.engine import ExtractionEngine, frame_hash
+from tagloom.features.network.deep import DeepDescriptor
 from tagloom.features.registry import DEFAULT_DESCRIPTORS
 from tagloom.features.words.learned import is_learned, learned_descriptor
 from tagloom.images import find_photos
@@ -115,6 +116,7 @@ def open_engine(
     retry: bool = False,
     learn: bool = True,
     has_videos: bool | None = None,
+    extra: Sequence[Descriptor] = (),
     progress: Progress = NO_PROGRESS,
 ) -> tuple[ExtractionEngine, list[str]]:
     """Return an engine for the descriptors that the settings name, and the feature groups asked for.
@@ -138,6 +140,8 @@ def open_engine(
         Whether to learn a vocabulary that is not there; False opens no photo, and raises PhotosError.
     has_videos : bool, optional
         Whether the default features are to have those of sound; default: if there is a video among these files.
+    extra : sequence of Descriptor
+        What to compute besides; no groups of it are among those asked for.
     progress : Progress, optional
         Told how far the work is.
     """
@@ -166,8 +170,11 @@ def open_engine(
         for item in _wanted(settings, with_sound=with_sound)
     ]
     descriptors, groups = resolve_descriptors(wanted)
+    for one in descriptors:
+        if isinstance(one, DeepDescriptor):
+            one.device = settings.device
     engine = ExtractionEngine(
-        descriptors,
+        [*descriptors, *extra],
         cache,
         root=root,
         n_threads=settings.n_threads,
@@ -175,6 +182,8 @@ def open_engine(
         batch_size=settings.batch_size,
         retry=retry,
         progress=progress,
+        engine=settings.engine,
+        shared_storage=settings.shared_storage or "",
         **limits,
     )
     return engine, groups
@@ -215,7 +224,7 @@ def _wanted(settings: Settings, *, with_sound: bool = False) -> list[str | Descr
             wanted.append(item)
     if settings.encoder is None:
         return wanted
-    encoder: Any = OnnxEncoder.from_toml(settings.encoder, n_threads=settings.n_threads)
+    encoder: Any = OnnxEncoder.from_toml(settings.encoder, n_threads=settings.n_threads, device=settings.device)
     bundled = ("deep", "semantic")
     return [encoder, *(item for item in wanted if (item if isinstance(item, str) else item.name) not in bundled)]
 

@@ -1,5 +1,6 @@
 """What a descriptor is: photos in, named feature columns out, and a key that changes whenever the columns would."""
 
+import functools
 import hashlib
 import json
 from abc import ABC, abstractmethod
@@ -103,6 +104,15 @@ class BaseDescriptor(ABC):
     def n_columns(self) -> int:
         """Total number of columns."""
         return sum(self.outputs.values())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave behind what was worked out, an open network above all: the copy in another process opens its own."""
+        kind = type(self)
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if not isinstance(getattr(kind, name, None), functools.cached_property)
+        }
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
