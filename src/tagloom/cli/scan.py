@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, RetryOption, Verbose, WorkersOption
+from tagloom.cli.options import EngineOption, Json, ProjectOption, Quiet, RetryOption, Verbose, WorkersOption
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +31,7 @@ def scan(
     ] = None,
     retry: RetryOption = False,
     workers: WorkersOption = None,
+    engine: EngineOption = None,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -49,7 +50,7 @@ def scan(
     from tagloom.cli.console import RichProgress, print_error, print_json
     from tagloom.cli.projects import logged, opened
 
-    with opened(project, {"n_workers": workers}, verbose=verbose) as found, logged(found):
+    with opened(project, {"n_workers": workers, "engine": engine}, verbose=verbose) as found, logged(found):
         if photos is not None:
             found.move_root(photos)
         with RichProgress(quiet=quiet) as progress:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tagloom.catalog.extraction import extract, make_folder
+from tagloom.catalog.extraction import make_folder
 from tagloom.catalog.results import Result
 from tagloom.catalog.trust import is_trusted
 from tagloom.core.progress import Progress
@@ -23,7 +23,7 @@ from tagloom.learning.train import train
 from tagloom.metadata.formats import available_exporters
 from tagloom.project.export import export
 from tagloom.project.project import Project
-from tagloom.project.scan import scan
+from tagloom.project.scan import scan, scan_and_extract
 from tagloom.project.write import write
 from tagloom.settings import Settings
 from tagloom.store.project import ProjectStore
@@ -311,7 +311,7 @@ def _do(
     if kind == "scan":
         return scan(store, settings, progress=progress)
     if kind == "extract":
-        return extract(store, settings, progress=progress)
+        return scan_and_extract(store, settings, progress=progress)
     if kind == "train":
         return train(store, settings, progress=progress)
     if kind == "compare":
