@@ -53,7 +53,8 @@ class DaskEngine(Engine):
                     processes=True,
                     # Who can talk to a scheduler can run programs as its user: others on this machine cannot.
                     security=True,
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",
+                    worker_dashboard_address="127.0.0.1:0",
                     silence_logs=logging.CRITICAL,
                 )
             self._client = distributed.Client(
