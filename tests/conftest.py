@@ -42,16 +42,6 @@ NEEDS = {
     "shared_data",
     "unprivileged_uid",
 }
-    *TOOLS,
-    "av",
-    "distributed",
-    "face_detector",
-    "matplotlib",
-    "pyarrow",
-    "rawpy",
-    "shared_data",
-    "unprivileged_uid",
-}
 
 
 class Hiding:

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from tagloom.core.photos import Verdict
+from tagloom.datasets import write_clips
 from tagloom.engines import LocalEngine, start_engine
 from tagloom.exceptions import EngineError
 from tagloom.features import ExtractionEngine, MemoryCache, get_descriptor
@@ -125,7 +126,25 @@ def test_other_versions_and_packages_are_refused(folder):
         read_chunk(plan(keys=(color.key,), version="0.0"), [b"00.png"])
     with pytest.raises(EngineError, match="would compute"):
         read_chunk(plan(keys=("color-v0-0",)), [b"00.png"])
-    chunk = PhotoChunk([], [], {})
+    chunk = PhotoChunk([])
     assert PhotoChunk.from_bytes(chunk.to_bytes()).records == []
     with pytest.raises(ValueError, match="not what was written"):
         PhotoChunk.from_bytes(chunk.to_bytes()[:-1])
+
+
+def test_key_frames_of_videos_come_along(av, tmp_path):
+    write_clips(tmp_path / "clips", 1, random_state=0)
+    folder = next((tmp_path / "clips").rglob("*.mp4")).parent
+    caches = MemoryCache(), MemoryCache()
+    here = read(folder, "local", cache=caches[0])
+    assert is_same(read(folder, LocalEngine(), cache=caches[1]), here)
+    assert caches[0].all_thumbnails() == caches[1].all_thumbnails()
+    mine, theirs = (one.all_rows() for one in caches)
+    assert mine.keys() == theirs.keys()
+    for key, (hashes, rows) in mine.items():
+        assert theirs[key][0] == hashes
+        np.testing.assert_array_equal(theirs[key][1], rows)
+    chunk = PhotoChunk(here[0], mine, caches[0].all_thumbnails())
+    again = PhotoChunk.from_bytes(chunk.to_bytes())
+    assert (again.records, again.thumbnails) == (chunk.records, chunk.thumbnails)
+    assert again.rows.keys() == chunk.rows.keys()

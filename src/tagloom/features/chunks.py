@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,18 +84,15 @@ class PhotoChunk:
     ----------
     records : list of PhotoRecord
         One per file.
-    hashes : list of str
-        Content hashes of the readable ones, each once.
-    rows : dict of str to ndarray of float32
-        Per key one row for each of these.
-    thumbnails : list of bytes
-        Likewise; empty where none was made.
+    rows : dict of str to (list of str, ndarray of float32)
+        Per key the content hashes that have a row, and the rows. Key frames of videos have hashes of their own.
+    thumbnails : dict of str to bytes
+        By content hash.
     """
 
     records: list[PhotoRecord]
-    hashes: list[str]
-    rows: dict[str, NDArray[np.float32]]
-    thumbnails: list[bytes] = field(default_factory=list)
+    rows: dict[str, tuple[list[str], NDArray[np.float32]]] = field(default_factory=dict)
+    thumbnails: dict[str, bytes] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Return the chunk as bytes that `from_bytes` can check."""
@@ -107,11 +104,12 @@ class PhotoChunk:
         ]
         tensors = {
             "records": np.frombuffer(json.dumps(records).encode(), dtype=np.uint8),
-            "hashes": np.frombuffer(b"".join(map(bytes.fromhex, self.hashes)), dtype=np.uint8),
-            "thumbnails": np.frombuffer(b"".join(self.thumbnails), dtype=np.uint8),
-            "thumbnail_sizes": np.array([len(one) for one in self.thumbnails], dtype=np.int64),
-            **{f"rows/{key}": np.ascontiguousarray(rows, dtype=np.float32) for key, rows in self.rows.items()},
+            "thumbnails": np.frombuffer(b"".join(self.thumbnails.values()), dtype=np.uint8),
+            "thumbnail_sizes": np.array([len(one) for one in self.thumbnails.values()], dtype=np.int64),
+            "hashes": _joined(self.thumbnails),
         }
+        for key, (hashes, rows) in self.rows.items():
+            tensors |= {f"hashes/{key}": _joined(hashes), f"rows/{key}": np.ascontiguousarray(rows, dtype=np.float32)}
         data = save(tensors)
         return _digest(data) + data
 
@@ -135,13 +133,13 @@ class PhotoChunk:
             )
             for path, verdict, detail, content, stamp, width, height in json.loads(found["records"].tobytes())
         ]
-        names = found["hashes"].tobytes()
         pictures, ends = found["thumbnails"].tobytes(), np.cumsum(found["thumbnail_sizes"]).tolist()
+        parts = [pictures[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        keys = [name.removeprefix("rows/") for name in found if name.startswith("rows/")]
         return cls(
             records,
-            [names[start : start + HASH_BYTES].hex() for start in range(0, len(names), HASH_BYTES)],
-            {name.removeprefix("rows/"): rows for name, rows in found.items() if name.startswith("rows/")},
-            [pictures[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=False)],
+            {key: (_cut(found[f"hashes/{key}"]), found[f"rows/{key}"]) for key in keys},
+            dict(zip(_cut(found["hashes"]), parts, strict=True)),
         )
 
 
@@ -216,6 +214,14 @@ class ChunkStorage:
 def _stamp_items(record: PhotoRecord) -> list[int] | None:
     stamp = record.stamp
     return None if stamp is None else [stamp.size, stamp.mtime_ns, stamp.inode, stamp.ctime_ns]
+
+
+def _joined(hashes: Iterable[str]) -> NDArray[np.uint8]:
+    return np.frombuffer(b"".join(map(bytes.fromhex, hashes)), dtype=np.uint8)
+
+
+def _cut(joined: NDArray[np.uint8]) -> list[str]:
+    return [bytes(one).hex() for one in joined.reshape(-1, HASH_BYTES)]
 
 
 def _digest(data: bytes) -> bytes:

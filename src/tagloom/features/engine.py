@@ -284,6 +284,17 @@ class MemoryCache:
         """Return the stored thumbnails of these hashes."""
         return {name: self._thumbnails[name] for name in hashes if name in self._thumbnails}
 
+    def all_rows(self) -> dict[str, tuple[list[str], NDArray[np.float32]]]:
+        """Return all hashes and feature rows by key."""
+        hashes: dict[str, list[str]] = {}
+        for key, name in self._rows:
+            hashes.setdefault(key, []).append(name)
+        return {key: (names, self.get(key, names)) for key, names in hashes.items()}
+
+    def all_thumbnails(self) -> dict[str, bytes]:
+        """Return all thumbnails by content hash."""
+        return dict(self._thumbnails)
+
 
 PathLike = str | bytes | os.PathLike[Any]
 
@@ -667,17 +678,16 @@ class ExtractionEngine:
                 reason = failure.reason if isinstance(failure, BlockFailure) else "what it made was lost"
                 detail = f"the workers that read it died ({reason}); use --retry to try again"
                 record = PhotoRecord(paths[0], Verdict.CRASHED, detail, stamp=self._stamp(paths[0]))
-                yield from self._take_in(PhotoChunk([record], [], {}), [record])
+                yield from self._take_in(PhotoChunk([record]), [record])
 
     def _take_in(self, chunk: PhotoChunk, records: Iterable[PhotoRecord]) -> Iterator[PhotoRecord]:
         """Store rows, then thumbnails, then the records that promise them."""
-        for key, rows in chunk.rows.items():
-            new = ~self.cache.has(key, chunk.hashes)
+        for key, (hashes, rows) in chunk.rows.items():
+            new = ~self.cache.has(key, hashes)
             if new.any():
-                self.cache.put(key, [name for name, is_new in zip(chunk.hashes, new, strict=True) if is_new], rows[new])
+                self.cache.put(key, [name for name, is_new in zip(hashes, new, strict=True) if is_new], rows[new])
         if chunk.thumbnails:
-            thumbnails = zip(chunk.hashes, chunk.thumbnails, strict=True)
-            self.cache.put_thumbnails([(name, picture) for name, picture in thumbnails if picture])
+            self.cache.put_thumbnails(chunk.thumbnails.items())
         records = list(records)
         self.cache.record(records)
         self.counts.n_decoded += sum(record.ok for record in records)
@@ -757,10 +767,7 @@ def read_chunk(plan: ReadingPlan, paths: Sequence[bytes]) -> PhotoChunk | str:
     reader = _reader(plan)
     reader.cache = cache = MemoryCache()
     records = reader.read(paths)
-    hashes = list(dict.fromkeys(record.content_hash for record in records if record.ok))
-    rows = {key: cache.get(key, hashes) for key in plan.keys} if hashes else {}
-    thumbnails = cache.thumbnails(hashes)
-    chunk = PhotoChunk(records, hashes, rows, [thumbnails.get(one, b"") for one in hashes])
+    chunk = PhotoChunk(records, cache.all_rows(), cache.all_thumbnails())
     if storage is None:
         return chunk
     storage.write(name, chunk)
