@@ -22,11 +22,10 @@ from benchmarks.datasets import data_folder
 from benchmarks.errors import DataMissingError
 from benchmarks.speed.features import SIZES, make_files
 from benchmarks.speed.harness import Local, case, compare, missing_case, out_parser, record
-from tagloom.catalog.capture_time import CaptureTime
-from tagloom.catalog.extraction import THUMBNAIL_SIZE
+from tagloom.catalog import THUMBNAIL_SIZE
 from tagloom.engines import start_engine
-from tagloom.features import ExtractionEngine, MemoryCache, resolve_descriptors
-from tagloom.features.descriptor import Descriptor
+from tagloom.features import Descriptor, ExtractionEngine, MemoryCache, resolve_descriptors
+from tagloom.features.classic.exif import CaptureTime
 from tagloom.images import find_photos
 
 PHOTOS = {"full": 24, "quick": 2}

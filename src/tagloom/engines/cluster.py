@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from typing import Any
 
-from tagloom.core.system import cpu_count
+from tagloom.core import cpu_count
 from tagloom.engines.base import LOOK_AHEAD, BlockFailure, Engine, add_up, tree_order
 from tagloom.exceptions import EngineError
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
-from tagloom.core.system import cpu_count
+from tagloom.core import cpu_count
 from tagloom.engines.base import LOOK_AHEAD, BlockFailure, Engine
 from tagloom.exceptions import InvalidInputError
 

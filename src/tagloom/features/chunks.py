@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom._version import __version__
-from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
+from tagloom.core import FileStamp, PhotoRecord, Verdict
 from tagloom.exceptions import EngineError, InvalidInputError
 from tagloom.features.descriptor import Descriptor
 

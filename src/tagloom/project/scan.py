@@ -14,22 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tagloom.catalog.places import own_root
-from tagloom.catalog.results import Result
-from tagloom.catalog.trust import is_trusted
-from tagloom.core.file_kinds import is_raw, is_video
-from tagloom.core.photos import PhotoRecord
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.verdicts import Verdict
-from tagloom.images.finder import find_photos, reads_videos
+from tagloom.catalog import Result, is_trusted, own_root
+from tagloom.core import NO_PROGRESS, PhotoRecord, Progress, Verdict, is_raw, is_video
+from tagloom.images import find_photos, reads_videos
 from tagloom.settings import Settings
-from tagloom.store.photos import Stamp
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore, Stamp
 
 if TYPE_CHECKING:
-    from tagloom.catalog.extraction import ExtractSummary
-    from tagloom.features.engine import ExtractionCounts
-    from tagloom.store.reconcile import Changes
+    from tagloom.catalog import ExtractSummary
+    from tagloom.features import ExtractionCounts
+    from tagloom.store import Changes
 
 __all__ = ["ScanResult", "decode_limits", "scan", "scan_and_extract"]
 
@@ -151,7 +145,7 @@ def scan_and_extract(
 
     New photos are read once for both. Parameters are those of `scan`.
     """
-    from tagloom.catalog.extraction import extract
+    from tagloom.catalog import extract
 
     result, counts = _scan(store, settings, retry, progress, with_features=True)
     found = extract(store, settings, retry=retry, progress=progress)
@@ -167,7 +161,7 @@ def scan_and_extract(
 def _scan(
     store: ProjectStore, settings: Settings, retry: bool, progress: Progress, *, with_features: bool = False
 ) -> "tuple[ScanResult, ExtractionCounts]":
-    from tagloom.features.engine import ExtractionCounts
+    from tagloom.features import ExtractionCounts
 
     begin = time.perf_counter()
     root = own_root(store)
@@ -267,9 +261,9 @@ def _read(
     with_features: bool,
 ) -> "ExtractionCounts":
     """Read files into the cache: record, thumbnail, capture time, and features if they are wanted now."""
-    from tagloom.catalog.capture_time import CaptureTime
-    from tagloom.catalog.extraction import THUMBNAIL_SIZE, open_engine
-    from tagloom.features.engine import ExtractionEngine
+    from tagloom.catalog import THUMBNAIL_SIZE, open_engine
+    from tagloom.features import ExtractionEngine
+    from tagloom.features.classic.exif import CaptureTime
 
     raw = [name for name in todo if name in listing.raw_of_photos]
     with store.cache() as cache:
@@ -300,7 +294,7 @@ def _read(
 
 
 def _hash_raw(root: bytes, names: Sequence[bytes], settings: Settings, progress: Progress) -> Iterable[PhotoRecord]:
-    from tagloom.images.pool import DecodePool
+    from tagloom.images import DecodePool
 
     progress.start("hashing RAW files", len(names))
     with DecodePool(**decode_limits(settings)) as pool:
@@ -342,7 +336,7 @@ def _set_times(store: ProjectStore) -> None:
     undated = store.photos.undated()
     if not len(undated):
         return
-    from tagloom.catalog.capture_time import CaptureTime, seconds_of
+    from tagloom.features.classic.exif import CaptureTime, seconds_of
 
     table = store.photos.table(undated)
     key = CaptureTime().key

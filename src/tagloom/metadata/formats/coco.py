@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tagloom.core.files import atomic_write
-from tagloom.core.keywords import Keyword
-from tagloom.core.statements import PhotoKeywords
+from tagloom.core import Keyword, PhotoKeywords, atomic_write
 from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.formats.exporting import (
     ACCEPTED,
@@ -24,6 +22,7 @@ from tagloom.metadata.formats.exporting import (
     ExportReport,
     Spool,
     Tally,
+    media_type,
     spooled,
 )
 from tagloom.metadata.formats.json_text import JsonEntry, iter_entries, read_json_text, write_json
@@ -109,7 +108,7 @@ class CocoExporter:
 
 def _image_entry(image_id: int, chosen: Chosen, categories: dict[Keyword, int]) -> dict[str, Any]:
     photo = chosen.photo
-    image: dict[str, Any] = {"id": image_id, "file_name": name_to_text(photo.photo)}
+    image: dict[str, Any] = {"id": image_id, "file_name": name_to_text(photo.photo), **media_type(photo.photo)}
     if photo.width > 0 and photo.height > 0:
         image |= {"width": photo.width, "height": photo.height}
     if chosen.rejected:

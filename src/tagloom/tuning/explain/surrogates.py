@@ -5,11 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN
-from tagloom.core.typing import Floats
+from tagloom.core import UNKNOWN, FeatureGroups, Floats
 from tagloom.methods.baselines.least_squares import GRID
-from tagloom.methods.shared.ridge_path import RidgePath, linear_scores
+from tagloom.methods.shared import RidgePath, linear_scores
 from tagloom.tuning.constants import SURROGATE_PHOTOS, SURROGATE_ROWS
 
 __all__ = ["PatternRidges", "RidgeStandIn", "even_factors", "labels_shown", "local_line"]
@@ -162,6 +160,7 @@ def local_line(X: NDArray[Any], scores: Floats, row: int, hidden: NDArray[np.boo
 
 def _squared_distances(X: NDArray[Any], point: NDArray[Any], factors: Floats) -> NDArray[Any]:
     """Return squared distances (n,) of rows to a point, columns multiplied by factors, without a copy of all rows."""
+    factors = factors.astype(np.result_type(X, np.float32), copy=False)
     blocks = (X[start : start + SURROGATE_ROWS] for start in range(0, len(X), SURROGATE_ROWS))
     return np.concatenate([np.square((block - point) * factors).sum(axis=1) for block in blocks])
 
