@@ -14,9 +14,15 @@ from tagloom.catalog.places import online_root, project_root
 from tagloom.catalog.results import Result
 from tagloom.core import NO_PROGRESS, FeatureGroups, FileStamp, PhotoRecord, Progress, is_video
 from tagloom.exceptions import PhotosError, WriteError
-from tagloom.features import Descriptor, ExtractionEngine, OnnxEncoder, get_descriptor, resolve_descriptors
+from tagloom.features import (
+    DeepDescriptor,
+    Descriptor,
+    ExtractionEngine,
+    OnnxEncoder,
+    get_descriptor,
+    resolve_descriptors,
+)
 from tagloom.features.engine import frame_hash
-from tagloom.features.network.deep import DeepDescriptor
 from tagloom.features.registry import DEFAULT_DESCRIPTORS
 from tagloom.features.words.learned import is_learned, learned_descriptor
 from tagloom.images import find_photos
