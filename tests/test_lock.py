@@ -10,7 +10,11 @@ from packaging.utils import canonicalize_name
 from tests.pages import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PURPOSES = {"product": (), "develop": ("test", "check", "docs", "plot", "parquet", "raw", "video"), "audit": ("audit",)}
+PURPOSES = {
+    "product": (),
+    "develop": ("test", "check", "docs", "plot", "parquet", "raw", "video", "cluster"),
+    "audit": ("audit",),
+}
 NEEDED = {
     purpose: PROJECT["dependencies"] + [item for name in extras for item in PROJECT["optional-dependencies"][name]]
     for purpose, extras in PURPOSES.items()

@@ -91,6 +91,7 @@ def test_all_settings_in_a_file_and_the_same_in_variables(project_file, tmp_path
             "vocabulary_words = 50\nvocabulary_photos = 20\n"
             f"encoder = {str(tmp_path / 'net.onnx')!r}\nnetwork = 'Medium'\n"
             "absent_means = 'Unknown'\nn_workers = 2\nn_threads = 'auto'\n"
+            "engine = 'dask://host:8786'\nshared_storage = 's3://bucket/chunks'\ndevice = 'CUDA'\n"
             "batch_size = 8\ndeadline_seconds = 5\nmemory_limit_mb = 1024\nmax_megapixels = 100\n"
             "report_photos = 0\nlog_level = 'debug'\nprecision = 0.8\nbudget_seconds = 60\nn_backups = 2\n"
             "sidecar_names = 'photo.xmp'\n[method_parameters.ridge]\nsmoothing = 0.2\n"
@@ -103,6 +104,16 @@ def test_all_settings_in_a_file_and_the_same_in_variables(project_file, tmp_path
     assert isinstance(from_file.deadline_seconds, float)
     assert (from_file.absent_means, from_file.log_level, from_file.n_threads) == ("unknown", "DEBUG", None)
     assert from_file.descriptors == ("colour", "deep")
+    assert (from_file.engine, from_file.device) == ("dask://host:8786", "cuda")
+
+
+def test_machines_to_talk_to_need_trust_and_sense():
+    assert [raises_limits("engine", name) for name in ("local", "processes", "dask://host:1")] == [False, True, True]
+    assert raises_limits("shared_storage", "/mnt/shared")
+    assert not raises_limits("device", "cuda")
+    for values in ({"engine": "ray"}, {"engine": "dask://host"}, {"shared_storage": "chunks"}, {"device": "tpu"}):
+        with pytest.raises(SettingsError, match="must be"):
+            load_settings(values)
 
 
 def test_relative_path_in_the_file_is_below_its_folder(project_file, tmp_path):

@@ -13,6 +13,7 @@
     │   └── ChangedMeanwhileError             another program has changed the file since
     ├── PhotosError                           the photo folder is missing, empty or unreadable
     ├── ModelError                            a network's weights or description cannot be used
+    ├── EngineError                           workers in other processes or on other machines cannot be used
     ├── SettingsError (also ValueError)       tagloom.toml, an environment variable or a flag
     ├── StoreError                            what tagloom keeps on disk
     │   ├── NewerFormatError                  written by a newer tagloom
@@ -31,6 +32,7 @@ __all__ = [
     "ApproximationWarning",
     "ChangedMeanwhileError",
     "DamagedStoreError",
+    "EngineError",
     "InvalidInputError",
     "InvalidLabelsError",
     "LabelsFileError",
@@ -102,6 +104,10 @@ class PhotosError(TagloomError):
 
 class ModelError(TagloomError):
     """A network's weights or description cannot be used."""
+
+
+class EngineError(TagloomError):
+    """Work cannot be spread: the scheduler is not there, a package is missing, or workers die of it."""
 
 
 class SettingsError(TagloomError, ValueError):

@@ -7,6 +7,7 @@ import difflib
 import json
 import math
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
@@ -32,6 +33,7 @@ __all__ = [
 # What a setting may be: each kind reads text and typed values, and says in words what it expects.
 
 NOTHING = ("auto", "none")
+_ENGINE = re.compile(r"local|processes|dask|dask(\+tls)?://[\w.\-\[\]:]+:\d{1,5}")
 
 
 class Kind(Protocol):
@@ -194,6 +196,40 @@ class OptionalPath:
 
 
 @dataclass(frozen=True)
+class EngineName:
+    """Where photos are read: a word, or the address of a Dask scheduler."""
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words."""
+        return '"local", "processes", "dask" or an address such as "dask://host:8786"'
+
+    def parse(self, value: Any) -> str:
+        """Return the word or the address."""
+        if isinstance(value, str) and _ENGINE.fullmatch(value.strip()):
+            return value.strip()
+        raise ValueError(value)
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where several machines can read and write: an address, an absolute path, or None (in text "none")."""
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words."""
+        return 'an address such as "s3://bucket/chunks", an absolute path, or "none"'
+
+    def parse(self, value: Any) -> str | None:
+        """Return the address."""
+        if _is_nothing(value):
+            return None
+        if not isinstance(value, str) or not value.isprintable() or not ("://" in value or Path(value).is_absolute()):
+            raise ValueError(value)
+        return value.strip()
+
+
+@dataclass(frozen=True)
 class Parameters:
     """Parameters by method: plain values by name, by method; "" stands for the method in use.
 
@@ -281,7 +317,11 @@ _FLAGS = {
     "absent_means": "--absent-means",
     "n_workers": "--workers",
     "n_threads": "--threads",
+    "engine": "--engine",
 }
+
+
+Device = Literal["auto", "cpu", "cuda", "coreml", "directml"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,6 +365,12 @@ class Settings:
         Processes that decode photos; None (in text "auto") means one per core.
     n_threads : int or None, default=None
         Threads for computing; None (in text "auto") means one per core.
+    engine : str, default="local"
+        Where photos are read: "local", "processes", "dask" (workers here), or the address of a Dask scheduler.
+    shared_storage : str or None, default=None
+        Folder or address where the workers of an engine leave what they made; None: they send it.
+    device : {"auto", "cpu", "cuda", "coreml", "directml"}, default="auto"
+        What runs the network; "auto" takes CUDA or DirectML if the installed onnxruntime has it.
     batch_size : int, default=64
         Photos in memory at a time between decoding and features.
     deadline_seconds : float, default=30
@@ -362,6 +408,9 @@ class Settings:
     precision: Annotated[float, Number(0, 0.999)] = 0.9
     n_workers: Annotated[int | None, Integer(1, 1024, optional=True)] = None
     n_threads: Annotated[int | None, Integer(1, 1024, optional=True)] = None
+    engine: Annotated[str, EngineName()] = "local"
+    shared_storage: Annotated[str | None, Storage()] = None
+    device: Annotated[Device, Choice(("auto", "cpu", "cuda", "coreml", "directml"))] = "auto"
     batch_size: Annotated[int, Integer(1, 65536)] = 64
     deadline_seconds: Annotated[float, Number(0, 86400)] = 30.0
     memory_limit_mb: Annotated[int, Integer(512, 2**20)] = 2048
@@ -422,20 +471,20 @@ def setting_names() -> tuple[str, ...]:
 
 
 def raises_limits(name: str, value: Any) -> bool:
-    """Tell whether a setting names a file to run, or may raise what tagloom uses above the default.
+    """Tell whether a setting names a file to run or machines to talk to, or may raise what tagloom uses.
 
     Parameters of methods may: a million rounds, or a matrix that fills the memory.
     """
     if isinstance(_KINDS[name], Parameters):
         return bool(value)
-    if name not in LIMITS and not isinstance(_KINDS[name], OptionalPath):
+    if name not in LIMITS and not isinstance(_KINDS[name], OptionalPath | EngineName | Storage):
         return False
     try:
         found, usual = _KINDS[name].parse(value), getattr(Settings, name)
     except (ValueError, TypeError, OverflowError):
         return False  # is an error of its own
     if name not in LIMITS:
-        return found is not None
+        return bool(found != usual)
     return found is not None and bool(found > (cpu_count() if usual is None else usual))
 
 
@@ -596,7 +645,7 @@ def _check_name(name: str, place: str) -> None:
 
 def _value_text(value: Any, kind: Kind) -> str:
     if value is None:
-        return "none" if isinstance(kind, OptionalPath) else "auto"
+        return "none" if isinstance(kind, OptionalPath | Storage) else "auto"
     if isinstance(kind, Parameters):
         return _printable(json.dumps(value)) if value else "none"
     if isinstance(value, tuple):

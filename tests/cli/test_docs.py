@@ -46,7 +46,7 @@ def test_every_command_and_option_is_documented(section, name, command):
 
 PAGES = sorted([*DOCS.rglob("*.md"), DOCS.parent / "README.md"])
 FLAG = r"(?<![\w-])--[a-z][a-z-]*[a-z]"
-OF_OTHER_PROGRAMS = {"--no-deps"}  # of pip
+OF_OTHER_PROGRAMS = {"--no-deps", "--nthreads", "--nworkers"}  # of pip and dask
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])

@@ -55,7 +55,7 @@ def test_the_key_changes_with_everything_the_rows_depend_on():
 
 
 def test_the_key_is_the_same_in_every_run():
-    text = json.dumps([{"power": 1.0}, [["small", "fit", 64, "bicubic"]]], separators=(",", ":"))
+    text = json.dumps([{"power": 1.0}, [["small", "fit", 64, "bicubic", 1.5]]], separators=(",", ":"))
     assert Brightness().key == f"brightness-v3-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 

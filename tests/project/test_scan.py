@@ -13,6 +13,7 @@ from PIL import Image
 
 from tagloom.core.keywords import Keyword
 from tagloom.exceptions import InvalidInputError, StoreError
+from tagloom.features import get_descriptor
 from tagloom.metadata.sidecar_plan import plan_sidecar
 from tagloom.project.project import Project
 from tests.images.raw_files import dng, nef
@@ -287,6 +288,26 @@ def test_extracting_fills_the_cache_once(project, photos):
     assert (first.n_photos, first.n_ready, first.n_decoded) == (6, 6, 6)
     assert list(first.groups) == ["color"]
     assert project.extract().n_decoded == 0
+
+
+@pytest.mark.medium
+def test_extracting_at_once_decodes_each_photo_once(project, photos, tmp_path):
+    found = project.extract()
+    assert (found.n_photos, found.n_ready, found.n_decoded) == (6, 6, 6)
+    table = project.store.photos.table()
+    assert not len(project.store.photos.undated())
+    with project.store.cache() as cache:
+        assert len(cache.thumbnails(table.hashes)) == 6
+    assert project.scan().n_read == project.extract().n_decoded == 0
+    again = Project.init(photos, project=tmp_path / "again", flags={**project.flags, "engine": "processes"})
+    with again:
+        elsewhere = again.extract()
+        assert (elsewhere.n_ready, elsewhere.n_decoded) == (6, 6)
+        assert again.store.photos.table().taken.tolist() == pytest.approx(table.taken.tolist(), nan_ok=True)
+        with again.store.cache() as one, project.store.cache() as other:
+            key = get_descriptor("color").key
+            np.testing.assert_array_equal(one.get(key, table.hashes), other.get(key, table.hashes))
+            assert one.thumbnails(table.hashes) == other.thumbnails(table.hashes)
 
 
 def test_labels_go_to_a_copy_when_the_photo_goes(project, photos):

@@ -15,6 +15,7 @@ from tagloom.catalog.results import Result
 from tagloom.core import NO_PROGRESS, FeatureGroups, FileStamp, PhotoRecord, Progress, is_video
 from tagloom.exceptions import PhotosError, WriteError
 from tagloom.features import (
+    DeepDescriptor,
     Descriptor,
     EncoderSettings,
     ExtractionEngine,
@@ -141,6 +142,7 @@ def open_engine(
     retry: bool = False,
     learn: bool = True,
     has_videos: bool | None = None,
+    extra: Sequence[Descriptor] = (),
     progress: Progress = NO_PROGRESS,
 ) -> tuple[ExtractionEngine, list[str]]:
     """Return an engine for the descriptors that the settings name, and the feature groups asked for.
@@ -164,6 +166,8 @@ def open_engine(
         Whether to learn a vocabulary that is not there; False opens no photo, and raises PhotosError.
     has_videos : bool, optional
         Whether the default features are to have those of sound; default: if there is a video among these files.
+    extra : sequence of Descriptor
+        What to compute besides; no groups of it are among those asked for.
     progress : Progress, optional
         Told how far the work is.
     """
@@ -192,8 +196,11 @@ def open_engine(
         for item in _wanted(settings, with_sound=with_sound)
     ]
     descriptors, groups = resolve_descriptors(wanted, parameters_of(settings))
+    for one in descriptors:
+        if isinstance(one, DeepDescriptor):
+            one.device = settings.device
     engine = ExtractionEngine(
-        descriptors,
+        [*descriptors, *extra],
         cache,
         root=root,
         n_threads=settings.n_threads,
@@ -201,6 +208,8 @@ def open_engine(
         batch_size=settings.batch_size,
         retry=retry,
         progress=progress,
+        engine=settings.engine,
+        shared_storage=settings.shared_storage or "",
         **limits,
     )
     return engine, groups
@@ -242,7 +251,7 @@ def _wanted(settings: Settings, *, with_sound: bool = False) -> list[str | Descr
             wanted.append(item)
     if settings.encoder is None:
         return wanted
-    encoder: Any = OnnxEncoder.from_toml(settings.encoder, n_threads=settings.n_threads)
+    encoder: Any = OnnxEncoder.from_toml(settings.encoder, n_threads=settings.n_threads, device=settings.device)
     bundled = ("deep", "semantic")
     return [encoder, *(item for item in wanted if (item if isinstance(item, str) else item.name) not in bundled)]
 

@@ -9,6 +9,7 @@ import typer
 from tagloom.cli.console import RichProgress, print_json, print_table
 from tagloom.cli.shared import (
     EncoderOption,
+    EngineOption,
     GroupsOption,
     Json,
     ProjectOption,
@@ -38,6 +39,7 @@ def extract(
     encoder: EncoderOption = None,
     workers: WorkersOption = None,
     threads: ThreadsOption = None,
+    engine: EngineOption = None,
     retry: RetryOption = False,
     project: ProjectOption = None,
     as_json: Json = False,
@@ -46,9 +48,10 @@ def extract(
 ) -> None:
     """Compute the features of all photos that have none yet.
 
-    In a project they are kept for training. Outside a project, name PHOTOS and --out: tagloom writes features.npy (one
-    row per photo), photos.csv (which row belongs to which photo, and why a file has none) and groups.json (the columns
-    of each group). You can interrupt it at any time: the next run continues.
+    In a project it first finds new, changed and moved photos, as `tagloom scan` does; a new photo is decoded once for
+    both. Features are kept for training. Outside a project, name PHOTOS and --out: tagloom writes features.npy (one row
+    per photo), photos.csv (which row belongs to which photo, and why a file has none) and groups.json (the columns of
+    each group). You can interrupt it at any time: the next run continues.
 
     Example: tagloom extract --groups deep,color
 
@@ -56,7 +59,8 @@ def extract(
     """
     if (photos is None) != (out is None):
         raise typer.BadParameter("name both PHOTOS and --out, or, in a project, neither", param_hint="PHOTOS")
-    flags = {"descriptors": groups, "encoder": encoder, "n_workers": workers, "n_threads": threads}
+    flags: dict[str, Any] = {"descriptors": groups, "encoder": encoder, "engine": engine}
+    flags |= {"n_workers": workers, "n_threads": threads}
     if photos is not None and out is not None:
         _extract_folder(photos, out, flags, retry, as_json, quiet)
     else:

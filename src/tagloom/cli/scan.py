@@ -7,6 +7,7 @@ import typer
 
 from tagloom.cli.console import RichProgress, counted, print_error, print_json, print_line, print_table
 from tagloom.cli.shared import (
+    EngineOption,
     Json,
     ProjectOption,
     Quiet,
@@ -42,6 +43,7 @@ def scan(
     ] = None,
     retry: RetryOption = False,
     workers: WorkersOption = None,
+    engine: EngineOption = None,
     project: ProjectOption = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -57,7 +59,7 @@ def scan(
 
     Example: tagloom scan
     """
-    with opened(project, {"n_workers": workers}, verbose=verbose) as found, logged(found):
+    with opened(project, {"n_workers": workers, "engine": engine}, verbose=verbose) as found, logged(found):
         if photos is not None:
             found.move_root(photos)
         with RichProgress(quiet=quiet) as progress:

@@ -19,6 +19,7 @@ __all__ = [
     "N_SHOWN",
     "AbsentMeans",
     "EncoderOption",
+    "EngineOption",
     "GroupsOption",
     "Json",
     "Method",
@@ -56,6 +57,14 @@ SetOption = Annotated[
 ]
 NeighborsOption = Annotated[int | None, typer.Option("--neighbors", help="Neighbours per photo in the graph.")]
 WorkersOption = Annotated[int | None, typer.Option("--workers", help="Number of processes that decode photos.")]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="local|processes|dask|dask://HOST:PORT",
+        help="Where photos are read: here, in a pool of processes, or by the workers of a Dask cluster.",
+    ),
+]
 ThreadsOption = Annotated[int | None, typer.Option("--threads", help="Number of threads for computing.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Hide progress; print results only.")]
 Verbose = Annotated[

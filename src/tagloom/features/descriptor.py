@@ -1,5 +1,6 @@
 """What a descriptor is: photos in, named feature columns out, and a key that changes whenever the columns would."""
 
+import functools
 import hashlib
 import json
 from abc import ABC, abstractmethod
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from tagloom.exceptions import InvalidInputError
 from tagloom.images import DecodedPhoto, Rendition
+from tagloom.images.renditions import REDUCING_GAP
 
 __all__ = ["BaseDescriptor", "Descriptor", "PictureDescriptor", "PixelDescriptor"]
 
@@ -94,7 +96,7 @@ class BaseDescriptor(ABC):
     @property
     def key(self) -> str:
         """Name, version and a digest of parameters and renditions."""
-        renditions = [[r.name, r.kind, r.size, r.filter] for r in self.renditions]
+        renditions = [[r.name, r.kind, r.size, r.filter, REDUCING_GAP] for r in self.renditions]
         text = json.dumps([dict(self.parameters), renditions], sort_keys=True, separators=(",", ":"))
         return f"{self.name}-v{self.version}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
@@ -102,6 +104,15 @@ class BaseDescriptor(ABC):
     def n_columns(self) -> int:
         """Total number of columns."""
         return sum(self.outputs.values())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave behind what was worked out, an open network above all: the copy in another process opens its own."""
+        kind = type(self)
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if not isinstance(getattr(kind, name, None), functools.cached_property)
+        }
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())

@@ -4,11 +4,16 @@ The plan for a list of files: a file whose size and times are those of its store
 occurs among the stored records is hashed first, so that a moved, copied or touched photo keeps its features. Only what
 is left is decoded, in processes of their own, while this process computes the descriptors. Rows and verdicts are stored
 every few seconds; a run that is cut off goes on from there.
+
+Where the work is given to other processes or machines (`tagloom.engines`), they take what is left in chunks of photos,
+and this process stores what they send.
 """
 
+import functools
 import hashlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +36,9 @@ from tagloom.core import (
     limit_libraries,
     system,
 )
+from tagloom.engines import BlockFailure, Engine, start_engine
 from tagloom.exceptions import InvalidInputError
+from tagloom.features.chunks import ChunkStorage, PhotoChunk, ReadingPlan
 from tagloom.features.clips import CLIP_KEY, ClipFacts
 from tagloom.features.descriptor import Descriptor
 from tagloom.features.registry import resolve_descriptors
@@ -45,6 +52,7 @@ __all__ = [
     "RowComputer",
     "extract",
     "frame_hash",
+    "read_chunk",
 ]
 
 
@@ -282,6 +290,17 @@ class MemoryCache:
         """Return the stored thumbnails of these hashes."""
         return {name: self._thumbnails[name] for name in hashes if name in self._thumbnails}
 
+    def all_rows(self) -> dict[str, tuple[list[str], NDArray[np.float32]]]:
+        """Return all hashes and feature rows by key."""
+        hashes: dict[str, list[str]] = {}
+        for key, name in self._rows:
+            hashes.setdefault(key, []).append(name)
+        return {key: (names, self.get(key, names)) for key, names in hashes.items()}
+
+    def all_thumbnails(self) -> dict[str, bytes]:
+        """Return all thumbnails by content hash."""
+        return dict(self._thumbnails)
+
 
 PathLike = str | bytes | os.PathLike[Any]
 
@@ -301,6 +320,8 @@ FAILED_BY_FORCE = frozenset({Verdict.TIMEOUT, Verdict.CRASHED, Verdict.QUARANTIN
 CHUNK = 4096  # paths whose records are in memory at a time
 FEED = 64  # paths noted as begun at a time
 MAX_ATTEMPTS = 3  # one in a batch, two alone
+CHUNK_PHOTOS = 256  # given to a worker at a time: a call costs as much as some ten photos
+SHARE = 16  # into so many parts a chunk is cut that workers died of
 
 
 class Extraction(NamedTuple):
@@ -404,6 +425,12 @@ class ExtractionEngine:
         Try files again that were given up because they crashed or hung the decoder.
     progress : Progress, optional
         Told how many photos are done.
+    engine : str or Engine, default="local"
+        Where photos are read: "local" decodes in processes and computes in this one; for others see
+        `tagloom.engines.start_engine`. Rows do not depend on it.
+    shared_storage : str, default=""
+        Folder or address (any that fsspec knows) where the workers of another engine leave what they made; empty: they
+        send it.
     **pool_options
         Passed to `tagloom.images.DecodePool` (``deadline``, ``memory_limit``, ``max_pixels`` …).
     """
@@ -420,6 +447,8 @@ class ExtractionEngine:
         batch_size: int = 32,
         retry: bool = False,
         progress: Progress = NO_PROGRESS,
+        engine: str | Engine = "local",
+        shared_storage: str = "",
         **pool_options: Any,
     ) -> None:
         if batch_size < 1:
@@ -428,7 +457,7 @@ class ExtractionEngine:
         self.cache = cache
         self.root = os.fsencode(root) if root is not None else b""
         self.batch_size = batch_size
-        self.chunk_size = CHUNK
+        self.chunk_size = CHUNK if engine == "local" else SHARE * CHUNK
         self.retry = retry
         self.progress = progress
         self.counts = ExtractionCounts()
@@ -438,6 +467,15 @@ class ExtractionEngine:
             renditions, n_workers=n_workers, thumbnail_size=thumbnail_size, **pool_options
         )
         self._pool: DecodePool | None = None
+        self._engine = engine
+        self._started: Engine | None = None
+        self._start_engine: Callable[[str], Engine] = lambda name: start_engine(name, n_workers=n_workers)
+        self._plan = functools.partial(
+            ReadingPlan,
+            root=os.path.abspath(self.root or b"."),
+            options={"thumbnail_size": thumbnail_size, "batch_size": batch_size, **pool_options},
+            storage=shared_storage,
+        )
         self._given: dict[bytes, bytes] = {}  # full path → path as the caller gave it
 
     def __enter__(self) -> "ExtractionEngine":
@@ -447,8 +485,11 @@ class ExtractionEngine:
         self.close()
 
     def close(self) -> None:
-        """End the decoding processes and the threads."""
+        """End the decoding processes and the threads, and the engine that was started here."""
         self._computer.close()
+        if self._started is not None:
+            self._started.close()
+            self._started = None
         if self._pool is not None:
             self._pool.close()
             self._pool = None
@@ -557,7 +598,10 @@ class ExtractionEngine:
             self._open_pool().start()
         for path in alone:
             yield from self._decode_together([path])
-        yield from self._decode_together(together)
+        if self._engine == "local":
+            yield from self._decode_together(together)
+        elif together:
+            yield from self._read_elsewhere(together)
 
     def _quarantine(self, paths: Sequence[bytes]) -> Iterator[PhotoRecord]:
         detail = f"tagloom ended unexpectedly {MAX_ATTEMPTS} times while reading this file; use --retry to try again"
@@ -599,6 +643,76 @@ class ExtractionEngine:
         for photo in photos:
             yield photo.record
 
+    # reading elsewhere -----------------------------------------------------------------------------------------
+
+    def _read_elsewhere(self, paths: Sequence[bytes]) -> Iterator[PhotoRecord]:
+        """Give photos to the engine's workers, and store what they make of them."""
+        engine = self._open_engine()
+        plan = self._plan(descriptors=tuple(self.descriptors), keys=tuple(one.key for one in self.descriptors))
+        storage = ChunkStorage(plan) if plan.storage else None
+        left = dict.fromkeys(paths)
+        if storage is not None:
+            for name, chunk in storage.leftovers():
+                records = [one for one in map(self._restamped, chunk.records) if one.path in left]
+                records = [one for one in records if one.stamp and one.stamp == self._stamp(one.path)]
+                yield from self._take_in(chunk, records)
+                for record in records:
+                    del left[record.path]
+                storage.remove(name)
+        size = min(CHUNK_PHOTOS, max(SHARE, -(-len(left) // (2 * engine.n_workers))))
+        yield from self._read_chunks(functools.partial(read_chunk, plan), storage, _cut(list(left), size))
+
+    def _read_chunks(
+        self, read: Callable[[Sequence[bytes]], Any], storage: ChunkStorage | None, chunks: Sequence[Sequence[bytes]]
+    ) -> Iterator[PhotoRecord]:
+        """Read chunks; one that workers died of is cut up, until the photo that is to blame is alone."""
+        failed = []
+        for paths, found in zip(chunks, self._open_engine().map_blocks(read, chunks), strict=True):
+            chunk = storage.read(found) if storage is not None and isinstance(found, str) else found
+            if not isinstance(chunk, PhotoChunk):
+                failed.append((paths, chunk))
+                continue
+            yield from self._take_in(chunk, map(self._restamped, chunk.records))
+            if storage is not None:
+                storage.remove(found)
+        for paths, failure in failed:
+            if len(paths) > 1:
+                yield from self._read_chunks(read, storage, _cut(paths, -(-len(paths) // SHARE)))
+            elif len(chunks) > 1:
+                yield from self._read_chunks(read, storage, [paths])  # with nobody beside it to be to blame
+            else:
+                reason = failure.reason if isinstance(failure, BlockFailure) else "what it made was lost"
+                detail = f"the workers that read it died ({reason}); use --retry to try again"
+                record = PhotoRecord(paths[0], Verdict.CRASHED, detail, stamp=self._stamp(paths[0]))
+                yield from self._take_in(PhotoChunk([record]), [record])
+
+    def _take_in(self, chunk: PhotoChunk, records: Iterable[PhotoRecord]) -> Iterator[PhotoRecord]:
+        """Store rows, then thumbnails, then the records that promise them."""
+        for key, (hashes, rows) in chunk.rows.items():
+            new = ~self.cache.has(key, hashes)
+            if new.any():
+                self.cache.put(key, [name for name, is_new in zip(hashes, new, strict=True) if is_new], rows[new])
+        if chunk.thumbnails:
+            self.cache.put_thumbnails(chunk.thumbnails.items())
+        records = list(records)
+        self.cache.record(records)
+        self.counts.n_decoded += sum(record.ok for record in records)
+        self.progress.advance(len(records))
+        yield from records
+
+    def _restamped(self, record: PhotoRecord) -> PhotoRecord:
+        """Give a record the stamp that the file has here: machines number the files of a shared disk differently."""
+        here = self._stamp(record.path)
+        is_same = here and record.stamp and (here.size, here.mtime_ns) == (record.stamp.size, record.stamp.mtime_ns)
+        return replace(record, stamp=here) if is_same or record.stamp is None else record
+
+    def _open_engine(self) -> Engine:
+        if isinstance(self._engine, Engine):
+            return self._engine
+        if self._started is None:
+            self._started = self._start_engine(self._engine)
+        return self._started
+
     def _feed(self, paths: Sequence[bytes], begun: set[bytes]) -> Iterator[bytes]:
         """Yield full paths, each noted as begun before the decoder gets it."""
         for start in range(0, len(paths), FEED):
@@ -629,3 +743,55 @@ class ExtractionEngine:
         except (OSError, ValueError):
             return None
         return FileStamp.of(status)
+
+
+# What a worker of another engine runs.
+
+_local = threading.local()  # a worker may have several threads; each reads with an engine of its own
+
+
+def read_chunk(plan: ReadingPlan, paths: Sequence[bytes]) -> PhotoChunk | str:
+    """Read photos as a plan says.
+
+    Parameters
+    ----------
+    plan : ReadingPlan
+        What to compute, and where to leave it.
+    paths : sequence of bytes
+        The photos, relative to the plan's folder.
+
+    Returns
+    -------
+    PhotoChunk or str
+        What came of it, or its name in shared storage.
+    """
+    plan.check()
+    storage = ChunkStorage(plan) if plan.storage else None
+    name = storage.name_of(paths) if storage is not None else ""
+    if storage is not None and storage.read(name) is not None:
+        return name  # a worker was here before, and was lost
+    reader = _reader(plan)
+    reader.cache = cache = MemoryCache()
+    records = reader.read(paths)
+    chunk = PhotoChunk(records, cache.all_rows(), cache.all_thumbnails())
+    if storage is None:
+        return chunk
+    storage.write(name, chunk)
+    return name
+
+
+def _reader(plan: ReadingPlan) -> ExtractionEngine:
+    """Return this thread's engine for a plan; what it opened stays open for the next chunk."""
+    if getattr(_local, "plan", "") != plan.name:
+        if hasattr(_local, "reader"):
+            _local.reader.close()
+        _local.reader = ExtractionEngine(
+            plan.descriptors, MemoryCache(), root=plan.root, n_workers=1, n_threads=1, **plan.options
+        )
+        _local.plan = plan.name
+    reader: ExtractionEngine = _local.reader
+    return reader
+
+
+def _cut(paths: Sequence[bytes], size: int) -> list[Sequence[bytes]]:
+    return [paths[start : start + size] for start in range(0, len(paths), size)]

@@ -27,7 +27,7 @@ from PIL import (
 
 from tagloom.core import Verdict
 from tagloom.images.colour import shrink_to_rgb
-from tagloom.images.renditions import Rendition, fitting
+from tagloom.images.renditions import REDUCING_GAP, Rendition, fitting
 from tagloom.images.settings import LARGEST_EXIF, RESERVED_MEMORY, DecodeSettings
 from tagloom.images.verdicts import Refused
 
@@ -311,19 +311,20 @@ def render(upright: Image.Image, rendition: Rendition, width: int, height: int) 
     target = rendition.target(width, height)
     resample = Image.Resampling[rendition.filter.upper()]
     if rendition.kind in ("fit", "squash"):
-        return upright.resize(target, resample)
+        return upright.resize(target, resample, reducing_gap=REDUCING_GAP)
     longest, shortest = rendition.bounds
     reach = min(upright.size) * longest / shortest
     across, down = min(upright.width, reach), min(upright.height, reach)
     left, top = (upright.width - across) / 2, (upright.height - down) / 2
     # A box of the source instead of a crop afterwards: the pixels that would be cut off are never computed.
-    return upright.resize(target, resample, box=(left, top, left + across, top + down))
+    box = (left, top, left + across, top + down)
+    return upright.resize(target, resample, box=box, reducing_gap=REDUCING_GAP)
 
 
 def _thumbnail(upright: Image.Image, size: int | None, width: int, height: int) -> bytes:
     if size is None:
         return b""
-    small = upright.resize(fitting(width, height, size), Image.Resampling.BICUBIC)
+    small = upright.resize(fitting(width, height, size), Image.Resampling.BICUBIC, reducing_gap=REDUCING_GAP)
     buffer = io.BytesIO()
     small.save(buffer, "WEBP", quality=THUMBNAIL_QUALITY, method=THUMBNAIL_EFFORT)
     return buffer.getvalue()

@@ -5,7 +5,7 @@ from typing import Literal
 
 from tagloom.exceptions import InvalidInputError
 
-__all__ = ["WORKING_SIDE", "Rendition"]
+__all__ = ["REDUCING_GAP", "WORKING_SIDE", "Rendition"]
 
 WORKING_SIDE = 720
 """The shorter side down to which a large photo may be shrunk while it is decoded.
@@ -13,6 +13,12 @@ WORKING_SIDE = 720
 It depends on nothing but the photo's size, so that the pixels of one rendition never depend on which others are made.
 With 720 a 12-megapixel photo (4032 × 3024) is decoded at a quarter of its width, and renditions up to 360 pixels are
 resized from at least twice their size.
+"""
+
+REDUCING_GAP = 1.5
+"""A photo is first shrunk by whole numbers, as the mean of each block of pixels, to no less than this many times the
+size of a rendition, and then resized. That takes a third of the time of resizing at once. The embedding of photos of 1
+and 12 megapixels then has a cosine of 0.999 with that of photos decoded and resized in full (0.996 with a gap of 1).
 """
 
 KINDS = ("square", "squash", "fit", "shorter")

@@ -262,13 +262,13 @@ class Project:
 
     @recorded("extract")
     def extract(self, *, retry: bool = False, progress: Progress = NO_PROGRESS) -> "ExtractSummary":
-        """Compute features of photos that have none yet (see `tagloom.catalog.extraction.extract`).
+        """Find new photos as `scan` does, and compute features of all that have none yet; each new photo is read once.
 
         If there is a linear model, photos that it has not seen get suggestions from it.
         """
-        from tagloom.catalog import extract
+        from tagloom.project.scan import scan_and_extract
 
-        found = extract(self.store, self.settings, retry=retry, progress=progress)
+        found = scan_and_extract(self.store, self.settings, retry=retry, progress=progress)
         return found if self.store.models.active() is None else replace(found, n_scored=self.score_new().n_scored)
 
     # labels ------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from tagloom.settings import Settings
 from tagloom.store import ProjectStore, Stamp
 
 if TYPE_CHECKING:
+    from tagloom.catalog import ExtractSummary
+    from tagloom.features import ExtractionCounts
     from tagloom.store import Changes
 
-__all__ = ["ScanResult", "decode_limits", "scan"]
+__all__ = ["ScanResult", "decode_limits", "scan", "scan_and_extract"]
 
 N_EXAMPLES = 10
 MEBI = 1 << 20
@@ -132,23 +135,52 @@ def scan(
     progress : Progress, optional
         Told how far the work is. An interruption keeps what was read.
     """
+    return _scan(store, settings, retry, progress)[0]
+
+
+def scan_and_extract(
+    store: ProjectStore, settings: Settings, *, retry: bool = False, progress: Progress = NO_PROGRESS
+) -> "ExtractSummary":
+    """Bring a project up to date with its folder, and compute all features that are missing.
+
+    New photos are read once for both. Parameters are those of `scan`.
+    """
+    from tagloom.catalog import extract
+
+    result, counts = _scan(store, settings, retry, progress, with_features=True)
+    found = extract(store, settings, retry=retry, progress=progress)
+    return replace(
+        found,
+        n_hashed=found.n_hashed + counts.n_hashed,
+        n_decoded=found.n_decoded + counts.n_decoded,
+        n_failed=found.n_failed + counts.n_failed,
+        seconds=found.seconds + result.seconds,
+    )
+
+
+def _scan(
+    store: ProjectStore, settings: Settings, retry: bool, progress: Progress, *, with_features: bool = False
+) -> "tuple[ScanResult, ExtractionCounts]":
+    from tagloom.features import ExtractionCounts
+
     begin = time.perf_counter()
     root = own_root(store)
+    counts = ExtractionCounts()
     with store.lock():
         if not store.roots.refresh().get(root.id, False):
-            return _offline(root.path, begin)
+            return _offline(root.path, begin), counts
         progress.start("looking at files", None)
         listing = _list(root.path, stay_below=not is_trusted(store))
         todo = _to_read(store, listing, retry)
         progress.finish()
         if todo:
-            _read(store, root.path, todo, listing.raw_of_photos, settings, retry, progress)
+            counts = _read(store, root.path, todo, listing, settings, retry, progress, with_features)
         if not store.roots.refresh().get(root.id, False):  # unplugged meanwhile
-            return _offline(root.path, begin)
+            return _offline(root.path, begin), counts
         hidden = [*_hidden(store, listing.problems), *_unread_videos(store, root.path)]
         changes = store.photos.reconcile([*listing.names, *hidden])
         _set_times(store)
-    return ScanResult(
+    result = ScanResult(
         root=root.path,
         offline=False,
         n_listed=len(listing.names),
@@ -164,6 +196,7 @@ def scan(
         **_problems(store, listing.problems),
         seconds=time.perf_counter() - begin,
     )
+    return result, counts
 
 
 def decode_limits(settings: Settings) -> dict[str, Any]:
@@ -221,34 +254,43 @@ def _read(
     store: ProjectStore,
     root: bytes,
     todo: Sequence[bytes],
-    raw_of_photos: frozenset[bytes],
+    listing: _Listing,
     settings: Settings,
     retry: bool,
     progress: Progress,
-) -> None:
-    """Read files into the cache: record, thumbnail, capture time."""
-    from tagloom.catalog import THUMBNAIL_SIZE
+    with_features: bool,
+) -> "ExtractionCounts":
+    """Read files into the cache: record, thumbnail, capture time, and features if they are wanted now."""
+    from tagloom.catalog import THUMBNAIL_SIZE, open_engine
     from tagloom.features import ExtractionEngine
     from tagloom.features.classic.exif import CaptureTime
 
-    photos = [name for name in todo if name not in raw_of_photos]
-    raw = [name for name in todo if name in raw_of_photos]
+    raw = [name for name in todo if name in listing.raw_of_photos]
     with store.cache() as cache:
-        engine = ExtractionEngine(
-            [CaptureTime()],
-            cache,
-            root=root,
-            n_threads=settings.n_threads,
-            thumbnail_size=THUMBNAIL_SIZE,
-            batch_size=settings.batch_size,
-            retry=retry,
-            progress=progress,
-            **decode_limits(settings),
-        )
+        if with_features:
+            names = [name for name in listing.names if name not in listing.raw_of_photos]
+            engine, _ = open_engine(
+                cache, Path(os.fsdecode(root)), names, settings, retry=retry, extra=[CaptureTime()], progress=progress
+            )
+        else:
+            engine = ExtractionEngine(
+                [CaptureTime()],
+                cache,
+                root=root,
+                n_threads=settings.n_threads,
+                thumbnail_size=THUMBNAIL_SIZE,
+                batch_size=settings.batch_size,
+                retry=retry,
+                progress=progress,
+                engine=settings.engine,
+                shared_storage=settings.shared_storage or "",
+                **decode_limits(settings),
+            )
         with engine:
-            engine.read(photos)
+            engine.read([name for name in todo if name not in listing.raw_of_photos])
         if raw:
             cache.record(_hash_raw(root, raw, settings, progress))
+    return engine.counts
 
 
 def _hash_raw(root: bytes, names: Sequence[bytes], settings: Settings, progress: Progress) -> Iterable[PhotoRecord]:

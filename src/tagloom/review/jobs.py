@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tagloom.catalog import Result, extract, is_trusted, make_folder
+from tagloom.catalog import Result, is_trusted, make_folder
 from tagloom.core import Progress
 from tagloom.exceptions import InvalidInputError, PhotosError, StoreBusyError, StoreError, TagloomError
 from tagloom.learning import needs_first, suggest_first
@@ -21,7 +21,7 @@ from tagloom.learning.train import train
 from tagloom.metadata.formats import available_exporters
 from tagloom.project import Project
 from tagloom.project.export import export
-from tagloom.project.scan import scan
+from tagloom.project.scan import scan, scan_and_extract
 from tagloom.project.write import write
 from tagloom.settings import Settings
 from tagloom.store import ProjectStore
@@ -309,7 +309,7 @@ def _do(
     if kind == "scan":
         return scan(store, settings, progress=progress)
     if kind == "extract":
-        return extract(store, settings, progress=progress)
+        return scan_and_extract(store, settings, progress=progress)
     if kind == "train":
         return train(store, settings, progress=progress)
     if kind == "compare":

@@ -23,7 +23,7 @@ from tagloom.features.network.efficientnet import (
     weights_path,
 )
 from tagloom.features.network.runner import OnnxRunner, cached_model, file_digest, kept_digest
-from tagloom.images import Rendition
+from tagloom.images import DecodedPhoto, Rendition
 
 __all__ = ["NETWORKS", "SIZES", "DeepDescriptor"]
 
@@ -49,11 +49,14 @@ class DeepDescriptor(PixelDescriptor):
         that are not small.
     network : {"small", "medium", "large"}, default="small"
         EfficientNet-Lite0, EfficientNet-Lite2 (extra "network"), or both.
+    device : {"cpu", "auto", "cuda", "coreml", "directml"}, default="cpu"
+        What the network runs on. Rows of devices differ by rounding, and have the same key.
 
     Notes
     -----
-    The network runs on one photo at a time, in one thread. A row is therefore the same to the last bit whatever photos
-    are computed with it and in however many threads; and photos side by side in threads take no longer than batches.
+    On the processor the network runs on one photo at a time, in one thread. A row is therefore the same to the last bit
+    whatever photos are computed with it and in however many threads; and photos side by side in threads take no longer
+    than batches. Another device gets all photos of one shape at once.
     """
 
     name = "deep"
@@ -64,6 +67,7 @@ class DeepDescriptor(PixelDescriptor):
         *,
         view: Literal["whole", "centre"] = "whole",
         network: Literal["small", "medium", "large"] = "small",
+        device: str = "cpu",
     ) -> None:
         if view not in ("whole", "centre"):
             raise InvalidInputError(f"view must be one of whole, centre, got {view!r}")
@@ -71,6 +75,7 @@ class DeepDescriptor(PixelDescriptor):
             raise InvalidInputError(f"network must be one of {', '.join(NETWORKS)}, got {network!r}")
         self.view = view
         self.network = network
+        self.device = device
 
     @property
     def outputs(self) -> Mapping[str, int]:
@@ -100,12 +105,31 @@ class DeepDescriptor(PixelDescriptor):
         pixels : uint8 array of shape (height, width, 3)
             RGB.
         """
-        with _OPENING:  # the first rows may be asked for by several threads at once
-            runners = self._runners
-        found = [runner.run("pixels", pixels[None], ["deep", "semantic"]) for runner in runners]
-        semantic = np.mean([probabilities[0] for _, probabilities in found], axis=0, dtype=np.float32)
-        row: NDArray[np.float32] = np.concatenate([*(deep[0] for deep, _ in found), semantic])
+        row: NDArray[np.float32] = self._run(pixels[None])[0]
         return row
+
+    def compute(self, photos: Sequence[DecodedPhoto]) -> NDArray[np.float32]:
+        """Return one float32 row per photo."""
+        if self._open()[0].device == "cpu":
+            return super().compute(photos)
+        (rendition,) = self.renditions
+        pictures = [photo.pixels[rendition.name] for photo in photos]
+        places: dict[tuple[int, ...], list[int]] = {}
+        for place, picture in enumerate(pictures):
+            places.setdefault(picture.shape, []).append(place)
+        rows = np.empty((len(photos), self.n_columns), dtype=np.float32)
+        for alike in places.values():
+            rows[alike] = self._run(np.stack([pictures[place] for place in alike]))
+        return rows
+
+    def _run(self, batch: NDArray[np.uint8]) -> NDArray[np.float32]:
+        found = [runner.run("pixels", batch, ["deep", "semantic"]) for runner in self._open()]
+        semantic = np.mean([probabilities for _, probabilities in found], axis=0, dtype=np.float32)
+        return np.concatenate([*(deep for deep, _ in found), semantic], axis=1)
+
+    def _open(self) -> Sequence[OnnxRunner]:
+        with _OPENING:  # the first rows may be asked for by several threads at once
+            return self._runners
 
     @functools.cached_property
     def _digests(self) -> list[str]:
@@ -113,14 +137,16 @@ class DeepDescriptor(PixelDescriptor):
 
     @functools.cached_property
     def _runners(self) -> Sequence[OnnxRunner]:
-        return [_open(one, weights) for one, weights in zip(NETWORKS[self.network], self._digests, strict=True)]
+        return [
+            _runner(one, weights, self.device)
+            for one, weights in zip(NETWORKS[self.network], self._digests, strict=True)
+        ]
 
 
-def _open(architecture: Architecture, weights: str) -> OnnxRunner:
+def _runner(architecture: Architecture, weights: str, device: str) -> OnnxRunner:
     name = f"{architecture.name.lower()}-{weights}-b{BUILDER_VERSION}"
-    return OnnxRunner(
-        cached_model(name, functools.partial(_build, architecture, weights)), n_threads=1, label=architecture.name
-    )
+    model = cached_model(name, functools.partial(_build, architecture, weights))
+    return OnnxRunner(model, n_threads=1, label=architecture.name, device=device)
 
 
 def _build(architecture: Architecture, weights: str) -> bytes:

@@ -332,22 +332,32 @@ class OnnxEncoder(BaseDescriptor):
         Photos per run; a model with a fixed batch size keeps its own.
     n_threads : int or None, default=None
         Threads of the network; None takes every core of this process.
+    device : {"cpu", "auto", "cuda", "coreml", "directml"}, default="cpu"
+        What the network runs on. Rows of devices differ by rounding, and have the same key.
     """
 
     version = 1
     is_embedding = True
 
-    def __init__(self, settings: EncoderSettings, *, batch_size: int = 8, n_threads: int | None = None) -> None:
+    def __init__(
+        self, settings: EncoderSettings, *, batch_size: int = 8, n_threads: int | None = None, device: str = "cpu"
+    ) -> None:
         if batch_size < 1:
             raise InvalidInputError(f"batch_size must be at least 1, got {batch_size}")
         self.settings = settings
         self.name = settings.name
         self.batch_size = batch_size
         self.n_threads = n_threads
+        self.device = device
 
     @classmethod
     def from_toml(
-        cls, path: str | os.PathLike[str], *, batch_size: int = 8, n_threads: int | None = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        batch_size: int = 8,
+        n_threads: int | None = None,
+        device: str = "cpu",
     ) -> "OnnxEncoder":
         """Read the description of an encoder; see `EncoderSettings` for what it says.
 
@@ -355,7 +365,7 @@ class OnnxEncoder(BaseDescriptor):
         ----------
         path : path
             The TOML file; the model's path in it is relative to it.
-        batch_size, n_threads : int
+        batch_size, n_threads, device
             As in the constructor.
 
         Raises
@@ -363,7 +373,7 @@ class OnnxEncoder(BaseDescriptor):
         ModelError
             If the description is not complete or not right.
         """
-        return cls(EncoderSettings.from_toml(path), batch_size=batch_size, n_threads=n_threads)
+        return cls(EncoderSettings.from_toml(path), batch_size=batch_size, n_threads=n_threads, device=device)
 
     @functools.cached_property
     def parameters(self) -> Mapping[str, Any]:
@@ -444,7 +454,7 @@ class OnnxEncoder(BaseDescriptor):
     @functools.cached_property
     def _runner(self) -> OnnxRunner:
         self._file.digest()  # looks at the names of other files before any is opened
-        return self._file.open(self._output, n_threads=self.n_threads)
+        return self._file.open(self._output, n_threads=self.n_threads, device=self.device)
 
     @functools.cached_property
     def _input(self) -> tuple[str, type[np.generic]]:

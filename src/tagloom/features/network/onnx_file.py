@@ -122,7 +122,7 @@ class OnnxFile:
         inner = f"; inside it are {', '.join(map(repr, close))}" if close else ""
         raise ModelError(f"{self.label} {problem}; it has {', '.join(map(repr, present))}{inner}")
 
-    def open(self, output: str, *, n_threads: int | None = None) -> OnnxRunner:
+    def open(self, output: str, *, n_threads: int | None = None, device: str = "cpu") -> OnnxRunner:
         """Return the model ready to run; where more than one output is left out, only what it needs.
 
         Parameters
@@ -131,10 +131,12 @@ class OnnxFile:
             The output to have, or any value inside the model, at which it is cut off.
         n_threads : int, optional
             Threads; default: every core of this process.
+        device : str, default="cpu"
+            See `find_device`.
         """
         whole = output in self.outputs and self.inputs_of(output) == self.inputs
         model = self.path if whole else self._cut(output)
-        return OnnxRunner(model, n_threads=n_threads, label=self.label)
+        return OnnxRunner(model, n_threads=n_threads, label=self.label, device=device)
 
     def _cut(self, output: str) -> bytes:
         """Return the part that gives one value, its weights included."""

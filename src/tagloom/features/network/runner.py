@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.core import cache_folder, cpu_count, write_bytes
-from tagloom.exceptions import ModelError, WriteError
+from tagloom.exceptions import InvalidInputError, ModelError, WriteError
 
-__all__ = ["OnnxRunner", "cached_model", "file_digest", "kept_digest"]
+__all__ = ["OnnxRunner", "cached_model", "file_digest", "find_device", "kept_digest"]
 
 
 # Models built from weights are kept in the user's cache folder; a damaged or missing one is built again.
@@ -74,8 +74,47 @@ def cached_model(name: str, build: Callable[[], bytes], *, folder: Path | None =
     return data
 
 
+#: onnxruntime's name of each device; those that "auto" takes where the installed onnxruntime has them, best first.
+PROVIDERS = {
+    "cuda": "CUDAExecutionProvider",
+    "directml": "DmlExecutionProvider",
+    "coreml": "CoreMLExecutionProvider",
+    "cpu": "CPUExecutionProvider",
+}
+# Not CoreML, which every wheel for macOS has: whether it is faster depends on the model.
+AUTOMATIC = ("cuda", "directml", "cpu")
+
+
+def find_device(device: str) -> str:
+    """Return the device that a model will run on.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda", "coreml", "directml"}
+        What is wanted.
+
+    Raises
+    ------
+    ModelError
+        If the installed onnxruntime does not have it.
+    """
+    import onnxruntime
+
+    there = set(onnxruntime.get_available_providers())
+    if device == "auto":
+        return next((name for name in AUTOMATIC if PROVIDERS[name] in there), "cpu")
+    if device not in PROVIDERS:
+        raise InvalidInputError(f"device must be one of auto, {', '.join(PROVIDERS)}, got {device!r}")
+    if PROVIDERS[device] not in there:
+        raise ModelError(
+            f"the installed onnxruntime has no {PROVIDERS[device]}; install the one for your device "
+            f"(onnxruntime-gpu, onnxruntime-directml), or set device = cpu"
+        )
+    return device
+
+
 class OnnxRunner:
-    """An ONNX model ready to run on the processor.
+    """An ONNX model ready to run.
 
     Parameters
     ----------
@@ -85,15 +124,24 @@ class OnnxRunner:
         Threads inside one run; None takes every core of this process.
     label : str, default="the model"
         How errors call the model.
+    device : str, default="cpu"
+        See `find_device`.
 
     Attributes
     ----------
+    device : str
+        What it runs on. What the device cannot do, the processor does.
     inputs, outputs : dict of str to (type, shape)
         What the model takes and gives, in ONNX words; a dimension is an int, or a name where it is free.
     """
 
     def __init__(
-        self, model: bytes | os.PathLike[str], *, n_threads: int | None = None, label: str = "the model"
+        self,
+        model: bytes | os.PathLike[str],
+        *,
+        n_threads: int | None = None,
+        label: str = "the model",
+        device: str = "cpu",
     ) -> None:
         import onnxruntime
 
@@ -104,14 +152,21 @@ class OnnxRunner:
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self.device = find_device(device)
+        providers = list(dict.fromkeys((PROVIDERS[self.device], PROVIDERS["cpu"])))
         try:
             self._session: Any = onnxruntime.InferenceSession(
                 model if isinstance(model, bytes) else os.fspath(model),
                 sess_options=options,
-                providers=["CPUExecutionProvider"],
+                providers=providers,
             )
         except Exception as error:  # onnxruntime has an exception type of its own for each of its status codes
             raise ModelError(f"{label} cannot be opened as an ONNX model: {_first_line(error)}") from error
+        # onnxruntime goes on without a provider that does not start (no driver, another version of CUDA).
+        if providers[0] not in self._session.get_providers():
+            if device != "auto":
+                raise ModelError(f"{label} cannot run on {self.device}; mend its driver, or set device = cpu")
+            self.device = "cpu"
         self.label = label
         self.inputs = {node.name: (node.type, tuple(node.shape)) for node in self._session.get_inputs()}
         self.outputs = {node.name: (node.type, tuple(node.shape)) for node in self._session.get_outputs()}
