@@ -17,7 +17,7 @@ from tagloom.core.annotator import fit_thresholds
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.scratch import scratch
+from tagloom.core.scratch import in_scratch, scratch
 from tagloom.core.seeds import check_generator
 from tagloom.core.typing import Floats, Indices, Reals
 from tagloom.core.validation import COMMON, NumberIn, OneOf
@@ -246,7 +246,7 @@ class AutoAnnotator(Accepting):
         self.mixing_ = None
         self._solve(labels, compared if is_unknown else rows, compared, look)
         folds = folds_of(self.views_.plain, labels, compared)
-        mixing = find_mixing(model.left_out, labels[compared], model.deviations.std(axis=0, dtype=np.float64), folds)
+        mixing = find_mixing(model.left_out, labels[compared], _spreads(model.deviations), folds)
         self.choice_ |= {"tag_mixing": {"strength": mixing.strength, "gain": mixing.gain}}
         plain = self.scores_ if is_unknown else None
         self.mixing_ = mixing if mixing.strength else None
@@ -339,7 +339,7 @@ class AutoAnnotator(Accepting):
 
     def _finish(self, Y: LabelMatrix, labels: LabelMatrix) -> None:
         """Set what is reported of the training photos."""
-        self.labels_ = Y.copy()
+        self.labels_ = in_scratch(Y)
         if self.given_member_ is not None:
             self.given_member_ = self.given_member_.with_examples(labels)
         self.transduction_ = logits = self._log_odds(self.scores_, self._given)
@@ -680,6 +680,14 @@ class AutoAnnotator(Accepting):
         drawn = rows[np.argsort(order[rows])]
         rows = np.sort(drawn[: self.max_rows])
         return rows, np.sort(drawn[: min(self.max_rows, self.max_search_rows)])
+
+
+def _spreads(values: NDArray[Any]) -> Floats:
+    """Return the standard deviations of columns, some rows at a time."""
+    blocks = list(row_blocks(len(values), DESCRIBED_ROWS))
+    centre = np.sum([values[one].sum(axis=0, dtype=np.float64) for one in blocks], axis=0) / len(values)
+    squares = np.sum([np.square(values[one] - centre).sum(axis=0) for one in blocks], axis=0)
+    return np.asarray(np.sqrt(squares / len(values)))
 
 
 def _key(*parts: bytes) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from tagloom.core.labels import UNKNOWN, known_patterns
-from tagloom.core.scratch import scratch
+from tagloom.core.scratch import in_scratch, scratch
 from tagloom.core.typing import Floats, Indices, Reals
 from tagloom.tuning.auto.search import Candidate, LabelledKernels
 from tagloom.tuning.auto.views import (
@@ -126,7 +126,7 @@ class StackModel:
         compared = rows[:0] if compared is None else compared
         if not hasattr(self, "labels"):
             self.restore(
-                np.full(Y.shape, UNKNOWN, dtype=Y.dtype),
+                np.broadcast_to(np.asarray(UNKNOWN, dtype=Y.dtype), Y.shape),
                 (rows, compared),
                 [np.zeros((len(rows), Y.shape[1])) for _ in self.members],
                 scratch(Y.shape, self.views.dtype),
@@ -157,7 +157,7 @@ class StackModel:
             self.left_out = np.where(Y[compared] == UNKNOWN, self.deviations[compared], self.left_out)
         else:
             self.left_out = np.zeros((0, Y.shape[1]))
-        self.rows, self.compared, self.labels = rows, compared, Y.copy()
+        self.rows, self.compared, self.labels = rows, compared, in_scratch(Y)
         return self.deviations
 
     def restore(
@@ -183,8 +183,9 @@ class StackModel:
         return self._systems.spreads(self.compared)
 
     def use_spreads(self, kept: dict[str, NDArray[Any]]) -> None:
-        """Take over what `kept_spreads` gave, where it is of these photos."""
-        self._systems.use_spreads(self.compared, kept)
+        """Take over what `kept_spreads` gave, where it is of these photos, so that the next fit is quick."""
+        known = (self.labels[self.compared] != UNKNOWN).mean(axis=1) > 0.5
+        self._systems.use_spreads(self.compared, kept, self.compared[known])
 
     def set_tags(self, at: Indices) -> None:
         """Reorder, drop and add (-1) tags; a new one has the mean of each member's factors, and knows nothing yet."""
@@ -339,7 +340,6 @@ class Systems:
         self._kernels: list[tuple[Floats, Floats | None]] = []
         self._common: Indices = np.empty(0, dtype=np.intp)
         self._factors: list[Factor] = []
-        self._kept: tuple[Indices, dict[str, NDArray[Any]]] | None = None
 
     def spreads(self, rows: Indices) -> dict[str, NDArray[Any]] | None:
         """Return each member's smoothed kernel among photos that are held, in single precision."""
@@ -352,13 +352,17 @@ class Systems:
             if spread is not None
         }
 
-    def use_spreads(self, rows: Indices, kept: dict[str, NDArray[Any]]) -> None:
-        """Take over what `spreads` returned for these photos, unless there is something amiss with it."""
+    def use_spreads(self, rows: Indices, kept: dict[str, NDArray[Any]], often: Indices) -> None:
+        """Take over what `spreads` returned for these photos, unless there is something amiss with it.
+
+        Those that most tags are known on are factorised at once.
+        """
         wanted = {str(place) for place, one in enumerate(self._members) if one.candidate.score_smoothing}
         shape = len(rows), len(rows)
         same = all(one.shape == shape and one.dtype == np.float32 and np.isfinite(one).all() for one in kept.values())
         if set(kept) == wanted and same:
-            self._kept = rows, kept
+            self._restore(rows, kept)
+            self._factorise(self._places(often))
 
     @property
     def _members(self) -> list[Member]:
@@ -428,8 +432,6 @@ class Systems:
         """Compute kernels with labelled photos that are not there yet; begin anew where many are no longer labelled."""
         if len(np.setdiff1d(self._held, rows)) > MOST_GROWTH * len(self._held):
             self._held, self._kernels, self._factors = self._held[:0], [], []
-        if self._kept is not None and not len(self._held):
-            self._restore(*self._kept)
         new = np.setdiff1d(rows, self._held)
         if not len(new):
             return
@@ -453,7 +455,6 @@ class Systems:
 
     def _restore(self, rows: Indices, kept: dict[str, NDArray[Any]]) -> None:
         """Hold photos whose smoothed kernels are kept; what is left to compute is quick."""
-        self._kept = None
         found = self._find(rows, rows, leave_out=False)
         for place, member in enumerate(self._members):
             one = member.candidate

@@ -347,7 +347,7 @@ class PhotoViews:
         make = link or (lambda points: knn_graph(points, n_neighbors, n_threads=n_threads))
         self.graph: NeighborGraph = make(self.plain)
         self._inverse_roots = _inverse_roots(self.graph.degrees)
-        self.links = self._normalized(self.graph.weights, self._inverse_roots)
+        self.links = _normalized_links(self.graph.weights, self._inverse_roots, self._dtype)
         if coordinates is None:
             self.smooth = self._smooth_features()
 
@@ -593,6 +593,17 @@ def _column_moments(X: Reals) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     means, deviations = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
     constant = deviations <= 10 * np.finfo(X.dtype).eps * np.abs(means)
     return means, np.where(constant | (deviations == 0.0), 1.0, deviations)
+
+
+def _normalized_links(weights: Any, roots: Reals, dtype: Any) -> Any:
+    """Return the weights of links times a root at both ends, on the structure of the graph itself."""
+    data = scratch(weights.data.shape, dtype)
+    for rows in row_blocks(weights.shape[0], MAPPED_ROWS):
+        starts = weights.indptr[rows.start : rows.stop + 1]
+        some = slice(int(starts[0]), int(starts[-1]))
+        ends = roots[weights.indices[some]]
+        data[some] = weights.data[some] * ends * np.repeat(roots[rows], np.diff(starts))
+    return sparse.csr_array((data, weights.indices, weights.indptr), shape=weights.shape)
 
 
 def _inverse_roots(degrees: Reals) -> Reals:
