@@ -139,6 +139,24 @@ def test_processes_that_label_at_once_lose_nothing(environment):
     assert [case["n_labels"] for case in found["cases"]] == [60, 60]
 
 
+def test_later_verbs_and_families_are_added_to_what_is_recorded():
+    def row(family, case, verb, seconds):
+        facts = {"family": family, "case": case, "verb": verb, "seconds": seconds}
+        return {"kind": "projects", "code": 0, "megabytes": 100.0, "problems": [], **facts}
+
+    known = hostile.summary([row("links", case, "scan", 1.0) for case in ("a", "b")], 2.0)
+    more = hostile.summary([row("links", case, "search", 3.0) for case in ("a", "b")] + [row("new", "c", "scan", 1)], 7)
+    found = hostile.add(known, more, "abc")
+    assert [(one["family"], one["n_cases"], one["n_verbs"], one["n_runs"]) for one in found["families"]] == [
+        ("links", 2, 2, 4),
+        ("new", 1, 1, 1),
+    ]
+    assert (found["n_cases"], found["n_runs"], found["families"][0]["longest"]) == (3, 5, 3.0)
+    assert found["again"][-1]["commit"] == "abc"
+    with pytest.raises(ValueError, match="links: 1 cases, and 2 are recorded"):
+        hostile.add(known, hostile.summary([row("links", "a", "search", 3.0)], 1.0), "abc")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["projects", "metadata", "imports"])
 def test_what_a_stranger_made_does_no_harm(environment, kind):

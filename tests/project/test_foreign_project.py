@@ -113,6 +113,35 @@ def test_undo_writes_no_file_outside(photos, victim, is_trusted, photo):
         assert (done.n_files, len(done.left_alone)) == (2, 1)
 
 
+@pytest.mark.parametrize("by", ["path", "link"])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_project_that_a_friend_hands_back_writes_photos_and_sidecars_alone(photos, tmp_path, by, is_there):
+    """It is still trusted as the user's own, whatever the friend has entered."""
+    home = tmp_path / "home"
+    home.mkdir()
+    profile = home / ".profile"
+    if is_there:
+        profile.write_bytes(b"precious")
+    with Project.open(photos) as project:
+        project.trust()
+        _point(project, profile, 1)
+        with project.store.database.write() as connection:
+            if not is_there:
+                connection.execute("UPDATE written SET after = 'removed' WHERE id = 1")
+            if by == "path":
+                connection.execute("UPDATE photos SET path = ? WHERE id = 1", (b".profile",))
+                connection.execute("UPDATE roots SET path = ?, beside = NULL", (os.fsencode(home),))
+            else:
+                (photos / "a.jpg").unlink()
+                (photos / "a.jpg").symlink_to(profile)
+    with Project.open(photos) as project:
+        assert project.is_trusted
+        with pytest.raises((InvalidInputError, StoreError)):
+            project.undo()
+    assert os.listdir(home) == [".profile"] * is_there
+    assert not is_there or profile.read_bytes() == b"precious"
+
+
 def test_a_written_path_that_is_none_is_left_alone(photos):
     with Project.open(photos) as project:
         _point(project, b"/x\0y")

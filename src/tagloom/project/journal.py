@@ -240,9 +240,10 @@ class ProjectChanges(FileChanges):
 class Reach:
     """Which files a project may write: its photos and their sidecars, below its folder of photos.
 
-    In a project that this user made here, or trusts, that folder may be anywhere, folders in it may be links, and
-    photos may have had other names. In a stranger's it is the folder around the project, nothing in it leads out, and
-    a file counts only under the name of the photo that it is said to belong to.
+    What has no extension of a photo or a sidecar is never written, wherever links lead. In a project that this user
+    made here, or trusts, that folder may be anywhere, folders in it may be links, and photos may have had other names.
+    In a stranger's it is the folder around the project, nothing in it leads out, and a file counts only under the name
+    of the photo that it is said to belong to.
 
     Parameters
     ----------
@@ -292,9 +293,11 @@ class Reach:
             return f"{shown} cannot be reached: {getattr(error, 'strerror', None) or error}"
         if not stat.S_ISREG(mode):
             return f"{shown} is no file; it is left alone"
+        # Also where all is trusted: a friend who was lent a project may hand it back with anything in it.
+        if os.path.splitext(real)[1].lower() not in _WRITABLE:
+            return f"{shown} is neither a photo of the project nor its sidecar; it is left alone"
         if any(_is_below(real, root) for root in self._real_roots) and not _is_below(real, self._folder):
-            is_writable = self._is_trusted and os.path.splitext(real)[1].lower() in _WRITABLE
-            if is_writable or self._is_own(real, photo):
+            if self._is_trusted or self._is_own(real, photo):
                 return None
             return f"{shown} is neither a photo of the project nor its sidecar; it is left alone"
         if self._is_trusted and self._is_own(real, photo):
