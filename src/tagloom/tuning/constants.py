@@ -60,8 +60,6 @@ SAMPLED_PHOTOS = 20_000
 MAPPED_ROWS = 8192
 #: Distances that are held at once. [memory]
 BLOCK_DISTANCES = 1_000_000
-#: Arrays up to this size are in memory, larger ones in a file. [memory]
-IN_MEMORY_BYTES = 16 << 20
 #: Entries up to which features are kept in float64: small problems are exact, large ones half the size. [memory]
 DOUBLE_ENTRIES = 2_000_000
 

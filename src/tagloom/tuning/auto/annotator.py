@@ -15,6 +15,7 @@ from tagloom.core.annotator import fit_thresholds
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_labels, labeled_rows
 from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core.scratch import scratch
 from tagloom.core.seeds import check_generator
 from tagloom.core.typing import Floats, Indices, Reals
 from tagloom.core.validation import COMMON, NumberIn, OneOf
@@ -37,7 +38,7 @@ from tagloom.tuning.auto.state import (
     restored_views,
     unpack,
 )
-from tagloom.tuning.auto.views import PhotoViews, default_views, row_blocks, scratch, smoothed_priors
+from tagloom.tuning.auto.views import PhotoViews, default_views, row_blocks, smoothed_priors
 from tagloom.tuning.calibration.calibrated import Accepting, folds_of, scale_of
 from tagloom.tuning.calibration.level_scale import LevelScale, heaps, sharpened, telling
 from tagloom.tuning.calibration.maps import CalibrationMap, Method, fit_map, left_out_prior, take_tags

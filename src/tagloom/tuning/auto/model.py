@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from tagloom.core.labels import UNKNOWN, known_patterns
+from tagloom.core.scratch import scratch
 from tagloom.core.typing import Floats, Indices, Reals
 from tagloom.tuning.auto.search import Candidate, LabelledKernels
 from tagloom.tuning.auto.views import (
@@ -17,7 +18,6 @@ from tagloom.tuning.auto.views import (
     View,
     left_out_deviations,
     prior_shifts,
-    scratch,
     targets_of,
 )
 from tagloom.tuning.calibration.maps import take_tags
@@ -221,17 +221,22 @@ class StackModel:
                 for member, values in zip(self.members, coefficients, strict=True)
                 if member.candidate.smoothed == smoothed
             ]
+            if not chosen:
+                continue
             names = sorted({candidate.view for candidate, _ in chosen})
             anchors = self.views.coordinates(smoothed)[rows]
             for candidate, _ in chosen:
                 if candidate.score_smoothing not in sums:
                     sums[candidate.score_smoothing] = scratch(shape, self.views.dtype)
                     sums[candidate.score_smoothing][:] = 0.0
-            for block in self.views.blocks(len(points), len(rows)) if chosen else ():
-                found = self.views.distances(points[block], anchors, [self.views_by_name[name] for name in names])
-                distances = dict(zip(names, found, strict=True))
+            to_anchors = self.views.to_anchors(anchors, [self.views_by_name[name] for name in names])
+            blocks = list(self.views.blocks(len(points), len(rows)))
+            kernels = np.empty((blocks[0].stop if blocks else 0, len(rows)), self.views.dtype)
+            for block in blocks:
+                distances = dict(zip(names, to_anchors(np.asarray(points[block])), strict=True))
+                kernel = kernels[: len(points[block])]
                 for candidate, values in chosen:
-                    kernel = distances[candidate.view] * self.views.dtype(-self._decay(candidate))
+                    np.multiply(distances[candidate.view], self.views.dtype(-self._decay(candidate)), out=kernel)
                     sums[candidate.score_smoothing][block] += np.exp(kernel, out=kernel) @ values
         return sums
 

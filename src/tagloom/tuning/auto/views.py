@@ -1,8 +1,8 @@
 """What every candidate of the search shares: scaled feature groups, one neighbour graph, features smoothed over it."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,9 @@ from sklearn.utils.extmath import randomized_svd
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core.scratch import scratch
 from tagloom.core.typing import Floats, Reals
+from tagloom.exceptions import InvalidInputError
 from tagloom.features.scaling import GroupScaler
 from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
 from tagloom.tuning.constants import (
@@ -21,7 +23,6 @@ from tagloom.tuning.constants import (
     DOUBLE_ENTRIES,
     EXACT_COLUMNS,
     FEWEST_COMPONENTS,
-    IN_MEMORY_BYTES,
     KEPT_VARIANCE,
     LEADING_SHARES,
     MAPPED_ROWS,
@@ -43,7 +44,6 @@ __all__ = [
     "left_out_deviations",
     "prior_shifts",
     "row_blocks",
-    "scratch",
     "smoothed_priors",
     "targets_of",
 ]
@@ -268,6 +268,8 @@ class PhotoViews:
         Makes the graph of the coordinates, or has it already. Default: `knn_graph`.
     reductions : mapping of str to Reduction, optional
         Of each group, where they were learnt before.
+    coordinates : tuple of ndarray of shape (n, k), optional
+        Those of before, and the same smoothed; X is then looked at for new photos alone. Default: they are computed.
 
     Attributes
     ----------
@@ -301,6 +303,7 @@ class PhotoViews:
         n_threads: int | None,
         link: Callable[[Reals], NeighborGraph] | None = None,
         reductions: Mapping[str, Reduction] | None = None,
+        coordinates: tuple[Reals, Reals] | None = None,
     ) -> None:
         self.given_groups = FeatureGroups(["features"], [X.shape[1]]) if groups is None else groups
         self.smoothing = smoothing
@@ -310,22 +313,26 @@ class PhotoViews:
         self._weights = joint_weights(names.names, shares_of(names.embeddings))
         self._dtype: Any = np.float64 if X.size <= DOUBLE_ENTRIES else np.float32
         self._sample = np.unique(np.linspace(0, len(X) - 1, min(len(X), SAMPLED_PHOTOS)).astype(np.intp))
-        sample = X if len(self._sample) == len(X) else np.asarray(X[self._sample])
-        self._scaler = GroupScaler(self.given_groups).fit(sample)
-        self._moments = _column_moments(sample)
-        self.reductions = reductions or {
-            name: Reduction.of(self._mapped(name, sample), self._weights[name]) for name in names
-        }
+        self._scaling = _Scaling(self.given_groups, X, self._sample)
+        self._mean_distances: dict[tuple[str, bool], float] = {}
+        self.reductions = reductions or self._reduce(names, X)
         sizes = [self.reductions[name].n_components for name in names]
         self.groups = FeatureGroups(list(names), sizes, names.embeddings)
-        self.plain = scratch((len(X), self.groups.n_columns), self._dtype)
-        for block in row_blocks(len(X), MAPPED_ROWS):
-            self.plain[block] = self._coordinates(X[block])
+        shape = len(X), self.groups.n_columns
+        if coordinates is None:
+            self.plain = scratch(shape, self._dtype)
+            for block in row_blocks(len(X), MAPPED_ROWS):
+                self.plain[block] = self._coordinates(X[block])
+        else:
+            self.plain, self.smooth = coordinates
+            if any(one.shape != shape or one.dtype != self._dtype for one in coordinates):
+                raise InvalidInputError(f"expected coordinates of shape {shape}; train again")
         make = link or (lambda points: knn_graph(points, n_neighbors, n_threads=n_threads))
         self.graph: NeighborGraph = make(self.plain)
         self._inverse_roots = _inverse_roots(self.graph.degrees)
         self.links = self._normalized(self.graph.weights, self._inverse_roots)
-        self.smooth = self._smooth_features()
+        if coordinates is None:
+            self.smooth = self._smooth_features()
 
     @property
     def has_network(self) -> bool:
@@ -359,13 +366,17 @@ class PhotoViews:
 
     def mean_distance(self, view: View, smoothed: bool) -> float:
         """Return the mean squared distance of two photos in a view, 1 where all are equal."""
+        known = self._mean_distances.get((view.name, smoothed))
+        if known is not None:
+            return known
         points, total = self.coordinates(smoothed)[self._sample], 0.0
         for name, factor in self.factors(view).items():
             columns = points[:, self.groups[name]]
             centre = columns.mean(axis=0, dtype=np.float64)
             length = float(np.einsum("ij,ij->", columns, columns, dtype=np.float64)) / len(columns)
             total += 2.0 * factor * max(length - float(centre @ centre), 0.0)
-        return total if total > np.finfo(np.float32).eps else 1.0
+        found = self._mean_distances[view.name, smoothed] = total if total > np.finfo(np.float32).eps else 1.0
+        return found
 
     def factors(self, view: View) -> dict[str, float]:
         """Return by group what squared distances of coordinates count in a view; the joint one has 1 throughout."""
@@ -373,18 +384,49 @@ class PhotoViews:
 
     def distances(self, points: Reals, anchors: Reals, views: Sequence[View]) -> list[Reals]:
         """Return squared distances (q, m) of rows of coordinates to others, for each view; each group is used once."""
+        return self.to_anchors(anchors, views)(points)
+
+    def to_anchors(self, anchors: Reals, views: Sequence[View]) -> Callable[[Reals], list[Reals]]:
+        """Return what gives `distances` of a block of rows, in arrays that the next block takes.
+
+        What does not depend on the rows is done once, and fresh memory costs as much as the products.
+        """
         factors = np.array([list(self.factors(view).values()) for view in views])
         kinds, kind_of = np.unique(factors.round(12), axis=1, return_inverse=True)
-        found = [np.zeros((len(points), len(anchors)), dtype=points.dtype) for _ in views]
+        parts = []
         for kind, wanted in enumerate(kinds.T):
-            if not wanted.any():
-                continue
-            columns = np.flatnonzero(np.isin(self.groups.labels, np.flatnonzero(kind_of.ravel() == kind)))
-            whole = len(columns) == self.groups.n_columns
-            squares = _squared_distances(*(part if whole else part[:, columns] for part in (points, anchors)))
-            for place in np.flatnonzero(wanted):
-                found[place] += squares if wanted[place] == 1.0 else points.dtype.type(wanted[place]) * squares
-        return found
+            if wanted.any():
+                columns = np.flatnonzero(np.isin(self.groups.labels, np.flatnonzero(kind_of.ravel() == kind)))
+                # Mostly columns in a row, which need not be copied.
+                is_run = columns[-1] - columns[0] == len(columns) - 1
+                at = slice(int(columns[0]), int(columns[-1]) + 1) if is_run else columns
+                ends = anchors[:, at]
+                parts.append((wanted, at, (-2.0 * ends).T, np.einsum("ij,ij->i", ends, ends)))
+
+        held = np.empty((2 + len(views), 0, len(anchors)), anchors.dtype)
+
+        def distances(points: Reals) -> list[Reals]:
+            nonlocal held
+            if held.shape[1] < len(points):
+                held = np.empty((2 + len(views), len(points), len(anchors)), anchors.dtype)
+            (squares, scaled), found = held[:2, : len(points)], held[2:, : len(points)]
+            is_new = np.ones(len(views), dtype=bool)
+            for wanted, at, ends, lengths in parts:
+                rows = points[:, at]
+                np.matmul(rows, ends, out=squares)
+                squares += np.einsum("ij,ij->i", rows, rows)[:, None]
+                squares += lengths
+                np.maximum(squares, 0.0, out=squares)
+                for place in np.flatnonzero(wanted):
+                    target = found[place] if is_new[place] else scaled
+                    np.multiply(squares, anchors.dtype.type(wanted[place]), out=target)
+                    if target is scaled:
+                        found[place] += scaled
+                    is_new[place] = False
+            found[is_new] = 0.0
+            return list(found)
+
+        return distances
 
     def reach(self, rows: NDArray[np.intp], strength: float) -> Any:
         """Return what all photos give to the smoothed scores of some, a sparse array (m, n)."""
@@ -418,6 +460,10 @@ class PhotoViews:
         """Yield row ranges so small that a few blocks of distances are no matter."""
         return row_blocks(n, max(64, BLOCK_DISTANCES // max(n_anchors, 1)))
 
+    def _reduce(self, names: FeatureGroups, X: Reals) -> dict[str, Reduction]:
+        sample = _rows_of(X, self._sample)
+        return {name: Reduction.of(self._mapped(name, sample), self._weights[name]) for name in names}
+
     def _coordinates(self, X: Reals) -> Reals:
         parts = [reduction.apply(self._mapped(name, X)) for name, reduction in self.reductions.items()]
         return np.hstack(parts).astype(self._dtype, copy=False)
@@ -425,9 +471,9 @@ class PhotoViews:
     def _mapped(self, name: str, X: Reals) -> Reals:
         """Return a group's rows on a scale of their own."""
         if name in self.given_groups:
-            return np.asarray(self._scaler.scale_group(name, X[:, self.given_groups[name]]), dtype=self._dtype)
+            return np.asarray(self._scaling.scaler.scale_group(name, X[:, self.given_groups[name]]), dtype=self._dtype)
         columns = self.given_groups[name.removesuffix(STANDARDIZED)]
-        means, deviations = self._moments
+        means, deviations = self._scaling.moments
         return np.asarray((X[:, columns] - means[columns]) / deviations[columns], dtype=self._dtype)
 
     def _normalized(self, weights: Any, roots: Reals) -> Any:
@@ -449,12 +495,31 @@ class PhotoViews:
         return result
 
 
-def scratch(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """Return an empty array; a large one is a memory map of a file that goes with it."""
-    if np.prod(shape, dtype=float) * np.dtype(dtype).itemsize <= IN_MEMORY_BYTES:
-        return np.empty(shape, dtype)
-    with tempfile.TemporaryFile() as file:
-        return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
+class _Scaling:
+    """What brings columns to one scale, learnt from some photos once it is asked for."""
+
+    def __init__(self, groups: FeatureGroups, X: Reals, rows: NDArray[np.intp]) -> None:
+        self._groups, self._source = groups, (X, rows)
+
+    @cached_property
+    def _learnt(self) -> tuple[GroupScaler, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        sample = _rows_of(*self._source)
+        del self._source  # features are not kept
+        return GroupScaler(self._groups).fit(sample), _column_moments(sample)
+
+    @property
+    def scaler(self) -> GroupScaler:
+        """Scales groups."""
+        return self._learnt[0]
+
+    @property
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and standard deviation of each column."""
+        return self._learnt[1]
+
+
+def _rows_of(X: Reals, rows: NDArray[np.intp]) -> Reals:
+    return X if len(rows) == len(X) and isinstance(X, np.ndarray) else np.asarray(X[rows])
 
 
 def row_blocks(n: int, step: int) -> Iterator[slice]:
@@ -492,11 +557,3 @@ def _column_moments(X: Reals) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
 def _inverse_roots(degrees: Reals) -> Reals:
     return np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
-
-
-def _squared_distances(A: Reals, B: Reals) -> Reals:
-    products = A @ B.T
-    products *= -2.0
-    products += np.einsum("ij,ij->i", A, A)[:, None]
-    products += np.einsum("ij,ij->i", B, B)
-    return np.maximum(products, 0.0, out=products)
