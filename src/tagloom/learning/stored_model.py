@@ -73,6 +73,8 @@ logger = logging.getLogger(__name__)
 Arrays = dict[str, NDArray[Any]]
 #: Returns the features of photos, None where some are not there.
 LoadFeatures = Callable[[NDArray[np.int64]], FeatureRows | None]
+#: Returns arrays by a key, None where there are none.
+LoadKept = Callable[[str], Arrays | None]
 #: Returns photos as a ridge sees them, by a scaler or by one fitted to them.
 MakePhotos = Callable[[GroupScaler | None], RidgePhotos]
 #: Columns that an update has changed, and their new predictions.
@@ -263,6 +265,8 @@ class StoredModel(ABC):
         self.header = header
         #: The neighbour graph that is stored with it.
         self.graph: GraphPart | None = None
+        #: Returns arrays that were kept by a key, None where they are not there.
+        self.load_kept: LoadKept | None = None
 
     # Scores
 
@@ -404,6 +408,10 @@ class StoredModel(ABC):
         return ExplainedScores(rows.ids, current.tag_ids, explainer, current.kind != SCORE)
 
     # The file
+
+    def kept(self) -> dict[str, Arrays]:
+        """Return arrays that can be made again, and spare much work where they are there, by a key of their own."""
+        return {}
 
     def arrays(self) -> Arrays:
         """Return the arrays of its file."""
@@ -750,12 +758,14 @@ class AutoModel(StoredModel):
         thresholds = np.full(len(header.tag_ids), np.inf)
         self.predictions = Predictions(photo_ids, header.tags, values, thresholds, header.kind)
         self._state_arrays, self._state = state_arrays, state
+        #: What it was made of; keeps its arrays.
+        self._fitted: AutoAnnotator | None = None
         #: Follows the decisions; its columns.
         self._annotator: AutoAnnotator | None = None
         #: Whether it learns on other photos than those of its training.
         self._is_moved = False
         #: What the network sees in its photos, for names of tags that are new.
-        self._classes: NDArray[np.float16] | None = None
+        self._rows: FeatureRows | None = None
         self._columns = header.tags
 
     @classmethod
@@ -770,7 +780,9 @@ class AutoModel(StoredModel):
         found = annotator.state()
         if found is None:
             raise InvalidInputError("expected an annotator with plain parameters, which can be stored")
-        return cls(header, photo_ids, values, *found)
+        model = cls(header, photo_ids, values, *found)
+        model._fitted = annotator
+        return model
 
     @classmethod
     def fit(
@@ -808,14 +820,14 @@ class AutoModel(StoredModel):
             return None
 
     def _restored(self, X: NDArray[np.float32]) -> AutoAnnotator:
-        found = AutoAnnotator.restore(X, self._state_arrays, self._state, n_threads=self.n_threads)
+        found = AutoAnnotator.restore(X, self._state_arrays, self._state, n_threads=self.n_threads, load=self.load_kept)
         if found.labels_.shape != self.predictions.values.shape:
             raise InvalidInputError("its tags are not those of its header")
         return found
 
     def _trained_features(self, rows: FeatureRows) -> NDArray[np.float32] | None:
         if np.array_equal(rows.ids, self.predictions.photo_ids):
-            return rows.X
+            return np.asarray(rows.X)
         at = rows_of(rows.ids, self.predictions.photo_ids)
         return None if (at < 0).any() else rows.X[at]
 
@@ -859,8 +871,7 @@ class AutoModel(StoredModel):
             self._annotator = self._restored(rows.X)
         else:
             self._annotator = AutoAnnotator.moved(rows.X, self._state_arrays, self._state, n_threads=self.n_threads)
-        classes = class_probabilities(rows.X, rows.groups)
-        self._classes = None if classes is None else classes.astype(np.float16)
+        self._rows = rows
 
     def is_due(self, labels: TrainingLabels) -> bool:
         return self.header.kind == SCORE  # thresholds of scores are found by all labels, and more make probabilities
@@ -871,7 +882,7 @@ class AutoModel(StoredModel):
         header = ModelHeader.of(self.header.method, learned.kind, labels, self.header.groups, learned.completeness)
         found = self.of(annotator, header, labels.photo_ids, learned.values)
         found._annotator, found.graph, found.n_threads = annotator, self.graph, self.n_threads
-        found._classes = self._classes
+        found._rows, found.load_kept = self._rows, self.load_kept
         return found, learned
 
     def update(self, labels: TrainingLabels, columns: NDArray[np.intp], photos: RidgePhotos) -> Changed:
@@ -893,7 +904,8 @@ class AutoModel(StoredModel):
 
     def _given(self, labels: TrainingLabels, tags: NDArray[np.intp]) -> NDArray[np.float32] | None:
         """Return what the names of some tags say of the photos, NaN for the others; None for nothing."""
-        found = given_by_names(self._classes, [labels.names[tag] for tag in tags])
+        names, rows = [labels.names[tag] for tag in tags], self._rows
+        found = given_by_names(class_probabilities(rows.X, rows.groups), names) if rows is not None and names else None
         if found is None:
             return None
         given = np.full(labels.Y.shape, np.nan, dtype=np.float32)
@@ -915,6 +927,9 @@ class AutoModel(StoredModel):
             return None
         explainer = ScoreExplainer(annotator, X, annotator.labels_, groups=annotator.groups)
         return ExplainedScores(self.predictions.photo_ids, self.header.tags, explainer)
+
+    def kept(self) -> dict[str, Arrays]:
+        return {} if self._fitted is None else self._fitted.kept()
 
     def arrays(self) -> Arrays:
         found: Arrays = {PHOTO_IDS: self.predictions.photo_ids, VALUES: self.predictions.values}
@@ -1015,7 +1030,7 @@ def load_model(store: ProjectStore, model: Model, *, n_threads: int | None = Non
         found.graph = GraphPart.of(registered, arrays)
     except (KeyError, TypeError, ValueError, OverflowError, InvalidInputError) as error:
         raise DamagedStoreError(f"model {model.id} is damaged ({error}); train again: tagloom train") from error
-    found.n_threads = n_threads
+    found.n_threads, found.load_kept = n_threads, store.kept.load
     return found
 
 
@@ -1075,6 +1090,9 @@ def save_model(
         graph_key="" if graph is None else graph.key,
         holds_graph=graph is not None and bool(graph.arrays),
     ).as_dict()
+    kept = model.kept()
+    for key, arrays in kept.items():
+        store.kept.save(key, arrays)
     run = store.runs.start(verb, registered)
     number = store.models.save(
         model.arrays() | ({} if graph is None else graph.arrays),
@@ -1096,4 +1114,5 @@ def save_model(
         )
         store.models.activate(number)
         store.runs.end(run, {"model": number})
+    store.kept.keep_only(kept)
     return number

@@ -93,7 +93,7 @@ class Updater:
         self._store, self._settings = store, settings
         self._mutex = threading.Lock()
         with store.lock(), store.cache() as cache:
-            rows = load_rows(store, cache, settings, compute=False)
+            rows = load_rows(store, cache, settings, compute=False, later=True)
         self._features = FeaturesUsed.of(rows)
         self.photos: RidgePhotos | None = RidgePhotos(store, rows, settings, graph=graph)
         self._digests: dict[int, str] = {}

@@ -23,7 +23,7 @@ from tagloom.store.runs import to_json
 if TYPE_CHECKING:
     import mmap
 
-__all__ = ["load_arrays", "read_arrays", "save_arrays", "write_arrays"]
+__all__ = ["load_arrays", "mapped_arrays", "pack_arrays", "read_arrays", "save_arrays", "write_arrays"]
 
 FORMAT = 1
 #: A larger file is not read, but mapped. Its checksum is looked at all the same.
@@ -122,6 +122,11 @@ def read_arrays(
     return unpack_arrays(name, data, expected)
 
 
+def mapped_arrays(folder: ProjectFolder, place: str, name: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a file that is not registered; its content is not looked at (see `read_arrays`)."""
+    return _mapped_arrays(name, folder.map(place, name), None)[0]
+
+
 def pack_arrays(arrays: Mapping[str, ArrayLike], info: Mapping[str, Any] | None = None) -> Iterator[bytes | memoryview]:
     """Yield the content of a file of arrays, in the order of safetensors: large elements first, then by name."""
     plain = {name: _plain(name, value) for name, value in arrays.items()}
@@ -158,7 +163,9 @@ def unpack_arrays(
     return arrays, info
 
 
-def _mapped_arrays(name: str, data: "mmap.mmap", expected: ArrayFile) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def _mapped_arrays(
+    name: str, data: "mmap.mmap", expected: ArrayFile | None
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Return the same, arrays that nobody can write to, and that take no memory of their own."""
     _check_content(name, data, expected)
     try:

@@ -1,5 +1,6 @@
 """The annotator that chooses for itself: views of features, kernels, smoothing, their combination, probabilities."""
 
+import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -476,8 +477,29 @@ class AutoAnnotator(Accepting):
         shape = [self.views_.n_photos, self.views_.given_groups.n_columns]
         return arrays, {"format": FORMAT, "shape": shape, **packed}
 
+    def kept(self) -> dict[str, Arrays]:
+        """Return arrays that spare `restore` most of its work, by a key that says what they are of: of many photos.
+
+        They can be made again from the features and from what `state` returns. Coordinates are the same for all models
+        of the same features.
+        """
+        if self.views_.dtype != np.float32:
+            return {}
+        marks = self.views_.marks.tobytes()
+        found = {_key(marks): {"plain": self.views_.plain, "smooth": self.views_.smooth}}
+        spreads = self.model_.kept_spreads()
+        return found | ({_key(marks, self.model_.kind): spreads} if spreads else {})
+
     @classmethod
-    def restore(cls, X: NDArray[Any], arrays: Arrays, info: dict[str, Any], *, n_threads: int | None = None) -> Self:
+    def restore(
+        cls,
+        X: NDArray[Any],
+        arrays: Arrays,
+        info: dict[str, Any],
+        *,
+        n_threads: int | None = None,
+        load: Callable[[str], Arrays | None] | None = None,
+    ) -> Self:
         """Return an annotator that behaves as the one whose `state` was stored.
 
         Parameters
@@ -488,6 +510,9 @@ class AutoAnnotator(Accepting):
             What `state` gave; there may be other arrays.
         n_threads : int, optional
             For neighbours of new photos.
+        load : callable, optional
+            Returns what `kept` gave, by its key; None where it is not there. With coordinates X is looked at for new
+            photos alone, and may be anything that gives rows.
 
         Raises
         ------
@@ -495,11 +520,18 @@ class AutoAnnotator(Accepting):
             If these are not the features that it was fitted on, or if another version stored it in a way not known
             here.
         """
-        return cls._checked(X, arrays, info, n_threads)
+        return cls._checked(X, arrays, info, n_threads, load)
 
     @classmethod
     def _checked(
-        cls, X: NDArray[Any], arrays: Arrays, info: dict[str, Any], n_threads: int | None, *, is_moved: bool = False
+        cls,
+        X: NDArray[Any],
+        arrays: Arrays,
+        info: dict[str, Any],
+        n_threads: int | None,
+        load: Callable[[str], Arrays | None] | None = None,
+        *,
+        is_moved: bool = False,
     ) -> Self:
         if info.get("format") != FORMAT:
             raise InvalidInputError(
@@ -514,7 +546,7 @@ class AutoAnnotator(Accepting):
             )
         try:
             parts = {name: unpack(value, arrays) for name, value in info.items()}
-            return cls._restored(X, parts, n_threads, is_moved=is_moved)
+            return cls._restored(X, parts, n_threads, load, is_moved=is_moved)
         except InvalidInputError:
             raise
         except (KeyError, TypeError, IndexError, ValueError, AttributeError, OverflowError) as error:
@@ -523,9 +555,22 @@ class AutoAnnotator(Accepting):
             ) from error
 
     @classmethod
-    def _restored(cls, X: NDArray[Any], parts: dict[str, Any], n_threads: int | None, *, is_moved: bool) -> Self:
+    def _restored(
+        cls,
+        X: NDArray[Any],
+        parts: dict[str, Any],
+        n_threads: int | None,
+        load: Callable[[str], Arrays | None] | None,
+        *,
+        is_moved: bool,
+    ) -> Self:
         found = cls(parts["groups"], n_threads=n_threads, **parts["parameters"])
-        X = found._check_X(X, reset=True)
+        marks = parts["views"]["marks"].tobytes()
+        kept = None if is_moved or load is None else load(_key(marks))
+        if kept is None:
+            X = found._check_X(X, reset=True)
+        else:
+            found.n_features_in_ = X.shape[1]
         for name, value in parts["rest"].items():
             setattr(found, name, value)
         if is_moved:
@@ -534,8 +579,12 @@ class AutoAnnotator(Accepting):
             found.labels_ = np.full((len(X), found.n_tags_), UNKNOWN, dtype=np.int8)
             found._given = None
             return found
-        found.views_ = restored_views(X, parts["views"], n_threads)
+        coordinates = None if kept is None else (kept["plain"], kept["smooth"])
+        found.views_ = restored_views(X, parts["views"], n_threads, coordinates)
         found.model_ = restored_model(found.views_, parts["model"])
+        spreads = None if kept is None or load is None else load(_key(marks, found.model_.kind))
+        if spreads is not None:
+            found.model_.use_spreads(spreads)
         Y = add_rows(np.full(found.model_.labels.shape, UNKNOWN, dtype=np.int8), parts["labels"])
         found._finish(Y, found._labels_to_learn(Y))
         return found
@@ -553,7 +602,7 @@ class AutoAnnotator(Accepting):
         arrays, info, n_threads
             See `restore`.
         """
-        return cls._checked(X, arrays, info, n_threads, is_moved=True)
+        return cls._checked(np.asarray(X), arrays, info, n_threads, is_moved=True)
 
     def make_views(self, X: Any, link: Callable[[Reals], NeighborGraph] | None = None) -> PhotoViews:
         """Return what all fits to the same features share, and perhaps a graph; see `share_views` and `PhotoViews`."""
@@ -595,3 +644,7 @@ class AutoAnnotator(Accepting):
         drawn = rows[np.argsort(order[rows])]
         rows = np.sort(drawn[: self.max_rows])
         return rows, np.sort(drawn[: min(self.max_rows, self.max_search_rows)])
+
+
+def _key(*parts: bytes) -> str:
+    return hashlib.blake2b(b"".join(parts), digest_size=16).hexdigest()

@@ -156,6 +156,20 @@ class StackModel:
         self.labels, (self.rows, self.compared) = labels, rows
         self.coefficients, self.deviations, self.left_out = coefficients, deviations, left_out
 
+    @property
+    def kind(self) -> bytes:
+        """What kernels are of: members and photos compared."""
+        names = [str((one.view, one.smoothed, one.width)) for one in (member.candidate for member in self.members)]
+        return "|".join(names).encode() + self.compared.astype("<i8").tobytes()
+
+    def kept_spreads(self) -> dict[str, NDArray[Any]] | None:
+        """Return smoothed kernels among the photos compared, in single precision; None where none were computed."""
+        return self._systems.spreads(self.compared)
+
+    def use_spreads(self, kept: dict[str, NDArray[Any]]) -> None:
+        """Take over what `kept_spreads` gave, where it is of these photos."""
+        self._systems.use_spreads(self.compared, kept)
+
     def set_tags(self, at: Indices) -> None:
         """Reorder, drop and add (-1) tags; a new one has the mean of each member's factors, and knows nothing yet."""
         self.members = [
@@ -293,6 +307,25 @@ class Systems:
         self._kernels: list[tuple[Floats, Floats | None]] = []
         self._common: Indices = np.empty(0, dtype=np.intp)
         self._factors: list[Factor] = []
+        self._kept: tuple[Indices, dict[str, NDArray[Any]]] | None = None
+
+    def spreads(self, rows: Indices) -> dict[str, NDArray[Any]] | None:
+        """Return each member's smoothed kernel among photos that are held, in single precision."""
+        if not len(rows) or not np.isin(rows, self._held).all():
+            return None
+        square = np.ix_(*[self._places(rows)] * 2)
+        return {
+            str(place): spread[square].astype(np.float32)
+            for place, (_, spread) in enumerate(self._kernels)
+            if spread is not None
+        }
+
+    def use_spreads(self, rows: Indices, kept: dict[str, NDArray[Any]]) -> None:
+        """Take over what `spreads` returned for these photos, unless there is something amiss with it."""
+        wanted = {str(place) for place, one in enumerate(self._members) if one.candidate.score_smoothing}
+        shape = len(rows), len(rows)
+        if set(kept) == wanted and all(one.shape == shape and one.dtype == np.float32 for one in kept.values()):
+            self._kept = rows, kept
 
     @property
     def _members(self) -> list[Member]:
@@ -362,6 +395,8 @@ class Systems:
         """Compute kernels with labelled photos that are not there yet; begin anew where many are no longer labelled."""
         if len(np.setdiff1d(self._held, rows)) > MOST_GROWTH * len(self._held):
             self._held, self._kernels, self._factors = self._held[:0], [], []
+        if self._kept is not None and not len(self._held):
+            self._restore(*self._kept)
         new = np.setdiff1d(rows, self._held)
         if not len(new):
             return
@@ -383,7 +418,20 @@ class Systems:
             self._kernels[place:] = [(whole, spread), *self._kernels[place + 1 :]]
         self._held = both
 
-    def _find(self, rows: Indices, anchors: Indices) -> dict[tuple[str, bool, float], tuple[Floats, Floats]]:
+    def _restore(self, rows: Indices, kept: dict[str, NDArray[Any]]) -> None:
+        """Hold photos whose smoothed kernels are kept; what is left to compute is quick."""
+        self._kept = None
+        found = self._find(rows, rows, leave_out=False)
+        for place, member in enumerate(self._members):
+            one = member.candidate
+            among, _ = found[one.view, one.smoothed, one.width]
+            spread = kept[str(place)].astype(np.float64) if one.score_smoothing else None
+            self._kernels.append((0.5 * (among + among.T), spread))
+        self._held = rows
+
+    def _find(
+        self, rows: Indices, anchors: Indices, *, leave_out: bool = True
+    ) -> dict[tuple[str, bool, float], tuple[Floats, Floats]]:
         """Return the kernels that members want, by view, whether features are smoothed, and width."""
         making = LabelledKernels(self._model.views, rows, anchors)
         wanted: dict[tuple[str, bool], dict[float, bool]] = {}
@@ -392,7 +440,7 @@ class Systems:
             needs[one.width] = needs.get(one.width, False) or bool(one.score_smoothing)
         found = {}
         for (name, smoothed), widths in wanted.items():
-            spread = self._leave_out and any(widths.values())
+            spread = leave_out and self._leave_out and any(widths.values())
             kernels = making.of(self._model.views_by_name[name], smoothed, list(widths), spread=spread)
             found.update({(name, smoothed, width): one for width, one in zip(widths, kernels, strict=True)})
         return found

@@ -69,12 +69,17 @@ def parts_of_views(views: PhotoViews) -> dict[str, Any]:
         "indices": weights.indices.astype(np.int32),
         "starts": weights.indptr.astype(np.int64),
         "weights": None if (weights.data == 1.0).all() else weights.data,
-        "marks": _marks(views),
+        "marks": views.marks,
     }
 
 
-def restored_views(X: NDArray[Any], parts: dict[str, Any], n_threads: int | None) -> PhotoViews:
-    """Return views of the same features, from `parts_of_views`."""
+def restored_views(
+    X: NDArray[Any],
+    parts: dict[str, Any],
+    n_threads: int | None,
+    coordinates: tuple[NDArray[Any], NDArray[Any]] | None = None,
+) -> PhotoViews:
+    """Return views of the same features, from `parts_of_views`, and perhaps from coordinates that were kept."""
     indices, starts = parts["indices"], parts["starts"]
     data = np.ones(len(indices)) if parts["weights"] is None else parts["weights"]
     weights = sparse.csr_array((data, indices, starts.astype(indices.dtype)), shape=(len(X), len(X)))
@@ -87,20 +92,15 @@ def restored_views(X: NDArray[Any], parts: dict[str, Any], n_threads: int | None
         n_threads=n_threads,
         link=lambda _: NeighborGraph(weights, parts["recall"], parts["bandwidth"]),
         reductions=parts["reductions"],
+        coordinates=coordinates,
     )
-    differs = np.abs(_marks(views) - parts["marks"]).max(axis=0) > SAME_COORDINATES
+    differs = ~(np.abs(views.marks - parts["marks"]).max(axis=0) <= SAME_COORDINATES)
     if differs.any():
         raise InvalidInputError(
             f"expected the features that the model was trained on, in the same order, got others for {differs.sum()} "
             f"of {len(X)} photos; give those, or train again"
         )
     return views
-
-
-def _marks(views: PhotoViews) -> NDArray[np.float32]:
-    """Return two numbers for each photo, which tell its coordinates from others whatever rounding does."""
-    mixing = np.cos(np.arange(views.groups.n_columns)).astype(views.plain.dtype)
-    return np.stack([views.plain @ mixing, views.smooth @ mixing]).astype(np.float32)
 
 
 def parts_of_model(model: StackModel) -> dict[str, Any]:
