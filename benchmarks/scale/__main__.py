@@ -42,9 +42,16 @@ def update(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with Project.open(folder, flags=FLAGS) as project:
         found["open"], updater = timed(lambda: Updater(project.store, project.settings))
+        began = 0.0
+
+        def look(*_: Any) -> None:
+            found["first look"] = {"cpu": round(time.process_time() - began, 2)}
+
         with updater:
+            updater.first_look, began = look, time.process_time()
             project.store.decisions.decide(known["ids"][more], known["tags"][0], known["truth"][more, 0])
             found["one tag"], _ = timed(updater.update)
+            updater.first_look = None
             say(folder, slice(int(more[-1]) + 1, int(more[-1]) + 1 + N_MORE))
             found["all tags"], _ = timed(updater.update)
             found["save"], _ = timed(updater.save)

@@ -25,7 +25,7 @@ from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN, known_patterns
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreError
 from tagloom.features.scaling import GroupScaler
-from tagloom.learning.constants import ENOUGH_ENTRIES, MOST_PATTERNS, SETTLED_PHOTOS, SMOOTHING
+from tagloom.learning.constants import ENOUGH_ENTRIES, FIRST_PHOTOS, MOST_PATTERNS, SETTLED_PHOTOS, SMOOTHING
 from tagloom.learning.explained_scores import ExplainedScores, ExplainedUpdate, LabelledPredictions
 from tagloom.learning.judgements import calibrate_new, follow_judgements
 from tagloom.learning.kept_graph import GraphPart
@@ -64,7 +64,7 @@ from tagloom.methods.shared.ridge_path import linear_scores
 from tagloom.settings import Settings
 from tagloom.store.models import Model
 from tagloom.store.project import ProjectStore
-from tagloom.tuning.auto.annotator import AutoAnnotator
+from tagloom.tuning.auto.annotator import AutoAnnotator, FirstLook
 from tagloom.tuning.calibration.calibrated import ScoreScale
 from tagloom.tuning.explain.explain import ScoreExplainer
 
@@ -75,6 +75,8 @@ Arrays = dict[str, NDArray[Any]]
 LoadFeatures = Callable[[NDArray[np.int64]], FeatureRows | None]
 #: Returns arrays by a key, None where there are none.
 LoadKept = Callable[[str], Arrays | None]
+#: Gets columns, photos, and their predictions (k, t).
+FirstPredictions = Callable[[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]], None]
 #: Returns photos as a ridge sees them, by a scaler or by one fitted to them.
 MakePhotos = Callable[[GroupScaler | None], RidgePhotos]
 #: Columns that an update has changed, and their new predictions.
@@ -321,6 +323,9 @@ class StoredModel(ABC):
     def refit(self, labels: TrainingLabels, photos: RidgePhotos, *, precision: float) -> "tuple[StoredModel, Learned]":
         """Return what takes its place, and what that has learnt; by default a ridge fitted from scratch."""
         return RidgeModel.fit(labels, photos, precision=precision)
+
+    #: Told of predictions that an update has for some photos before it has all of them.
+    first_look: FirstPredictions | None = None
 
     @abstractmethod
     def update(self, labels: TrainingLabels, columns: NDArray[np.intp], photos: RidgePhotos) -> Changed:
@@ -766,6 +771,8 @@ class AutoModel(StoredModel):
         self._is_moved = False
         #: What the network sees in its photos, for names of tags that are new.
         self._rows: FeatureRows | None = None
+        #: Its predictions of now, as far as they belong to its annotator.
+        self._shown: NDArray[np.float32] | None = None
         self._columns = header.tags
 
     @classmethod
@@ -869,6 +876,7 @@ class AutoModel(StoredModel):
         self._is_moved = not np.array_equal(rows.ids, self.predictions.photo_ids)
         if not self._is_moved:
             self._annotator = self._restored(rows.X)
+            self._shown = current.values if np.array_equal(current.tag_ids, self._columns) else None
         else:
             self._annotator = AutoAnnotator.moved(rows.X, self._state_arrays, self._state, n_threads=self.n_threads)
         self._rows = rows
@@ -886,19 +894,32 @@ class AutoModel(StoredModel):
         return found, learned
 
     def update(self, labels: TrainingLabels, columns: NDArray[np.intp], photos: RidgePhotos) -> Changed:
-        annotator, everything = self._follow(labels), np.arange(len(labels.tags))
+        everything = np.arange(len(labels.tags))
         if self.header.kind == SCORE:
-            return everything, np.asarray(annotator.transduction_, dtype=np.float32)
-        return everything, auto_probabilities(annotator, labels, everything, self.header.completeness or 1.0)
+            return everything, np.asarray(self._follow(labels).transduction_, dtype=np.float32)
+        shown = self._shown
 
-    def _follow(self, labels: TrainingLabels) -> AutoAnnotator:
+        def look(tags: NDArray[np.intp], log_odds_of: Callable[[NDArray[np.intp]], NDArray[Any]]) -> None:
+            if self.first_look is not None and shown is not None and self._annotator is not None:
+                rows = _likeliest(shown, tags, FIRST_PHOTOS)
+                before = self._annotator.transduction_[rows][:, tags]
+                values = _followed(log_odds_of(rows), before, shown[rows][:, tags])
+                known = labels.said[rows][:, tags] != UNKNOWN
+                self.first_look(tags, rows, np.where(known, shown[rows][:, tags], values))
+
+        annotator = self._follow(labels, look)
+        values = auto_probabilities(annotator, labels, everything, self.header.completeness or 1.0)
+        self._shown = values
+        return everything, values
+
+    def _follow(self, labels: TrainingLabels, first: FirstLook | None = None) -> AutoAnnotator:
         annotator = self._annotator
         if annotator is None:
             raise StoreError("the model was not resumed; open another updater")
         annotator.set_params(calibration=calibration_method(labels))
         at = rows_of(self._columns, labels.tag_ids)
         given = self._given(labels, np.arange(len(at)) if self._is_moved else np.flatnonzero(at < 0))
-        annotator.update(labels.Y, representative(labels), columns=at, given=given)
+        annotator.update(labels.Y, representative(labels), columns=at, given=given, first=first)
         self._columns, self._is_moved = labels.tag_ids, False
         return annotator
 
@@ -985,6 +1006,24 @@ class NameModel(StoredModel):
     @classmethod
     def restore(cls, header: ModelHeader, arrays: Arrays, details: Any) -> Self:
         return cls(header)
+
+
+def _likeliest(values: NDArray[np.float32], tags: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Return photos, ascending: for each tag as many of the likeliest, about so many in all."""
+    of_each = min(len(values), -(-count // len(tags)))
+    found = [np.argpartition(values[:, tag], len(values) - of_each)[len(values) - of_each :] for tag in tags.tolist()]
+    return np.unique(np.concatenate(found))
+
+
+def _followed(now: NDArray[Any], before: NDArray[Any], values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return for log-odds (k, t) the probabilities that others like them had before, and beyond those in proportion."""
+    found, odds = np.empty(now.shape), log_odds(values.astype(np.float64))
+    for tag in range(now.shape[1]):
+        order = np.argsort(before[:, tag], kind="stable")
+        known, given = before[order, tag], np.maximum.accumulate(odds[order, tag])
+        beyond = now[:, tag] - np.clip(now[:, tag], known[0], known[-1])
+        found[:, tag] = np.interp(now[:, tag], known, given) + beyond
+    return np.asarray(expit(found), dtype=np.float32)
 
 
 def is_outgrown(n_labeled: int, labels: TrainingLabels) -> bool:

@@ -1,5 +1,6 @@
 """The annotator that chooses for itself: views of features, kernels, smoothing, their combination, probabilities."""
 
+import contextlib
 import hashlib
 import time
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from tagloom.core.validation import COMMON, NumberIn, OneOf
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.graph import NeighborGraph
 from tagloom.tuning.auto.combine import choose_per_tag, combine
-from tagloom.tuning.auto.model import StackModel
+from tagloom.tuning.auto.model import Change, StackModel
 from tagloom.tuning.auto.priors import GivenMember, check_given
 from tagloom.tuning.auto.refine import TagMixing, counted_completeness, find_mixing, soften
 from tagloom.tuning.auto.search import Search
@@ -58,6 +59,10 @@ FORMAT = 2
 NOT_STORED = {"given", "groups", "n_threads", "progress", "random_state"}
 #: Attributes that are made again, or stored in a way of their own. All others are stored as they are.
 MADE_AGAIN = {"views_", "model_", "labels_", "transduction_", "probabilities_", "_against", "_shared", "n_features_in_"}
+
+
+#: Gets tags, and what gives their log-odds (k, t) for some photos.
+FirstLook = Callable[[Indices, Callable[[Indices], Reals]], None]
 
 
 class AutoAnnotator(Accepting):
@@ -232,13 +237,14 @@ class AutoAnnotator(Accepting):
         self._learn(Y)
         progress.finish()
 
-    def _learn(self, Y: LabelMatrix) -> None:
+    def _learn(self, Y: LabelMatrix, first: FirstLook | None = None) -> None:
         """Learn from labels with the members there are: what a fit does once they are chosen, and all of an update."""
+        look = None if first is None else self._first_look(first)
         model, labels = self.model_, self._labels_to_learn(Y)
         rows, compared = self._choose_rows(labels)
         is_unknown = self.absent_means == "unknown"
         self.mixing_ = None
-        self._solve(labels, compared if is_unknown else rows, compared)
+        self._solve(labels, compared if is_unknown else rows, compared, look)
         folds = folds_of(self.views_.plain, labels, compared)
         mixing = find_mixing(model.left_out, labels[compared], model.deviations.std(axis=0, dtype=np.float64), folds)
         self.choice_ |= {"tag_mixing": {"strength": mixing.strength, "gain": mixing.gain}}
@@ -252,9 +258,30 @@ class AutoAnnotator(Accepting):
             self._scale = self._scale_of(labels)
         self._finish(Y, labels)
 
-    def _solve(self, targets: NDArray[Any], rows: Indices, compared: Indices) -> None:
+    def _solve(
+        self,
+        targets: NDArray[Any],
+        rows: Indices,
+        compared: Indices,
+        look: Callable[[Indices, Change], None] | None = None,
+    ) -> None:
         self.priors_ = smoothed_priors(targets)
-        self.model_.fit(targets, rows, self.priors_, compared)
+        self.model_.fit(targets, rows, self.priors_, compared, solved=look)
+
+    def _first_look(self, first: FirstLook) -> Callable[[Indices, Change], None]:
+        """Return what tells the log-odds of some photos as the mixing and the map of before make them."""
+        mixing = self.mixing_
+
+        def look(tags: Indices, change: Change) -> None:
+            def log_odds(photos: Indices) -> Reals:
+                deviations = np.asarray(self.model_.deviations[photos])
+                deviations[:, tags] += change(photos)
+                scores = (deviations if mixing is None else mixing.apply(deviations)) + self.priors_
+                return self._log_odds(scores, None if self._given is None else self._given[photos])[:, tags]
+
+            first(tags, log_odds)
+
+        return look
 
     @property
     def own_scores_(self) -> Reals:
@@ -393,7 +420,13 @@ class AutoAnnotator(Accepting):
         return np.minimum(named / self.completeness_, 1.0)
 
     def update(
-        self, Y: Any, against: Any = None, *, columns: ArrayLike | None = None, given: ArrayLike | None = None
+        self,
+        Y: Any,
+        against: Any = None,
+        *,
+        columns: ArrayLike | None = None,
+        given: ArrayLike | None = None,
+        first: FirstLook | None = None,
     ) -> Self:
         """Learn from changed labels of the training photos: features, graph and members stay.
 
@@ -413,6 +446,9 @@ class AutoAnnotator(Accepting):
         given : array of shape (n, c), optional
             What is given of new tags, as the parameter of that name; what was given of those of before stays. Default:
             nothing.
+        first : callable, optional
+            Told, before all photos have new scores, which tags have other ones, and what gives log-odds (k, t) of some
+            photos: nearly those that these will have. Not called where the tags are others than before.
 
         Returns
         -------
@@ -438,7 +474,7 @@ class AutoAnnotator(Accepting):
             return self
         self._against = against
         try:
-            self._learn(Y)
+            self._learn(Y, first if is_same and self.absent_means == "no" and hasattr(self, "map_") else None)
         finally:
             del self._against
         return self
@@ -565,24 +601,24 @@ class AutoAnnotator(Accepting):
         is_moved: bool,
     ) -> Self:
         found = cls(parts["groups"], n_threads=n_threads, **parts["parameters"])
-        marks = parts["views"]["marks"].tobytes()
-        kept = None if is_moved or load is None else load(_key(marks))
-        if kept is None:
-            X = found._check_X(X, reset=True)
-        else:
-            found.n_features_in_ = X.shape[1]
+        found.n_features_in_ = X.shape[1]
         for name, value in parts["rest"].items():
             setattr(found, name, value)
         if is_moved:
-            found.views_ = found._make_views(X)
+            found.views_ = found._make_views(found._check_X(X, reset=True))
             found.model_ = StackModel(found.views_, parts["model"]["weightings"], parts["model"]["members"])
             found.labels_ = np.full((len(X), found.n_tags_), UNKNOWN, dtype=np.int8)
             found._given = None
             return found
-        coordinates = None if kept is None else (kept["plain"], kept["smooth"])
-        found.views_ = restored_views(X, parts["views"], n_threads, coordinates)
+        marks = parts["views"]["marks"].tobytes()
+        kept = None if load is None else load(_key(marks))
+        views = None
+        if kept is not None:
+            with contextlib.suppress(InvalidInputError, KeyError):  # a file may hold anything, and can be made again
+                views = restored_views(X, parts["views"], n_threads, (kept["plain"], kept["smooth"]))
+        found.views_ = views or restored_views(found._check_X(X, reset=True), parts["views"], n_threads)
         found.model_ = restored_model(found.views_, parts["model"])
-        spreads = None if kept is None or load is None else load(_key(marks, found.model_.kind))
+        spreads = None if load is None else load(_key(marks, found.model_.kind))
         if spreads is not None:
             found.model_.use_spreads(spreads)
         Y = add_rows(np.full(found.model_.labels.shape, UNKNOWN, dtype=np.int8), parts["labels"])

@@ -1,6 +1,6 @@
 """The chosen combination, solved with all labels: coefficients per member, scores of all photos and of new ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,10 @@ from tagloom.tuning.calibration.maps import take_tags
 from tagloom.tuning.constants import MOST_GROWTH, SCORE_STEPS
 
 __all__ = ["Member", "StackModel"]
+
+
+#: Returns by how much deviations (k, t) of some photos have changed.
+Change = Callable[[Indices], Reals]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +99,15 @@ class StackModel:
         #: Of the photos compared; those of further ones would be too large to keep.
         self._systems = Systems(self, range(len(self.members)), leave_out=True)
 
-    def fit(self, Y: NDArray[Any], rows: Indices, priors: Floats, compared: Indices | None = None) -> Reals:
+    def fit(
+        self,
+        Y: NDArray[Any],
+        rows: Indices,
+        priors: Floats,
+        compared: Indices | None = None,
+        *,
+        solved: Callable[[Indices, Change], None] | None = None,
+    ) -> Reals:
         """Solve for the coefficients and return the deviations (n, c) of all training photos from the priors.
 
         Parameters
@@ -108,6 +120,8 @@ class StackModel:
             What labels are compared with.
         compared : array of int, optional
             Labelled photos that ``left_out`` is of: found by members that learn from these alone. Default: none.
+        solved : callable, optional
+            Told, before all photos are scored, which tags have changed, and what gives the change of some photos.
         """
         compared = rows[:0] if compared is None else compared
         if not hasattr(self, "labels"):
@@ -121,19 +135,21 @@ class StackModel:
             tags = np.arange(Y.shape[1])
         else:
             tags = self._changed(Y, rows, compared)
-        left, solved = np.zeros((0, len(tags))), list[Floats]()
+        left, found = np.zeros((0, len(tags))), list[Floats]()
         # What most tags are known on, whichever of them have changed.
         often = np.flatnonzero((Y[rows] != UNKNOWN).mean(axis=1) > 0.5)
         known = rows[often], Y[:, tags], priors[tags], tags
         if len(compared):
-            solved, left = self._systems.solve(compared, *known)
+            found, left = self._systems.solve(compared, *known)
         if not np.array_equal(rows, compared):
-            solved = [
+            found = [
                 Systems(self, [place], leave_out=False).solve(rows, *known)[0][0] for place in range(len(self.members))
             ]
-        self._score(solved, rows, tags)
+        if solved is not None and len(tags):
+            solved(tags, lambda photos: self._change(found, rows, tags, photos))
+        self._score(found, rows, tags)
         self.coefficients = [
-            _merged(one, self.rows, rows, new, tags) for one, new in zip(self.coefficients, solved, strict=True)
+            _merged(one, self.rows, rows, new, tags) for one, new in zip(self.coefficients, found, strict=True)
         ]
         if len(compared):
             self.left_out = _merged(self.left_out, self.compared, compared, left, tags)
@@ -223,6 +239,22 @@ class StackModel:
         for other in others:
             first += other
         self.deviations[:, tags] = first
+
+    def _change(self, coefficients: list[Floats], rows: Indices, tags: Indices, photos: Indices) -> Reals:
+        """Return by how much deviations (k, t) of some photos are others than before, as if no other photo's were."""
+        both = np.union1d(rows, self.rows)
+        changes = []
+        for new, old in zip(coefficients, self.coefficients, strict=True):
+            change = np.zeros((len(both), len(tags)))
+            change[np.searchsorted(both, rows)] = new
+            change[np.searchsorted(both, self.rows)] -= old[:, tags]
+            changes.append(change)
+        plain, smooth = (np.asarray(self.views.coordinates(smoothed)[photos]) for smoothed in (False, True))
+        sums, links = self._kernel_sums(plain, smooth, both, changes), self.views.links[photos][:, photos]
+        for strength, scores in sums.items():
+            if strength:
+                self.views.smooth_scores(scores, strength, links)
+        return np.sum(list(sums.values()), axis=0)
 
     def _kernel_sums(
         self, plain: Reals, smooth: Reals, rows: Indices, coefficients: list[Floats]
@@ -324,7 +356,8 @@ class Systems:
         """Take over what `spreads` returned for these photos, unless there is something amiss with it."""
         wanted = {str(place) for place, one in enumerate(self._members) if one.candidate.score_smoothing}
         shape = len(rows), len(rows)
-        if set(kept) == wanted and all(one.shape == shape and one.dtype == np.float32 for one in kept.values()):
+        same = all(one.shape == shape and one.dtype == np.float32 and np.isfinite(one).all() for one in kept.values())
+        if set(kept) == wanted and same:
             self._kept = rows, kept
 
     @property

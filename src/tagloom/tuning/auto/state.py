@@ -14,6 +14,7 @@ from scipy import sparse
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.core.labels import UNKNOWN
+from tagloom.core.scratch import scratch
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.tuning.auto.model import Member, StackModel
@@ -122,7 +123,8 @@ def restored_model(views: PhotoViews, parts: dict[str, Any]) -> StackModel:
     rows, compared = (one.astype(np.intp) for one in parts["rows"])
     if not np.isin(np.concatenate([rows, compared]), np.arange(views.n_photos)).all():
         raise ValueError("it has learnt from photos that it does not have")
-    deviations = parts["deviations"].astype(views.dtype)
+    deviations = scratch(parts["deviations"].shape, views.dtype)
+    deviations[:] = parts["deviations"]
     labels = add_rows(np.full(deviations.shape, UNKNOWN, dtype=parts["targets"]["values"].dtype), parts["targets"])
     model.restore(labels, (rows, compared), parts["coefficients"], deviations, parts["left_out"])
     return model

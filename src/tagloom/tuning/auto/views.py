@@ -449,15 +449,19 @@ class PhotoViews:
         found.eliminate_zeros()
         return found.astype(self._dtype)
 
-    def smooth_scores(self, scores: Reals, strength: float) -> None:
-        """Smooth scores k (n, c) of all photos in place: steps ``f ← (k + sSf)/(1 + s)``, some tags at a time."""
+    def smooth_scores(self, scores: Reals, strength: float, links: Any = None) -> None:
+        """Smooth scores k (n, c) of all photos in place: steps ``f ← (k + sSf)/(1 + s)``, some tags at a time.
+
+        Other links than those of all photos may be given.
+        """
+        links = self.links if links is None else links
         share = self._dtype(strength / (1.0 + strength))
         for start in range(0, scores.shape[1], SMOOTHED_COLUMNS):
             columns = slice(start, start + SMOOTHED_COLUMNS)
             found = np.ascontiguousarray(scores[:, columns])
             rest = (1 - share) * found
             for _ in range(SCORE_STEPS):
-                found = self.links @ found
+                found = links @ found
                 found *= share
                 found += rest
             scores[:, columns] = found
