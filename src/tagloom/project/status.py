@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tagloom.catalog.places import project_root
 from tagloom.catalog.results import Result
-from tagloom.learning.few_labels import labels_needed
+from tagloom.learning.few_labels import n_missing
 from tagloom.project.unwritten import unwritten_actions
 from tagloom.store.photos import PhotoCounts
 from tagloom.store.project import ProjectStore
@@ -178,7 +178,7 @@ def _next_step(
 ) -> tuple[str, str]:
     """Return a sentence and a command: label, train, review, write, whichever is due first."""
     n_left = max(0, counts.present - counts.labeled)
-    n_needed = labels_needed(store) if n_left > 0 else 0
+    n_needed = n_missing(counts.labeled, store.decisions.n_decided(1)) if n_left > 0 else 0
     to_review = n_left > 0 and not store.decisions.has_judged_suggestions()
     steps = (
         (
