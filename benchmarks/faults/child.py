@@ -204,12 +204,12 @@ def _forget_folders() -> None:
 
 def _load() -> None:
     """Import what the verbs import, so that a child need not."""
-    import tagloom.catalog.capture_time
     import tagloom.catalog.extraction
     import tagloom.catalog.logs
     import tagloom.cli.app
-    import tagloom.cli.projects
+    import tagloom.cli.shared
     import tagloom.features.classic.color
+    import tagloom.features.classic.exif
     import tagloom.features.engine
     import tagloom.images.pool
     import tagloom.learning.train

@@ -15,8 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Protocol, get_origin, get_type_hints
 
-from tagloom.core.keywords import SidecarName
-from tagloom.core.system import cpu_count
+from tagloom.core import SidecarName, cpu_count
 from tagloom.exceptions import SettingsError
 
 __all__ = [

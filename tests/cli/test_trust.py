@@ -47,7 +47,7 @@ def test_settings_that_come_while_a_person_reads_are_not_trusted(tagloom, projec
         return True
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    monkeypatch.setattr("tagloom.cli.console.confirm", late)
+    monkeypatch.setattr("tagloom.cli.trust.confirm", late)
     assert tagloom("trust").code == 0
     assert tagloom("scan", "-q").err.startswith("ignored memory_limit_mb because")
 

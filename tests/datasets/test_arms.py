@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagloom.datasets.arms import make_arms
+from tagloom.datasets.toy import make_arms
 from tagloom.exceptions import InvalidInputError
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagloom.datasets.suns import make_suns
+from tagloom.datasets.toy import make_suns
 from tagloom.exceptions import InvalidInputError
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tagloom.datasets._text_tables import read_names, read_numbers, read_states
+from tagloom.datasets._tables import read_names, read_numbers, read_states
 from tagloom.exceptions import InvalidInputError
 
 

@@ -8,8 +8,7 @@ from PIL import Image, ImageOps
 
 from tagloom.features import read_exif
 from tagloom.images import DecodePool, Rendition
-from tagloom.images.raw_decoding import SMALLEST_PREVIEW, decode_raw
-from tagloom.images.raw_preview import read_raw
+from tagloom.images.raw import SMALLEST_PREVIEW, decode_raw, read_raw
 from tagloom.images.verdicts import Refused
 from tests.images.raw_files import cr2, cr3, dng, iiq, mrw, nef, orf, raf, rw2
 

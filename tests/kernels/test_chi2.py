@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.kernels import chi2
-from tagloom.kernels.chi2 import chi2_distances, chi2_kernel
+from tagloom.kernels import pairwise
+from tagloom.kernels.pairwise import chi2_distances, chi2_kernel
 
 
 def literal(A, B):
@@ -14,7 +14,7 @@ def literal(A, B):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_against_loops(monkeypatch, dtype):
-    monkeypatch.setattr(chi2, "ROWS", 3)
+    monkeypatch.setattr(pairwise, "ROWS", 3)
     rng = np.random.default_rng(0)
     A = (rng.exponential(size=(8, 5)) * (rng.random((8, 5)) < 0.6)).astype(dtype)
     B = rng.exponential(size=(4, 5)).astype(dtype)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.kernels.linear import linear_kernel
+from tagloom.kernels import linear_kernel
 
 
 def test_against_a_loop():

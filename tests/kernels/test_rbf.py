@@ -5,13 +5,13 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.kernels import rbf
-from tagloom.kernels.rbf import rbf_kernel
+from tagloom.kernels import pairwise
+from tagloom.kernels.pairwise import rbf_kernel
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e4])
 def test_against_scipy(monkeypatch, shift):
-    monkeypatch.setattr(rbf, "ROWS", 7)
+    monkeypatch.setattr(pairwise, "ROWS", 7)
     rng = np.random.default_rng(0)
     A, B = rng.normal(size=(20, 6)) + shift, rng.normal(size=(13, 6)) + shift
     np.testing.assert_allclose(rbf_kernel(A, B, gamma=0.3), np.exp(-0.3 * cdist(A, B) ** 2), rtol=1e-10)

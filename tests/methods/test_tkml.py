@@ -8,7 +8,7 @@ from scipy import sparse
 
 from benchmarks.literal import tkml as literal
 from tagloom.core.seeds import check_generator
-from tagloom.datasets.arms import make_arms
+from tagloom.datasets.toy import make_arms
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
 from tagloom.methods.tkml import TKML

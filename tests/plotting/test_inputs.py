@@ -5,7 +5,7 @@ import pytest
 
 from tagloom.core.groups import FeatureGroups
 from tagloom.exceptions import InvalidInputError
-from tagloom.plotting._inputs import as_numbers, check_groups, group_norms
+from tagloom.plotting._canvas import as_numbers, check_groups, group_norms
 
 
 @pytest.mark.parametrize(

@@ -373,7 +373,7 @@ def test_settings_of_a_foreign_project_raise_no_limit_until_it_is_trusted(photos
 def test_settings_that_change_between_two_looks_raise_no_limit(photos, monkeypatch):
     """A shared folder: whoever writes there at the right moment must not get past the judgement of the file."""
     looks = iter([{"n_keywords": 3}, {"n_keywords": 3, "memory_limit_mb": 65536, "encoder": "net.toml"}])
-    monkeypatch.setattr("tagloom.catalog.project_settings.read_project_file", lambda _: next(looks))
+    monkeypatch.setattr("tagloom.catalog.trust.read_project_file", lambda _: next(looks))
     monkeypatch.setattr("tagloom.settings.read_project_file", lambda _: next(looks))
     with Project.open(photos) as project:
         assert (project.settings.memory_limit_mb, project.settings.encoder) == (2048, None)

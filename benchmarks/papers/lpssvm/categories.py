@@ -18,15 +18,15 @@ from benchmarks.papers.lpssvm.patches import (
     category_words,
     pyramid_histograms,
 )
+from tagloom.kernels import linear_kernel
 from tagloom.kernels.landmarks import KernelFeatures
-from tagloom.kernels.linear import linear_kernel
 from tagloom.kernels.matrix import make_kernel
 from tagloom.methods.baselines.laprls import LapRLS
 from tagloom.methods.baselines.lapsvm import LapSVM
 from tagloom.methods.baselines.lpp import LPP, LPPSVM
 from tagloom.methods.baselines.svm import KernelSVM
 from tagloom.methods.lpssvm import LPSSVM
-from tagloom.methods.shared.kernel_graph import kernel_graph
+from tagloom.methods.shared.kernel_task import kernel_graph
 
 Floats = NDArray[np.float64]
 #: Makes a method for columns that are coordinates of the kernel, given the graph with binary and with kernel weights.

@@ -20,7 +20,7 @@ from tagloom.methods.baselines.lapsvm import LapSVM
 from tagloom.methods.baselines.lpp import LPP, LPPSVM
 from tagloom.methods.baselines.svm import KernelSVM
 from tagloom.methods.lpssvm import LPSSVM
-from tagloom.methods.shared.kernel_graph import kernel_graph
+from tagloom.methods.shared.kernel_task import kernel_graph
 from tagloom.metrics import annotation_accuracy
 
 Floats = NDArray[np.float64]

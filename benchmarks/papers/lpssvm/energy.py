@@ -10,7 +10,7 @@ from benchmarks.papers.lpssvm.categories import score_categories
 from benchmarks.papers.lpssvm.chosen import Ingredients
 from benchmarks.papers.lpssvm.patches import caltech_patches
 from benchmarks.runner import open_draw
-from tagloom.kernels.linear import linear_kernel
+from tagloom.kernels import linear_kernel
 from tagloom.methods.baselines.svm import KernelSVM
 from tagloom.methods.lpssvm import LPSSVM
 from tagloom.metrics import annotation_accuracy

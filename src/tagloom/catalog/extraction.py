@@ -13,20 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from tagloom.catalog.places import online_root, project_root
 from tagloom.catalog.results import Result
-from tagloom.core.file_kinds import is_video
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.photos import FileStamp, PhotoRecord
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.scratch import scratch
+from tagloom.core import NO_PROGRESS, FeatureGroups, FileStamp, PhotoRecord, Progress, is_video, scratch
 from tagloom.exceptions import PhotosError, StoreError, WriteError
-from tagloom.features import Descriptor, OnnxEncoder, get_descriptor, resolve_descriptors
-from tagloom.features.engine import ExtractionEngine, frame_hash
+from tagloom.features import Descriptor, ExtractionEngine, OnnxEncoder, get_descriptor, resolve_descriptors
+from tagloom.features.engine import frame_hash
 from tagloom.features.registry import DEFAULT_DESCRIPTORS
 from tagloom.features.words.learned import is_learned, learned_descriptor
 from tagloom.images import find_photos
 from tagloom.settings import Settings
-from tagloom.store.cache import FolderCache
-from tagloom.store.project import ProjectStore
+from tagloom.store import FolderCache, ProjectStore
 
 __all__ = [
     "ExtractSummary",

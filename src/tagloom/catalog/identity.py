@@ -10,7 +10,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tagloom.store.project import ProjectStore
+    from tagloom.store import ProjectStore
 
 __all__ = ["known_identity", "last_port", "project_identity", "random_number", "remember_port"]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from tagloom.exceptions import SettingsError, WriteError
-from tagloom.store.folder import ProjectFolder
+from tagloom.store import ProjectFolder
 
 __all__ = ["LOG_FILE_NAME", "configure_logging", "recorded", "stop_logging"]
 

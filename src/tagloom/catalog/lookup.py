@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeGuard
 
 from tagloom.catalog.places import project_root
-from tagloom.core.file_kinds import is_raw
+from tagloom.core import is_raw
 from tagloom.exceptions import InvalidInputError
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,7 +76,7 @@ def _is_id(item: Any) -> TypeGuard[SupportsIndex]:
 
 def _as_bytes(item: Any) -> bytes:
     if isinstance(item, str) and item.startswith(_BYTES_MARK):
-        from tagloom.metadata.names import name_from_text
+        from tagloom.metadata import name_from_text
 
         return name_from_text(item)
     return os.fsencode(item)
@@ -111,7 +111,7 @@ def _by_bare_name(store: ProjectStore, root: bytes, lacking: Mapping[bytes, Sequ
     bare = {name: tried for name, tried in lacking.items() if os.path.basename(name) == name}
     if not bare:
         return {}
-    from tagloom.metadata.names import PhotoMatcher, name_to_text
+    from tagloom.metadata import PhotoMatcher, name_to_text
 
     gone = set(store.photos.missing())
     paths = store.photos.paths()

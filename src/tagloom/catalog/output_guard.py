@@ -13,11 +13,15 @@ from pathlib import Path
 
 from tagloom.catalog.places import FOLDER_NAME, project_folder_around
 from tagloom.catalog.trust import is_trusted
-from tagloom.core.file_kinds import PHOTO_EXTENSIONS, RAW_EXTENSIONS, SIDECAR_EXTENSIONS, VIDEO_EXTENSIONS
-from tagloom.core.files import before_replacing
+from tagloom.core import (
+    PHOTO_EXTENSIONS,
+    RAW_EXTENSIONS,
+    SIDECAR_EXTENSIONS,
+    VIDEO_EXTENSIONS,
+    before_replacing,
+)
 from tagloom.exceptions import InvalidInputError, StoreError, WriteError
-from tagloom.store.layout import DATABASE
-from tagloom.store.project import ProjectStore
+from tagloom.store import DATABASE, ProjectStore
 
 __all__ = ["MadeFiles", "check_report_target", "check_results", "refuse_foreign_target", "refuse_way_out"]
 

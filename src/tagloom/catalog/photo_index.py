@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.typing import Ids
+from tagloom.core import Ids
 from tagloom.exceptions import InvalidInputError
-from tagloom.metadata.names import name_to_text
-from tagloom.store.project import ProjectStore
+from tagloom.metadata import name_to_text
+from tagloom.store import ProjectStore
 
 __all__ = ["PhotoIndex", "UnknownPhotoError", "load_photos"]
 

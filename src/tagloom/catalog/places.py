@@ -6,9 +6,7 @@ from pathlib import Path
 
 from tagloom.catalog.trust import is_trusted, note_own
 from tagloom.exceptions import PhotosError, StoreError, TagloomError, WriteError
-from tagloom.store.layout import BACKUPS, DATABASE, USER_SETTINGS
-from tagloom.store.project import ProjectStore
-from tagloom.store.roots import Root
+from tagloom.store import BACKUPS, DATABASE, USER_SETTINGS, ProjectStore, Root
 
 __all__ = [
     "FOLDER_NAME",

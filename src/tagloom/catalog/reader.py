@@ -12,13 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.typing import Ids
-from tagloom.store.database import connect
-from tagloom.store.layout import DATABASE
-from tagloom.store.schema import PROJECT_FORMAT
-from tagloom.store.session import Database
-from tagloom.store.thumbnails import Thumbnails
-from tagloom.store.undo import find_redoable, find_undoable
+from tagloom.core import Ids
+from tagloom.store import DATABASE, PROJECT_FORMAT, Database, Thumbnails, connect, find_redoable, find_undoable
 
 __all__ = ["DecisionChanges", "ProjectReader"]
 

@@ -6,7 +6,7 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args, get_origin, get_type_hints
 
-from tagloom.core.keywords import Keyword
+from tagloom.core import Keyword
 
 __all__ = ["Result", "plain", "restored"]
 
@@ -25,7 +25,7 @@ def plain(value: Any) -> Any:
     """Return a value as JSON can hold it."""
     if isinstance(value, bytes):
         # Imported where it is used: labelling needs no part of the metadata package.
-        from tagloom.metadata.names import name_to_text
+        from tagloom.metadata import name_to_text
 
         return name_to_text(value)
     if isinstance(value, Keyword):

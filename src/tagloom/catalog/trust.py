@@ -1,4 +1,6 @@
-"""Which projects this user trusts: those made here, and those that ``tagloom trust`` was said of.
+"""Which projects this user trusts, and the settings of a project: those of one that is not trusted raise no limits.
+
+Trusted are projects made here, and those that ``tagloom trust`` was said of.
 
 A project may come from a stranger. Until it is trusted, its settings cannot raise limits or name a network
 (`tagloom.catalog.extraction`), files outside of the folder around it are not written, and an undo asks.
@@ -17,17 +19,36 @@ import logging
 import os
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagloom.catalog.identity import known_identity, project_identity, random_number
-from tagloom.core.user_folders import config_folder
+from tagloom.core import config_folder
 from tagloom.exceptions import WriteError
+from tagloom.settings import (
+    PROJECT_FILE_NAME,
+    Settings,
+    load_settings,
+    raises_limits,
+    read_project_file,
+    setting_names,
+)
+from tagloom.store import ProjectStore
 
 if TYPE_CHECKING:
-    from tagloom.store.project import ProjectStore
+    from tagloom.store import ProjectStore
 
-__all__ = ["are_trusted", "distrust", "is_trusted", "note_own", "trust"]
+
+__all__ = [
+    "are_trusted",
+    "distrust",
+    "is_trusted",
+    "note_own",
+    "project_settings",
+    "raised_settings",
+    "trust",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -168,3 +189,55 @@ def _place(store: "ProjectStore") -> str:
 def _digest(settings: Mapping[str, Any]) -> str:
     text = json.dumps(dict(settings), sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+STORED = "stored in the project"
+
+
+def project_settings(store: ProjectStore, flags: Mapping[str, Any] | None = None) -> Settings:
+    """Return the settings: flag > environment > ``tagloom.toml`` in the project's folder > store > default.
+
+    In a project that is not trusted, settings that raise limits or name a file to run do not count (see
+    `tagloom.catalog.trust`); ``Settings.ignored`` names them.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    flags : mapping, optional
+        ``{setting: value}``; None is a flag that was not given.
+
+    Raises
+    ------
+    SettingsError
+        If a value does not fit; says where it was set.
+    """
+    stored, said = _found(store)
+    raised = _raised(stored, said)
+    ignored = tuple(sorted(raised)) if raised and not are_trusted(store, raised) else ()
+    settings = load_settings(flags, os.environ, store.folder / PROJECT_FILE_NAME, said=said, ignored=ignored)
+    if ignored:
+        settings = replace(settings, ignored=ignored)
+    stored = {name: value for name, value in stored.items() if name not in settings.origins and name not in ignored}
+    if not stored:
+        return settings
+    return replace(settings, **stored, origins={**settings.origins, **dict.fromkeys(stored, STORED)})
+
+
+def raised_settings(store: ProjectStore) -> dict[str, Any]:
+    """Return the settings in a project that raise limits or name a file to run."""
+    return _raised(*_found(store))
+
+
+def _found(store: ProjectStore) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the settings kept in the store, and those in the project's file, which is read once.
+
+    What is judged must be what counts: a shared folder may hold another file at the next look.
+    """
+    names = setting_names()
+    stored = {name: value for name, value in store.settings.all().items() if name in names}
+    return stored, read_project_file(store.folder / PROJECT_FILE_NAME)
+
+
+def _raised(stored: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in {**stored, **said}.items() if raises_limits(name, value)}

@@ -7,10 +7,9 @@ import numpy as np
 from scipy import sparse
 
 from tagloom.catalog.photo_index import PhotoIndex
-from tagloom.core.typing import Singles
-from tagloom.features.registry import get_descriptor
-from tagloom.store.cache import FolderCache
-from tagloom.store.project import ProjectStore
+from tagloom.core import Singles
+from tagloom.features import get_descriptor
+from tagloom.store import FolderCache, ProjectStore
 
 __all__ = ["deep_vectors", "descriptor_key", "seen_classes_of", "stored_rows"]
 

@@ -1,7 +1,7 @@
 """The command line: arguments and printing, nothing else.
 
-Each command lives in a file of its own and calls a workflow verb. Nothing heavy is imported before a command runs,
-so that ``tagloom --help`` answers at once.
+A file holds one command, or those that belong together, and calls a verb of the project. Nothing heavy is imported
+before a command runs: ``tagloom --help`` answers at once.
 """
 
 import sys

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from tagloom.cli.console import RichProgress
 from tagloom.cli.first import VocabularyOption
-from tagloom.cli.options import (
+from tagloom.cli.shared import (
     AbsentMeans,
     EncoderOption,
     GroupsOption,
@@ -70,10 +71,9 @@ def annotate(
     Writes keywords.csv (file, tag, score, rank, suggested), scores.npz and report.html. Files that you changed since
     the last run stay as they are. You can interrupt it at any time: the next run continues.
     """
-    from tagloom.cli.console import RichProgress
     from tagloom.cli.summary import show_result
     from tagloom.jobs.annotate import annotate as run
-    from tagloom.learning.first import read_vocabulary
+    from tagloom.learning import read_vocabulary
     from tagloom.settings import PROJECT_FILE_NAME, load_settings
 
     flags = {

@@ -9,7 +9,7 @@ import typer
 
 from tagloom._version import __version__
 from tagloom.cli.annotate import annotate
-from tagloom.cli.backup import backup
+from tagloom.cli.backup import backup, restore
 from tagloom.cli.check import check, repair
 from tagloom.cli.compare import compare
 from tagloom.cli.console import complete, discard_output, output_problem, print_error, print_line, print_text
@@ -21,26 +21,22 @@ from tagloom.cli.exit_codes import EPILOG, EXIT_CODES, EXIT_ERROR, EXIT_INTERRUP
 from tagloom.cli.explain import explain
 from tagloom.cli.export import export
 from tagloom.cli.extract import extract
-from tagloom.cli.history import history
 from tagloom.cli.import_ import import_
-from tagloom.cli.init import init
+from tagloom.cli.init import init, remove
 from tagloom.cli.label import label
 from tagloom.cli.methods import methods
 from tagloom.cli.next import next_
 from tagloom.cli.readable import Command, Group
-from tagloom.cli.remove import remove
 from tagloom.cli.report import report
-from tagloom.cli.restore import restore
 from tagloom.cli.review import review
 from tagloom.cli.scan import scan
 from tagloom.cli.search import search
 from tagloom.cli.status import status
 from tagloom.cli.suggest import suggest
 from tagloom.cli.tags import tags
-from tagloom.cli.train import train
+from tagloom.cli.train import train, update
 from tagloom.cli.trust import trust
-from tagloom.cli.undo import redo, undo
-from tagloom.cli.update import update
+from tagloom.cli.undo import history, redo, undo
 from tagloom.cli.write import write
 from tagloom.exceptions import TagloomError
 
@@ -165,7 +161,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _is_in_project() -> bool:
-    from tagloom.catalog.places import find_project
+    from tagloom.catalog import find_project
 
     try:
         find_project(os.environ.get("TAGLOOM_PROJECT") or None)

@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+from tagloom.cli.console import print_json, print_line, print_table, working
+from tagloom.cli.shared import Json, ProjectOption, Quiet, Verbose, logged, opened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tagloom.store.integrity import Finding
+    from tagloom.store import Finding
 
 __all__ = ["check", "repair"]
 
@@ -29,9 +30,7 @@ def check(
 
     Example: tagloom check --checksums
     """
-    from tagloom.cli.console import print_line, working
-    from tagloom.cli.projects import opened
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     with opened(project, verbose=verbose) as found, working("checking the project", quiet=quiet):
         findings = found.check(checksums=checksums)
@@ -55,9 +54,6 @@ def repair(
 
     Example: tagloom repair
     """
-    from tagloom.cli.console import print_line, working
-    from tagloom.cli.projects import logged, opened
-
     with opened(project, verbose=verbose) as found, logged(found), working("repairing the project", quiet=quiet):
         findings = found.repair()
     _print("Repaired", findings, as_json)
@@ -66,8 +62,7 @@ def repair(
 
 
 def _print(title: str, findings: "Sequence[Finding]", as_json: bool) -> None:
-    from tagloom.catalog.results import plain
-    from tagloom.cli.console import print_json, print_table
+    from tagloom.catalog import plain
 
     if as_json:
         print_json({"findings": plain(findings)})

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagloom.cli.options import (
+from tagloom.cli.console import RichProgress, counted, print_json, print_line, print_note, print_table
+from tagloom.cli.shared import (
     EncoderOption,
     GroupsOption,
     Json,
@@ -17,10 +18,12 @@ from tagloom.cli.options import (
     ThreadsOption,
     Verbose,
     WorkersOption,
+    logged,
+    opened,
 )
 
 if TYPE_CHECKING:
-    from tagloom.learning.compare import MethodComparison, MethodFigures
+    from tagloom.learning import MethodComparison, MethodFigures
 
 __all__ = ["compare"]
 
@@ -56,9 +59,7 @@ def compare(
 
     Example: tagloom compare auto ridge nova --figure methods.svg
     """
-    from tagloom.catalog.output_guard import refuse_way_out
-    from tagloom.cli.console import RichProgress, print_json, print_note
-    from tagloom.cli.projects import logged, opened
+    from tagloom.catalog import refuse_way_out
 
     flags = {
         "method_parameters": parameters,
@@ -86,7 +87,7 @@ def compare(
 
 
 def _check_figure(path: Path) -> None:
-    from tagloom.catalog.output_guard import refuse_foreign_target
+    from tagloom.catalog import refuse_foreign_target
     from tagloom.exceptions import InvalidInputError
     from tagloom.plotting import plot_tag_figures
 
@@ -97,7 +98,7 @@ def _check_figure(path: Path) -> None:
 
 
 def _draw(result: "MethodComparison", path: Path) -> None:
-    from tagloom.core.files import atomic_write
+    from tagloom.core import atomic_write
 
     picture = io.BytesIO()
     drawn: Any = result.plot().figure
@@ -107,7 +108,6 @@ def _draw(result: "MethodComparison", path: Path) -> None:
 
 
 def _print(result: "MethodComparison") -> None:
-    from tagloom.cli.console import counted, print_line, print_table
 
     measured = [one for one in result.methods if one.map is not None]
     columns = ("method", "mean average precision", "behind the best", "right", "found", "time")

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tagloom.cli.options import Json, Method, Quiet
+from tagloom.cli.console import RichProgress
+from tagloom.cli.shared import Json, Method, Quiet
 
 __all__ = ["demo"]
 
@@ -56,7 +57,6 @@ def demo(
     if review:
         _review(options | {"flags": {"method": method}}, port=port, browser=not no_browser, quiet=quiet)
         return
-    from tagloom.cli.console import RichProgress
     from tagloom.cli.summary import show_result
     from tagloom.jobs.demo import demo as run
     from tagloom.settings import load_settings
@@ -71,9 +71,8 @@ def _review(options: dict[str, Any], *, port: int, browser: bool, quiet: bool) -
     """Review made-up photos in a project that is gone afterwards."""
     import tempfile
 
-    from tagloom.cli.console import RichProgress
     from tagloom.cli.review import serve_project
-    from tagloom.jobs.demo import demo_project
+    from tagloom.jobs import demo_project
 
     with tempfile.TemporaryDirectory(prefix="tagloom-demo-") as folder:
         with RichProgress(quiet=quiet) as progress:

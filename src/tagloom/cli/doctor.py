@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tagloom.cli.options import Json
+from tagloom.cli.console import print_json, print_table
+from tagloom.cli.shared import Json
 
 if TYPE_CHECKING:
-    from tagloom.jobs.doctor import Section
+    from tagloom.jobs import Section
 
 __all__ = ["doctor"]
 
@@ -15,8 +16,7 @@ def doctor(as_json: Json = False) -> None:
 
     Example: tagloom doctor
     """
-    from tagloom.cli.console import print_json, print_table
-    from tagloom.jobs.doctor import examine
+    from tagloom.jobs import examine
 
     sections = examine()
     if as_json:

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose, WorkersOption
+from tagloom.cli.console import RichProgress, counted, print_json, print_line
+from tagloom.cli.shared import Json, ProjectOption, Quiet, Verbose, WorkersOption, opened
 
 if TYPE_CHECKING:
-    from tagloom.project.duplicates import DuplicatePhoto, DuplicatesResult
+    from tagloom.project import DuplicatePhoto, DuplicatesResult
 
 __all__ = ["duplicates"]
 
@@ -37,9 +38,6 @@ def duplicates(
 
     Example: tagloom duplicates --threshold 4
     """
-    from tagloom.cli.console import RichProgress, print_json
-    from tagloom.cli.projects import opened
-
     with (
         opened(project, {"n_workers": workers}, verbose=verbose) as found,
         RichProgress(quiet=quiet) as progress,
@@ -52,7 +50,6 @@ def duplicates(
 
 
 def _print(result: "DuplicatesResult", verbose: bool) -> None:
-    from tagloom.cli.console import counted, print_line
 
     for group in result.groups if verbose else result.groups[:_N_GROUPS]:
         for photo in group:
@@ -70,7 +67,7 @@ def _print(result: "DuplicatesResult", verbose: bool) -> None:
 
 
 def _line(photo: "DuplicatePhoto", *, is_first: bool) -> str:
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     alike = "identical file" if photo.identical else f"differs in {photo.bits} of 64 bits"
     size = f"{photo.width} × {photo.height}"

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import (
+from tagloom.cli.console import RichProgress, counted, cut, print_json, print_line, print_note, print_table
+from tagloom.cli.shared import (
     EncoderOption,
     GroupsOption,
     Json,
@@ -17,10 +18,12 @@ from tagloom.cli.options import (
     ThreadsOption,
     Verbose,
     WorkersOption,
+    logged,
+    opened,
 )
 
 if TYPE_CHECKING:
-    from tagloom.learning.evaluation import ModelEvaluation
+    from tagloom.learning import ModelEvaluation
 
 __all__ = ["evaluate"]
 
@@ -58,9 +61,7 @@ def evaluate(
 
     Example: tagloom evaluate --method ridge --quick
     """
-    from tagloom.catalog.output_guard import check_report_target, refuse_way_out
-    from tagloom.cli.console import RichProgress, print_json, print_note
-    from tagloom.cli.projects import logged, opened
+    from tagloom.catalog import check_report_target, refuse_way_out
 
     flags = {
         "method": method,
@@ -89,7 +90,6 @@ def evaluate(
 
 
 def _print(result: "ModelEvaluation", quiet: bool, verbose: bool) -> None:
-    from tagloom.cli.console import print_line, print_table
 
     rows = [
         (f"mean average precision{over and ', '}{over}", _between(figure, low, high))
@@ -111,7 +111,6 @@ def _print(result: "ModelEvaluation", quiet: bool, verbose: bool) -> None:
 
 
 def _print_tags(result: "ModelEvaluation", quiet: bool, verbose: bool) -> None:
-    from tagloom.cli.console import counted, cut, print_line, print_table
 
     shown = result.tags if verbose else result.tags[:N_TAGS]
     columns = ("tag", "yes", "no", "average precision", "right", "found")
@@ -133,8 +132,6 @@ def _print_tags(result: "ModelEvaluation", quiet: bool, verbose: bool) -> None:
 
 def _print_more(result: "ModelEvaluation") -> None:
     """Print what more labels and the feature groups bring, as far as it was measured."""
-    from tagloom.cli.console import counted, print_line, print_table
-
     if result.curve:
         points = [(f"{item.n_labels:.0f}", _between(item.map, item.low, item.high)) for item in result.curve]
         over = "mean average precision" + (", all tags" if len(result.mean_figures()) > 1 else "")

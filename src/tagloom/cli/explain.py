@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import (
+from tagloom.cli.console import print_json, print_line, print_table, working
+from tagloom.cli.shared import (
     EncoderOption,
     GroupsOption,
     Json,
@@ -12,11 +13,12 @@ from tagloom.cli.options import (
     Quiet,
     ThreadsOption,
     Verbose,
+    opened,
+    tag_names,
 )
-from tagloom.cli.projects import tag_names
 
 if TYPE_CHECKING:
-    from tagloom.learning.explain import ExplainResult
+    from tagloom.learning import ExplainResult
 
 __all__ = ["explain"]
 
@@ -43,9 +45,6 @@ def explain(
     """
     import os
 
-    from tagloom.cli.console import print_json, working
-    from tagloom.cli.projects import opened
-
     flags = {"descriptors": groups, "encoder": encoder, "n_threads": threads}
     with opened(project, flags, verbose=verbose) as found, working("reading features", quiet=quiet):
         result = found.explain(photo, tag, n=photos, base=os.getcwd())
@@ -56,8 +55,7 @@ def explain(
 
 
 def _print(result: "ExplainResult", quiet: bool) -> None:
-    from tagloom.cli.console import print_line, print_table
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     said = {True: "yes", False: "no", None: "nothing"}
     print_line(f"{name_to_text(result.photo)}: {result.tag}, score {result.score:.3f} ({_number(result)})")

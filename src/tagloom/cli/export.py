@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+from tagloom.cli.console import print_json, print_line, print_table, working
+from tagloom.cli.shared import Json, ProjectOption, Quiet, Verbose, logged, opened, print_some
 
 if TYPE_CHECKING:
-    from tagloom.project.export import ExportResult
+    from tagloom.project import ExportResult
 
 __all__ = ["export"]
 
@@ -66,9 +67,6 @@ def export(
 
     Example: tagloom export keywords.csv
     """
-    from tagloom.cli.console import print_json, working
-    from tagloom.cli.projects import logged, opened
-
     if list_formats:
         _list(as_json)
         return
@@ -95,7 +93,6 @@ def export(
 
 
 def _list(as_json: bool) -> None:
-    from tagloom.cli.console import print_json, print_table
     from tagloom.metadata.formats import describe_formats
 
     rows = [(item.name, bool(item.reader), bool(item.exporter), item.description) for item in describe_formats()]
@@ -109,8 +106,6 @@ def _list(as_json: bool) -> None:
 
 
 def _print(result: "ExportResult", quiet: bool, verbose: bool) -> None:
-    from tagloom.cli.console import print_line, print_table
-    from tagloom.cli.projects import print_some
 
     rows = [
         ("photos", f"{result.n_photos}"),

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagloom.cli.options import (
+from tagloom.cli.console import RichProgress, print_json, print_table
+from tagloom.cli.shared import (
     EncoderOption,
     GroupsOption,
     Json,
@@ -16,10 +17,12 @@ from tagloom.cli.options import (
     ThreadsOption,
     Verbose,
     WorkersOption,
+    logged,
+    opened,
 )
 
 if TYPE_CHECKING:
-    from tagloom.catalog.extraction import ExtractSummary
+    from tagloom.catalog import ExtractSummary
 
 __all__ = ["extract"]
 
@@ -61,10 +64,9 @@ def extract(
 
 
 def _extract_folder(photos: Path, out: Path, flags: dict[str, Any], retry: bool, as_json: bool, quiet: bool) -> None:
-    from tagloom.catalog.results import plain
-    from tagloom.cli.console import RichProgress, print_json
+    from tagloom.catalog import plain
     from tagloom.cli.summary import print_extraction
-    from tagloom.jobs.extract import extract_folder
+    from tagloom.jobs import extract_folder
     from tagloom.settings import PROJECT_FILE_NAME, load_settings
 
     settings = load_settings(flags, os.environ, out / PROJECT_FILE_NAME)
@@ -81,8 +83,6 @@ def _extract_folder(photos: Path, out: Path, flags: dict[str, Any], retry: bool,
 def _extract_project(
     project: Path | None, flags: dict[str, Any], retry: bool, as_json: bool, quiet: bool, verbose: bool
 ) -> None:
-    from tagloom.cli.console import RichProgress, print_json
-    from tagloom.cli.projects import logged, opened
 
     with opened(project, flags, verbose=verbose) as found, logged(found), RichProgress(quiet=quiet) as progress:
         result = found.extract(retry=retry, progress=progress)
@@ -93,7 +93,6 @@ def _extract_project(
 
 
 def _print(result: "ExtractSummary") -> None:
-    from tagloom.cli.console import print_table
 
     rows = [
         ("readable photos", f"{result.n_photos}"),

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tagloom.cli.console import counted, cut, print_line
+
 if TYPE_CHECKING:
-    from tagloom.core.progress import Progress
-    from tagloom.learning.first import FirstResult
-    from tagloom.project.project import Project
+    from tagloom.core import Progress
+    from tagloom.learning import FirstResult
+    from tagloom.project import Project
 
 __all__ = ["VocabularyOption", "print_first", "suggest_first"]
 
@@ -43,8 +45,6 @@ def suggest_first(
 
 def print_first(result: "FirstResult") -> None:
     """Say which tags were found, and in about how many photos."""
-    from tagloom.cli.console import counted, cut, print_line
-
     found = [f"{one.n_photos} of {cut(one.tag)}" for one in result.tags if one.n_photos]
     source = {"everyday": "everyday words", "tags": "the tags of this project", "vocabulary": "your vocabulary"}
     if found:

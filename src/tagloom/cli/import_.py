@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import AbsentMeans, Json, ProjectOption, Quiet, Verbose
+from tagloom.cli.console import print_json, print_line, print_table, working
+from tagloom.cli.shared import AbsentMeans, Json, ProjectOption, Quiet, Verbose, logged, opened, print_some, shown, who
 
 if TYPE_CHECKING:
-    from tagloom.project.imports import ImportResult
+    from tagloom.project import ImportResult
 
 __all__ = ["import_"]
 
@@ -71,9 +72,7 @@ def import_(
 
     Example: tagloom import --from-photos
     """
-    from tagloom.cli.console import print_json, working
-    from tagloom.cli.projects import logged, opened, who
-    from tagloom.core.labels import check_absent_means
+    from tagloom.core import check_absent_means
 
     if (source is not None) + from_photos + from_folders != 1:
         raise typer.BadParameter(
@@ -107,9 +106,7 @@ def import_(
 
 
 def _print(result: "ImportResult", verbose: bool) -> None:
-    from tagloom.cli.console import print_line, print_table
-    from tagloom.cli.projects import print_some, shown
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     if result.already:
         print_line(f"{result.source}: already imported; nothing changed")

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
-from tagloom.cli.projects import tag_names
+from tagloom.cli.console import confirm, counted, cut, marked, print_json, print_line
+from tagloom.cli.shared import Json, ProjectOption, Quiet, Verbose, opened, tag_names, who
 
 if TYPE_CHECKING:
-    from tagloom.project.label import LabelResult
+    from tagloom.project import LabelResult
 
 __all__ = ["label"]
 
@@ -58,8 +58,6 @@ def label(
     import os
     import sys
 
-    from tagloom.cli.console import confirm, print_json, print_line
-    from tagloom.cli.projects import opened, who
     from tagloom.exceptions import SimilarTagError
 
     tags = list(add or ())
@@ -94,8 +92,6 @@ def label(
 
 def _sentence(result: "LabelResult") -> str:
     """Return the outcome on one line: a table would cost more time than the decision."""
-    from tagloom.cli.console import counted, cut, marked
-
     photos = counted(result.n_photos, "photo")
     if result.batch is None:
         return f"{photos}: already labelled like this; nothing changed"

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagloom.cli.options import Json
+from tagloom.cli.console import print_json, print_line, print_table
+from tagloom.cli.shared import Json
 
 if TYPE_CHECKING:
-    from tagloom.learning.methods import Learner
+    from tagloom.learning import Learner
 
 __all__ = ["methods"]
 
@@ -23,8 +24,7 @@ def methods(
 
     Example: tagloom methods nova
     """
-    from tagloom.cli.console import print_json, print_line, print_table
-    from tagloom.learning.methods import all_learners, get_learner
+    from tagloom.learning import all_learners, get_learner
 
     learners = list(all_learners().values()) if name is None else [get_learner(name)]
     if names:
@@ -40,7 +40,6 @@ def methods(
 
 
 def _print(learner: "Learner") -> None:
-    from tagloom.cli.console import print_line, print_table
 
     print_line(f"{learner.name}: {learner.summary}")
     if learner.paper:

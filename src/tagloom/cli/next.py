@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import EncoderOption, GroupsOption, Json, ProjectOption, Quiet, ThreadsOption, Verbose
+from tagloom.cli.console import print_json, print_line, print_note, print_table, working
+from tagloom.cli.shared import EncoderOption, GroupsOption, Json, ProjectOption, Quiet, ThreadsOption, Verbose, opened
 
 if TYPE_CHECKING:
-    from tagloom.learning.next_photos import NextPhotos
+    from tagloom.learning import NextPhotos
 
 __all__ = ["next_"]
 
@@ -42,9 +43,6 @@ def next_(
 
     Example: tagloom next -n 10
     """
-    from tagloom.cli.console import print_json, working
-    from tagloom.cli.projects import opened
-
     flags = {"descriptors": groups, "encoder": encoder, "n_threads": threads}
     with opened(project, flags, verbose=verbose) as found, working("choosing photos", quiet=quiet):
         result = found.next_photos(photos, strategy)
@@ -55,8 +53,7 @@ def next_(
 
 
 def _print(result: "NextPhotos", quiet: bool) -> None:
-    from tagloom.cli.console import print_line, print_note, print_table
-    from tagloom.metadata.names import name_to_line, name_to_text
+    from tagloom.metadata import name_to_line, name_to_text
 
     names = [name_to_text(name) for name in result.photos]
     if names and sys.stdout.isatty():

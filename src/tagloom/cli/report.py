@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+from tagloom.cli.console import print_json, print_line, print_table, working
+from tagloom.cli.shared import Json, ProjectOption, Quiet, Verbose, logged, opened
 
 if TYPE_CHECKING:
-    from tagloom.project.report import ReportResult
+    from tagloom.project import ReportResult
 
 __all__ = ["REPORT", "report"]
 
@@ -31,9 +32,6 @@ def report(
 
     Example: tagloom report --out report.html
     """
-    from tagloom.cli.console import print_json, working
-    from tagloom.cli.projects import logged, opened
-
     with opened(project, verbose=verbose) as found, logged(found), working("making the page", quiet=quiet):
         result = found.report(Path(REPORT) if out is None else out)
     if as_json:
@@ -43,7 +41,6 @@ def report(
 
 
 def _print(result: "ReportResult", quiet: bool) -> None:
-    from tagloom.cli.console import print_line, print_table
 
     rows = [
         ("photos", f"{result.n_photos}"),

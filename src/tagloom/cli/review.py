@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tagloom.cli.console import print_line, print_note, working
 from tagloom.cli.first import VocabularyOption
-from tagloom.cli.options import ProjectOption, Verbose
+from tagloom.cli.shared import ProjectOption, Verbose, logged, opened, who
 
 if TYPE_CHECKING:
-    from tagloom.project.project import Project
+    from tagloom.project import Project
 
 __all__ = ["review", "serve_project"]
 
@@ -49,9 +50,7 @@ def review(
 
     Example: tagloom review ~/Pictures
     """
-    from tagloom.cli.console import print_note, working
     from tagloom.cli.first import suggest_first
-    from tagloom.cli.projects import logged, opened
     from tagloom.exceptions import PhotosError
 
     _make_if_new(where, project)
@@ -73,10 +72,10 @@ def _make_if_new(where: Path | None, project: Path | None) -> None:
     """Make a project for a folder that has none: one that was named, or the current one where a person says so."""
     import sys
 
-    from tagloom.catalog.places import FOLDER_NAME, find_project
+    from tagloom.catalog import FOLDER_NAME, find_project
     from tagloom.cli.console import confirm, print_note
     from tagloom.exceptions import StoreError
-    from tagloom.project.project import Project
+    from tagloom.project import Project
 
     try:
         find_project(where or project)
@@ -98,11 +97,8 @@ def _is_small(project: "Project") -> bool:
 
 def serve_project(project: "Project", *, port: int | None, browser: bool) -> None:
     """Serve the review page of a project until Ctrl-C or SIGTERM."""
-    from tagloom.cli.console import print_note
-    from tagloom.cli.projects import who
     from tagloom.exceptions import StoreError
-    from tagloom.review.learner import ProjectLearner
-    from tagloom.review.session import ReviewSession
+    from tagloom.review import ProjectLearner, ReviewSession
 
     try:
         from tagloom.web.server import serve
@@ -121,8 +117,6 @@ def serve_project(project: "Project", *, port: int | None, browser: bool) -> Non
 def _announce(address: str) -> None:
     import sys
 
-    from tagloom.cli.console import print_line, print_note
-
     print_line(address)
     sys.stdout.flush()
     print_note("This address works once, on this computer only. Ctrl-C ends the review")
@@ -136,7 +130,6 @@ def _open(address: str) -> None:
 
 
 def _moved(port: int) -> None:
-    from tagloom.cli.console import print_note
 
     print_note(
         f"port {port} of this project's last review is taken, so another one is used; decisions that a tab of that "

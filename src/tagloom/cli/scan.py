@@ -5,12 +5,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, RetryOption, Verbose, WorkersOption
+from tagloom.cli.console import RichProgress, counted, print_error, print_json, print_line, print_table
+from tagloom.cli.shared import (
+    Json,
+    ProjectOption,
+    Quiet,
+    RetryOption,
+    Verbose,
+    WorkersOption,
+    logged,
+    opened,
+    print_some,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tagloom.project.scan import ScanResult
+    from tagloom.project import ScanResult
 
 __all__ = ["scan"]
 
@@ -46,9 +57,6 @@ def scan(
 
     Example: tagloom scan
     """
-    from tagloom.cli.console import RichProgress, print_error, print_json
-    from tagloom.cli.projects import logged, opened
-
     with opened(project, {"n_workers": workers}, verbose=verbose) as found, logged(found):
         if photos is not None:
             found.move_root(photos)
@@ -67,9 +75,7 @@ def scan(
 
 
 def _print(result: "ScanResult", verbose: bool) -> None:
-    from tagloom.cli.console import counted, print_line, print_table
-    from tagloom.cli.projects import print_some
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     changes = {
         "new": result.new,
@@ -119,7 +125,7 @@ def _print(result: "ScanResult", verbose: bool) -> None:
 
 
 def _shown(names: "Sequence[bytes]") -> str:
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     return ", ".join(name_to_text(name) for name in names[:3])
 
@@ -137,7 +143,7 @@ def _skipped(kinds: "Mapping[str, Mapping[str, int]]") -> str:
 
 def _readable_videos(kinds: "Mapping[str, Mapping[str, int]]") -> int:
     """Return how many of the skipped files are videos that the extra "video" reads."""
-    from tagloom.core.file_kinds import VIDEO_EXTENSIONS, VIDEOS
+    from tagloom.core import VIDEO_EXTENSIONS, VIDEOS
 
     readable = {extension[1:].decode() for extension in VIDEO_EXTENSIONS}
     return sum(n for extension, n in kinds.get(VIDEOS, {}).items() if extension in readable)

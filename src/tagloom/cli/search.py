@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+from tagloom.cli.console import counted, print_json, print_line, print_table, working
+from tagloom.cli.shared import Json, ProjectOption, Quiet, Verbose, opened
 
 if TYPE_CHECKING:
-    from tagloom.learning.search import WordSearchResult
+    from tagloom.learning import WordSearchResult
 
 __all__ = ["search"]
 
@@ -29,9 +30,6 @@ def search(
 
     Example: tagloom search "dog on a beach"
     """
-    from tagloom.cli.console import print_json, working
-    from tagloom.cli.projects import opened
-
     with opened(project, verbose=verbose) as found, working("searching", quiet=quiet):
         result = found.search(query, n=photos)
     if as_json:
@@ -41,9 +39,8 @@ def search(
 
 
 def _print(result: "WordSearchResult") -> None:
-    from tagloom.cli.console import counted, print_line, print_table
-    from tagloom.learning.search import matched
-    from tagloom.metadata.names import name_to_text
+    from tagloom.learning import matched
+    from tagloom.metadata import name_to_text
 
     if not result.photos:
         missed, meant = ", ".join(result.unknown or result.terms), ", ".join(result.similar)

@@ -1,6 +1,7 @@
 """``tagloom status``: where the project stands, and what to do next."""
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+from tagloom.cli.console import print_json, print_line, print_table
+from tagloom.cli.shared import Json, ProjectOption, Quiet, Verbose, command_here, moment, opened
 
 __all__ = ["status"]
 
@@ -12,9 +13,6 @@ def status(
 
     Example: tagloom status
     """
-    from tagloom.cli.console import print_json, print_line, print_table
-    from tagloom.cli.projects import command_here, moment, opened
-
     with opened(project, verbose=verbose) as found:
         now = found.status()
         command = command_here(found, now.command)

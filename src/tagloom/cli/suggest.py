@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tagloom.cli.console import counted, cut, print_json_list, print_line, print_table, working
 from tagloom.cli.first import VocabularyOption
-from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+from tagloom.cli.shared import Json, ProjectOption, Quiet, Verbose, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tagloom.learning.suggest import Suggestion
+    from tagloom.learning import Suggestion
 
 __all__ = ["suggest"]
 
@@ -58,11 +59,8 @@ def suggest(
     """
     import os
 
-    from tagloom.cli.console import print_json_list, working
     from tagloom.cli.first import print_first, suggest_first
-    from tagloom.cli.projects import opened
-    from tagloom.learning.few_labels import labels_needed
-    from tagloom.learning.suggest import suggest_each, suggestions_kind
+    from tagloom.learning import labels_needed, suggest_each, suggestions_kind
 
     with opened(project, verbose=verbose) as found, working("reading suggestions", quiet=quiet) as progress:
         if remember:
@@ -91,8 +89,6 @@ def suggest(
 
 def _read(rows: "Iterable[Suggestion]", least: float | None, verbose: bool) -> tuple[list[tuple[bytes, str]], int]:
     """Return photos that are shown with their likely suggestions, and how many photos have a suggestion."""
-    from tagloom.cli.console import cut
-
     shown, n_photos = list[tuple[bytes, str]](), 0
     for name, several in groupby(rows, key=lambda row: row.photo):
         n_photos += 1
@@ -108,9 +104,8 @@ def _read(rows: "Iterable[Suggestion]", least: float | None, verbose: bool) -> t
 
 
 def _print(kind: str | None, n_needed: int, shown: list[tuple[bytes, str]], n_photos: int, quiet: bool) -> None:
-    from tagloom.cli.console import counted, print_line, print_table
-    from tagloom.learning.few_labels import not_calibrated
-    from tagloom.metadata.names import name_to_text
+    from tagloom.learning import not_calibrated
+    from tagloom.metadata import name_to_text
 
     if not shown:
         print_line(

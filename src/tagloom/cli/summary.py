@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tagloom.catalog.results import plain
+from tagloom.catalog import plain
 from tagloom.cli.console import print_json, print_line, print_table
-from tagloom.cli.projects import print_some
-from tagloom.core.labels import UNKNOWN
-from tagloom.core.tag_names import similar_pairs, split_tag
-from tagloom.jobs.annotate import AnnotateResult
-from tagloom.jobs.extract import ExtractResult
-from tagloom.learning.evaluate import Comparison
-from tagloom.learning.suggest import PROBABILITY
+from tagloom.cli.shared import print_some
+from tagloom.core import UNKNOWN, similar_pairs, split_tag
+from tagloom.jobs import AnnotateResult, ExtractResult
+from tagloom.learning import PROBABILITY, Comparison
 from tagloom.metadata import name_to_text
 
 __all__ = ["print_comparison", "print_extraction", "print_summary", "show_result", "summary_as_dict"]

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tagloom.cli.console import counted, cut, print_json, print_line, print_table
 from tagloom.cli.exit_codes import EPILOG
-from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
-from tagloom.cli.projects import tag_names
 from tagloom.cli.readable import Command, Group
+from tagloom.cli.shared import Json, ProjectOption, Quiet, Verbose, opened, print_some, tag_names, who
 
 if TYPE_CHECKING:
-    from tagloom.project.project import Project
+    from tagloom.project import Project
 
 __all__ = ["tags"]
 
@@ -49,16 +49,13 @@ def list_tags(
 
     Example: tagloom tags list
     """
-    from tagloom.cli.console import counted, cut, print_json, print_line, print_table
-    from tagloom.cli.projects import opened, print_some
-
     with opened(project, verbose=verbose) as found:
         listed, pairs, hints = found.tags(), found.implications(), found.similar_tags()
     parents: dict[str, list[str]] = {}
     for child, parent in pairs:
         parents.setdefault(child, []).append(parent)
     if as_json:
-        from tagloom.catalog.results import plain
+        from tagloom.catalog import plain
 
         print_json({"tags": [plain(tag) | {"implies": parents.get(tag.text, [])} for tag in listed], "hints": hints})
     elif listed:
@@ -199,9 +196,6 @@ def _change(
     done: str,
 ) -> None:
     """Make a change of tags, and say so on one line: nothing heavy is imported for a table."""
-    from tagloom.cli.console import print_json, print_line
-    from tagloom.cli.projects import opened, who
-
     with opened(project, verbose=verbose) as found:
         batch = change(found, who())
     if as_json:

@@ -1,8 +1,11 @@
-"""``tagloom train``: learn from what was decided."""
+"""``tagloom train`` and ``tagloom update``: learn from all that was decided, or quickly from the latest of it."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tagloom.cli.options import (
+from tagloom.cli.console import RichProgress, print_json, print_line, print_table, working
+from tagloom.cli.shared import (
+    N_SHOWN,
     EncoderOption,
     GroupsOption,
     Json,
@@ -14,12 +17,15 @@ from tagloom.cli.options import (
     ThreadsOption,
     Verbose,
     WorkersOption,
+    logged,
+    opened,
+    shown,
 )
 
 if TYPE_CHECKING:
-    from tagloom.learning.train import TrainResult
+    from tagloom.learning import TrainResult, UpdateResult
 
-__all__ = ["train"]
+__all__ = ["train", "update"]
 
 
 def train(
@@ -41,9 +47,6 @@ def train(
 
     Example: tagloom train
     """
-    from tagloom.cli.console import RichProgress, print_json
-    from tagloom.cli.projects import logged, opened
-
     flags = {
         "method": method,
         "method_parameters": parameters,
@@ -62,9 +65,7 @@ def train(
 
 
 def _print(result: "TrainResult", verbose: bool) -> None:
-    from tagloom.cli.console import print_line, print_table
-    from tagloom.cli.projects import shown
-    from tagloom.learning.few_labels import n_missing, not_calibrated
+    from tagloom.learning import n_missing, not_calibrated
 
     rows = [
         ("photos with features", f"{result.n_photos}"),
@@ -91,3 +92,41 @@ def _print(result: "TrainResult", verbose: bool) -> None:
         print_line(f"Scores are {not_calibrated(n_missing(result.n_labeled, result.n_yes))}.")
     if result.without_examples:
         print_line(f"Never suggested, because no photo has them: {shown(result.without_examples)}")
+
+
+def update(
+    threads: ThreadsOption = None,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Update the model with your latest decisions, in seconds.
+
+    Only tags with new decisions are trained; features, graph and method stay. Photos without features wait for `tagloom
+    extract`. Without a model, tagloom trains a first one.
+
+    Example: tagloom update
+    """
+    flags = {"n_threads": threads}
+    with opened(project, flags, verbose=verbose) as found, logged(found), working("learning", quiet=quiet):
+        result = found.update()
+        names = found.store.tags.texts(result.tag_ids)
+    if as_json:
+        print_json(result.as_dict() | {"tags": names})
+    elif names:
+        _print_update(result, names, verbose)
+    elif not quiet:
+        print_line("Nothing new to learn: no decisions since the last training or update")
+
+
+def _print_update(result: "UpdateResult", names: Sequence[str], verbose: bool) -> None:
+
+    rows = [
+        ("tags updated", f"{len(names)}"),
+        ("suggestions carry", "probabilities" if result.kind == "probability" else "scores"),
+        ("time", f"{result.seconds:.2f} s"),
+    ]
+    title = "Not stored: another model was trained meanwhile" if result.model is None else f"Model {result.model}"
+    print_table(title, ("", ""), rows)
+    print_line(f"updated: {shown(names, len(names) if verbose else N_SHOWN)}")

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+from tagloom.cli.console import confirm, print_error, print_json, print_line, print_note
+from tagloom.cli.shared import Json, ProjectOption, Quiet, Verbose, opened
 
 __all__ = ["trust"]
 
@@ -24,9 +25,6 @@ def trust(
     Example: tagloom trust
     """
     import sys
-
-    from tagloom.cli.console import confirm, print_error, print_json, print_line, print_note
-    from tagloom.cli.projects import opened
 
     with opened(project, verbose=verbose) as found:
         raised = found.raised_settings()

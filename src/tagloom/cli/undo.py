@@ -1,17 +1,19 @@
-"""``tagloom undo`` and ``tagloom redo``: take back the latest action, and bring it back."""
+"""``tagloom undo``, ``tagloom redo`` and ``tagloom history``: take back an action, bring it back, list them all."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+from tagloom.cli.console import confirm, counted, cut, print_json, print_line, print_note, print_table, working
+from tagloom.cli.shared import Json, ProjectOption, Quiet, Verbose, logged, moment, opened, who
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tagloom.project.undo import UndoResult
+    from tagloom.project import UndoResult
 
-__all__ = ["redo", "undo"]
+__all__ = ["history", "redo", "undo"]
+
 
 N_NAMED = 20
 
@@ -40,9 +42,6 @@ def undo(
     """
     from functools import partial
 
-    from tagloom.cli.console import working
-    from tagloom.cli.projects import logged, opened, who
-
     with opened(project, verbose=verbose) as found, logged(found), working("undoing", quiet=quiet) as progress:
         confirm = partial(_confirm, yes, progress.finish)
         result = found.undo(action, who=who(), leave_changed=leave_changed, confirm=confirm, progress=progress)
@@ -62,9 +61,6 @@ def redo(
 
     Example: tagloom redo
     """
-    from tagloom.cli.console import working
-    from tagloom.cli.projects import logged, opened, who
-
     with opened(project, verbose=verbose) as found, logged(found), working("redoing", quiet=quiet):
         result = found.redo(action, who=who())
     _print(result, "done again", as_json, quiet)
@@ -74,8 +70,7 @@ def _confirm(yes: bool, clear: "Callable[[], None]", files: "Sequence[bytes]") -
     """Name the files that an undo would write, and ask; where nobody can answer, only --yes is a yes."""
     import sys
 
-    from tagloom.cli.console import confirm, counted, print_note
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     clear()
     for path in files[:N_NAMED]:
@@ -88,7 +83,6 @@ def _confirm(yes: bool, clear: "Callable[[], None]", files: "Sequence[bytes]") -
 
 
 def _print(result: "UndoResult", word: str, as_json: bool, quiet: bool) -> None:
-    from tagloom.cli.console import counted, print_json, print_line
 
     if as_json:
         print_json(result.as_dict())
@@ -103,3 +97,39 @@ def _print(result: "UndoResult", word: str, as_json: bool, quiet: bool) -> None:
     have = "has its" if result.n_files == 1 else "have their"
     files = f"; {counted(result.n_files, 'file')} {have} old content again" if result.n_files else ""
     print_line(f"{word}: {result.batch.label} (action {result.batch.id}){files}")
+
+
+def history(
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many actions to show.")] = 20,
+    photo: Annotated[str | None, typer.Option("--photo", help="Only decisions about this photo.")] = None,
+    project: ProjectOption = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """List all actions, newest first: labels, imports, tag changes, writes, undo and redo.
+
+    Example: tagloom history --photo beach/IMG_0042.jpg
+    """
+    import os
+
+    from tagloom.catalog import find_photo_ids, plain
+
+    with opened(project, verbose=verbose) as found:
+        number = None if photo is None else int(find_photo_ids(found.store, photo, base=os.getcwd())[0])
+        batches = found.history(limit, photo=number)
+    if as_json:
+        print_json({"actions": plain(batches)})
+    elif batches:
+        what = str if verbose else cut
+        rows = [
+            (f"{item.id}", moment(item.at), what(_what(item)), item.who, "undone" if item.undone else "", f"{item.n}")
+            for item in batches
+        ]
+        print_table("History", ("action", "when", "what", "who", "", "decisions"), rows, n_left=5)
+    elif not quiet:
+        print_line("No actions yet")
+
+
+def _what(batch: Any) -> str:
+    return f"{batch.kind}: {batch.label}" if batch.kind in ("undo", "redo") else str(batch.label)

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.options import Json, ProjectOption, Quiet, Verbose
+from tagloom.cli.console import counted, cut, print_error, print_json, print_line, print_note, print_table, working
+from tagloom.cli.shared import Json, ProjectOption, Quiet, Verbose, logged, opened, who
 
 if TYPE_CHECKING:
-    from tagloom.project.write import FileWrite, WriteResult
+    from tagloom.project import FileWrite, WriteResult
 
 __all__ = ["write"]
 
@@ -52,9 +53,6 @@ def write(
     """
     import os
 
-    from tagloom.cli.console import print_json, working
-    from tagloom.cli.projects import logged, opened, who
-
     with (
         opened(project, verbose=verbose) as found,
         logged(found),
@@ -81,8 +79,7 @@ def write(
 
 
 def _print(result: "WriteResult", quiet: bool, verbose: bool, embed: bool) -> None:
-    from tagloom.cli.console import counted, print_error, print_line, print_note, print_table
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     for line in result.recovered:
         print_note(line)
@@ -129,8 +126,7 @@ def _print_fields(item: "FileWrite") -> None:
     """Print every item of every field that would change."""
     import os
 
-    from tagloom.cli.console import print_line
-    from tagloom.metadata.names import name_to_text
+    from tagloom.metadata import name_to_text
 
     name = name_to_text(os.path.basename(item.file))
     for change in item.fields:
@@ -139,7 +135,6 @@ def _print_fields(item: "FileWrite") -> None:
 
 
 def _difference(item: "FileWrite", verbose: bool) -> str:
-    from tagloom.cli.console import cut
 
     shown = str if verbose else cut
     added = [f"{'~' if keyword in item.suggested else '+'} {shown(keyword.text)}" for keyword in item.added]

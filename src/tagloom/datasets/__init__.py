@@ -1,7 +1,6 @@
 """Photos and tables with known tags: made-up scenes, toy problems and loaders of public sets."""
 
 from tagloom.datasets._tables import AnnotatedImages
-from tagloom.datasets.arms import make_arms
 from tagloom.datasets.awa import load_awa_attributes, load_awa_subset
 from tagloom.datasets.clips import Clips, make_clips, write_clips
 from tagloom.datasets.group_tables import load_kodak, load_msra_mm
@@ -17,8 +16,7 @@ from tagloom.datasets.public_sets import (
     load_uci,
 )
 from tagloom.datasets.scenes import Scenes, make_scenes, write_scenes
-from tagloom.datasets.suns import make_suns
-from tagloom.datasets.toy import make_moons
+from tagloom.datasets.toy import make_arms, make_moons, make_suns
 
 __all__ = [
     "AnnotatedImages",

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tagloom.core.typing import Singles
+from tagloom.core import Singles
 
 __all__ = ["Canvas", "Colour", "Random", "interpolate", "mix", "smooth_line"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.typing import Floats
+from tagloom.core import Floats
 from tagloom.exceptions import PhotosError
 
 __all__ = ["write_clip"]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 import numpy as np
 from scipy.signal import butter, lfilter
 
-from tagloom.core.typing import Floats
+from tagloom.core import Floats
 
 __all__ = ["SOUND_RATE", "SOUND_TAGS", "make_sound"]
 

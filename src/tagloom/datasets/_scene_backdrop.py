@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tagloom.core.typing import Singles
+from tagloom.core import Singles
 from tagloom.datasets._canvas import Canvas, Colour, Random, mix, smooth_line
 from tagloom.datasets._scene_plan import ScenePlan
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.typing import Singles
+from tagloom.core import Singles
 from tagloom.datasets import _scene_backdrop as backdrop
 from tagloom.datasets import _scene_objects as objects
 from tagloom.datasets._canvas import Canvas, Colour, Random, mix, smooth_line

@@ -5,10 +5,8 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.vocabulary import TagVocabulary
-from tagloom.datasets._tables import AnnotatedImages, check_choice, find_file, read_arrays
-from tagloom.datasets._text_tables import read_names, read_numbers
+from tagloom.core import FeatureGroups, TagVocabulary
+from tagloom.datasets._tables import AnnotatedImages, check_choice, find_file, read_arrays, read_names, read_numbers
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["load_awa_attributes", "load_awa_subset"]

@@ -11,13 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.files import TEMPORARY_MARK, write_text
-from tagloom.core.folds import label_budget
-from tagloom.core.labels import LabelMatrix, decode_labels, labeled_rows
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.seeds import check_generator
-from tagloom.core.typing import Floats
-from tagloom.core.vocabulary import TagVocabulary
+from tagloom.core import (
+    NO_PROGRESS,
+    TEMPORARY_MARK,
+    Floats,
+    LabelMatrix,
+    Progress,
+    TagVocabulary,
+    check_generator,
+    decode_labels,
+    label_budget,
+    labeled_rows,
+    write_text,
+)
 from tagloom.datasets._clip_file import write_clip
 from tagloom.datasets._clip_sound import SOUND_TAGS, make_sound
 from tagloom.datasets._scene_painter import paint_scene

@@ -16,11 +16,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import check_labels
-from tagloom.core.vocabulary import TagVocabulary
-from tagloom.datasets._tables import AnnotatedImages, check_choice, find_file, read_arrays
-from tagloom.datasets._text_tables import read_names, read_numbers, read_states
+from tagloom.core import FeatureGroups, TagVocabulary, check_labels
+from tagloom.datasets._tables import (
+    AnnotatedImages,
+    check_choice,
+    find_file,
+    read_arrays,
+    read_names,
+    read_numbers,
+    read_states,
+)
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["load_kodak", "load_msra_mm", "read_group_table"]

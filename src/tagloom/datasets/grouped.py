@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.seeds import check_generator
+from tagloom.core import FeatureGroups, LabelMatrix, check_generator
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["GroupedRegression", "make_grouped_regression"]

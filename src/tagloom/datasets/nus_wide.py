@@ -6,10 +6,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.vocabulary import TagVocabulary
-from tagloom.datasets._tables import AnnotatedImages, check_choice, find_file, find_photos
-from tagloom.datasets._text_tables import read_names, read_numbers, read_states
+from tagloom.core import FeatureGroups, TagVocabulary
+from tagloom.datasets._tables import (
+    AnnotatedImages,
+    check_choice,
+    find_file,
+    find_photos,
+    read_names,
+    read_numbers,
+    read_states,
+)
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["load_nus_wide"]

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN
-from tagloom.core.vocabulary import TagVocabulary
+from tagloom.core import UNKNOWN, FeatureGroups, TagVocabulary
 from tagloom.datasets._tables import (
     AnnotatedImages,
     check_choice,

@@ -15,12 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tagloom.core.files import TEMPORARY_MARK, write_text
-from tagloom.core.folds import label_budget
-from tagloom.core.labels import LabelMatrix, decode_labels, labeled_rows
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.seeds import check_generator
-from tagloom.core.vocabulary import TagVocabulary
+from tagloom.core import (
+    NO_PROGRESS,
+    TEMPORARY_MARK,
+    LabelMatrix,
+    Progress,
+    TagVocabulary,
+    check_generator,
+    decode_labels,
+    label_budget,
+    labeled_rows,
+    write_text,
+)
 from tagloom.datasets._scene_painter import paint_scene
 from tagloom.datasets._scene_plan import SCENE_TAGS, ScenePlan, plan_scene
 from tagloom.exceptions import InvalidInputError, WriteError

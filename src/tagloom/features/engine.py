@@ -20,12 +20,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core import system
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.photos import FeatureCache, FileStamp, PhotoRecord, Verdict
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.scratch import scratch
-from tagloom.core.threads import limit_libraries
+from tagloom.core import (
+    NO_PROGRESS,
+    FeatureCache,
+    FeatureGroups,
+    FileStamp,
+    PhotoRecord,
+    Progress,
+    Verdict,
+    limit_libraries,
+    scratch,
+    system,
+)
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.clips import CLIP_KEY, ClipFacts
 from tagloom.features.descriptor import Descriptor

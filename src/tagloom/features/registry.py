@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module, metadata
 from typing import Any
 
-from tagloom.core.protocols import missing_attributes
+from tagloom.core import missing_attributes
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.descriptor import Descriptor
 

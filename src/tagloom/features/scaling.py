@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tagloom.core.groups import FeatureGroups
+from tagloom.core import FeatureGroups
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["DEFAULT_MAPS", "GroupScaler", "default_map", "may_be_missing"]

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.scratch import scratch
+from tagloom.core import NO_PROGRESS, Progress, scratch
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.exact import exact_neighbors
 from tagloom.graph.join import joined_neighbors, sampled_recall

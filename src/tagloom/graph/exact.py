@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.threads import limit_libraries
-from tagloom.core.typing import Reals
+from tagloom.core import NO_PROGRESS, Progress, Reals, limit_libraries
 from tagloom.graph.rows import first_copies
 from tagloom.graph.runtime import load_faiss, map_blocks, row_blocks
 from tagloom.graph.spaces import Space

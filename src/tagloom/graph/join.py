@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.seeds import check_generator
-from tagloom.core.typing import Reals
+from tagloom.core import NO_PROGRESS, Progress, Reals, check_generator
 from tagloom.graph.exact import Neighbors, best_of_candidates, exact_neighbors, first_of_each
 from tagloom.graph.runtime import map_blocks, row_blocks
 from tagloom.graph.spaces import Space

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from tagloom.core.typing import Reals
+from tagloom.core import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.runtime import row_blocks
 

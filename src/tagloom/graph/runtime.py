@@ -7,9 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from types import ModuleType
 
-from tagloom.core.progress import Progress
-from tagloom.core.system import cpu_count
-from tagloom.core.threads import limit_libraries
+from tagloom.core import Progress, cpu_count, limit_libraries
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["check_threads", "load_faiss", "map_blocks", "row_blocks", "single_threaded_libraries"]

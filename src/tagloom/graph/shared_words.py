@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
-from tagloom.core.typing import Floats
+from tagloom.core import UNKNOWN, Floats, LabelMatrix, check_labels
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.runtime import row_blocks
 from tagloom.graph.structure import NeighborGraph

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from tagloom.core.typing import Reals
+from tagloom.core import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.rows import Rows, power_of_two_scale, row_norms, row_sums
 from tagloom.graph.runtime import row_blocks

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import IO, Any
 
-from tagloom.core import system
-from tagloom.core.plain_json import from_plain, to_plain
+from tagloom.core import from_plain, system, to_plain
 from tagloom.exceptions import TagloomError
 from tagloom.images import wire
 from tagloom.images.verdicts import one_line

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from PIL import Image
 
-from tagloom.core.verdicts import Verdict
+from tagloom.core import Verdict
 from tagloom.images.decoding import Decoded, finished, judged
 from tagloom.images.settings import (
     LARGEST_SOUND,

@@ -4,7 +4,7 @@ import math
 
 from PIL import Image, ImageCms
 
-from tagloom.core.verdicts import Verdict
+from tagloom.core import Verdict
 from tagloom.images.renditions import WORKING_SIDE
 from tagloom.images.verdicts import Refused
 

@@ -25,7 +25,7 @@ from PIL import (
     WebPImagePlugin,
 )
 
-from tagloom.core.verdicts import Verdict
+from tagloom.core import Verdict
 from tagloom.images.colour import shrink_to_rgb
 from tagloom.images.renditions import Rendition, fitting
 from tagloom.images.settings import LARGEST_EXIF, RESERVED_MEMORY, DecodeSettings

@@ -7,18 +7,19 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tagloom.core.file_kinds import (
+from tagloom.core import (
     PHOTO_EXTENSIONS,
     RAW_EXTENSIONS,
     SIDECAR_EXTENSIONS,
     VIDEO_EXTENSIONS,
+    PhotoRecord,
+    Verdict,
     is_pair_photo,
     is_video,
     pair_key,
     skipped_kinds,
     split_raw_of_photos,
 )
-from tagloom.core.photos import PhotoRecord, Verdict
 from tagloom.exceptions import PhotosError
 
 __all__ = ["FoundPhotos", "find_photos", "reads_videos"]

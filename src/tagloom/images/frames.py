@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.photos import PhotoRecord, Verdict
+from tagloom.core import PhotoRecord, Verdict
 from tagloom.exceptions import InvalidInputError
 from tagloom.images.photos import DecodedPhoto
 from tagloom.images.renditions import Rendition

@@ -15,8 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tagloom import exceptions
-from tagloom.core import system
-from tagloom.core.plain_json import from_plain, to_plain
+from tagloom.core import from_plain, system, to_plain
 from tagloom.exceptions import PhotosError, TagloomError
 from tagloom.images.process import WorkerFailure, WorkerProcess
 from tagloom.images.wire import ProtocolError

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
+from tagloom.core import FileStamp, PhotoRecord, Verdict
 from tagloom.images.settings import MOST_KEYFRAMES, SOUND_RATE, DecodeSettings
 from tagloom.images.verdicts import one_line
 from tagloom.images.wire import ProtocolError

@@ -10,9 +10,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from types import TracebackType
 from typing import Self
 
-from tagloom.core import system
-from tagloom.core.file_kinds import is_video
-from tagloom.core.photos import PhotoRecord, Verdict
+from tagloom.core import PhotoRecord, Verdict, is_video, system
 from tagloom.exceptions import InvalidInputError, PhotosError
 from tagloom.images.photos import DecodedPhoto, photo_from_reply
 from tagloom.images.process import WORKER_COMMAND, WorkerFailure, WorkerProcess

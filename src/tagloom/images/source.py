@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, TypeVar
 
-from tagloom.core.verdicts import Verdict
+from tagloom.core import Verdict
 from tagloom.images.verdicts import Refused
 
 __all__ = ["Source", "fingerprint_file", "read_file", "read_stream"]

@@ -1,6 +1,6 @@
 """How a worker gives a file a verdict other than "ok"."""
 
-from tagloom.core.verdicts import Verdict
+from tagloom.core import Verdict
 
 __all__ = ["Refused", "one_line"]
 

@@ -10,10 +10,8 @@ import os
 import sys
 from typing import IO, Any
 
-from tagloom.core import system
-from tagloom.core.file_kinds import is_raw, is_video
-from tagloom.core.verdicts import Verdict
-from tagloom.images import clip_decoding, decoding, raw_decoding, source, wire
+from tagloom.core import Verdict, is_raw, is_video, system
+from tagloom.images import clip_decoding, decoding, raw, source, wire
 from tagloom.images.settings import DecodeSettings
 from tagloom.images.verdicts import Refused
 
@@ -55,7 +53,7 @@ def answer(task: str, path: bytes, settings: DecodeSettings) -> Answer:
             return _decoded_clip(header | _identity(read), clip)
         content = source.read_file(path, longest=settings.longest_file)
         header |= _identity(content)
-        decode = raw_decoding.decode_raw if is_raw(path) else decoding.decode_bytes
+        decode = raw.decode_raw if is_raw(path) else decoding.decode_bytes
         return _decoded(header, decode(content.data, settings))
     except Refused as refused:
         header |= {"verdict": refused.verdict, "detail": refused.detail, "again": refused.out_of_memory}

@@ -1,1 +1,8 @@
-"""Whole jobs of one command: annotate, extract, demo, doctor."""
+"""Whole jobs of one command: annotate, extract, demo, doctor.
+
+Public names load lazily.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,34 +17,50 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.extraction import check_descriptors, list_photos, load_rows, make_folder, open_engine
-from tagloom.catalog.logs import configure_logging
-from tagloom.catalog.output_guard import MadeFiles, check_results
-from tagloom.catalog.places import check_output_folder
-from tagloom.core.files import atomic_write
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
-from tagloom.core.photos import PhotoRecord
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.vocabulary import TagVocabulary
+from tagloom.catalog import (
+    MadeFiles,
+    check_descriptors,
+    check_output_folder,
+    check_results,
+    configure_logging,
+    list_photos,
+    load_rows,
+    make_folder,
+    open_engine,
+)
+from tagloom.core import (
+    NO_PROGRESS,
+    UNKNOWN,
+    FeatureGroups,
+    LabelMatrix,
+    PhotoRecord,
+    Progress,
+    TagVocabulary,
+    atomic_write,
+    labeled_rows,
+)
 from tagloom.exceptions import InvalidInputError, LabelsFileError, NothingToScoreError, PhotosError
 from tagloom.features import ExtractionCounts
-from tagloom.learning.constants import MIN_PHOTOS
-from tagloom.learning.evaluate import Comparison, compare_with_truth, evaluate, read_truth
-from tagloom.learning.evaluation import ModelEvaluation
-from tagloom.learning.first import suggest_first
-from tagloom.learning.methods import choose_learner, prepare
-from tagloom.learning.suggest import open_suggestions, suggest_each
+from tagloom.learning import (
+    MIN_PHOTOS,
+    Comparison,
+    ModelEvaluation,
+    choose_learner,
+    compare_with_truth,
+    open_suggestions,
+    prepare,
+    read_truth,
+    suggest_each,
+    suggest_first,
+)
+from tagloom.learning.evaluate import evaluate
 from tagloom.learning.train import train
 from tagloom.metadata import KeywordRow, PhotoLabels, name_to_text, read_labels, write_keywords
 from tagloom.methods.topics import TopicDescription
-from tagloom.project.imports import import_keywords
-from tagloom.project.report import read_topics, report_data
-from tagloom.report.data import UnreadablePhoto
-from tagloom.report.page import write_report
+from tagloom.project import import_keywords, read_topics, report_data
+from tagloom.report import UnreadablePhoto, write_report
 from tagloom.settings import Settings
-from tagloom.store import FolderCache
-from tagloom.store.project import ProjectStore
+from tagloom.store import FolderCache, ProjectStore
 
 __all__ = ["AnnotateResult", "annotate"]
 

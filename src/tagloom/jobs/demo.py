@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core import NO_PROGRESS, Progress
 from tagloom.datasets import write_clips, write_scenes
 from tagloom.jobs.annotate import AnnotateResult, annotate
-from tagloom.project.project import Project
+from tagloom.project import Project
 from tagloom.settings import Settings
 
 __all__ = ["demo", "demo_project"]

@@ -11,7 +11,7 @@ import apsw
 from tagloom._version import __version__
 from tagloom.core import system
 from tagloom.exceptions import TagloomError
-from tagloom.learning.methods import all_learners
+from tagloom.learning import all_learners
 
 __all__ = ["Section", "examine"]
 
@@ -86,14 +86,15 @@ def _attempt(describe: Callable[[], str]) -> str:
 
 
 def _describe_network() -> str:
-    from tagloom.core.user_folders import cache_folder
-    from tagloom.features.network.efficientnet import weights_path
+    from tagloom.core import cache_folder
+    from tagloom.features.network import weights_path
 
     return f"weights found ({weights_path().stat().st_size >> 20} MB); built network kept in {cache_folder()}"
 
 
 def _groups() -> list[tuple[str, str]]:
-    from tagloom.features.registry import DEFAULT_DESCRIPTORS, available_groups
+    from tagloom.features import available_groups
+    from tagloom.features.registry import DEFAULT_DESCRIPTORS
     from tagloom.features.words.learned import LEARNED
 
     default = "in the default set"

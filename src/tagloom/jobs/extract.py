@@ -19,14 +19,24 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from tagloom._version import __version__
-from tagloom.catalog.extraction import check_descriptors, list_photos, make_folder, open_engine
-from tagloom.catalog.logs import configure_logging
-from tagloom.catalog.output_guard import refuse_foreign_target
-from tagloom.catalog.places import check_output_folder
-from tagloom.core.files import atomic_write, sweep_temporary_files, write_text
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.photos import PhotoRecord
-from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.catalog import (
+    check_descriptors,
+    check_output_folder,
+    configure_logging,
+    list_photos,
+    make_folder,
+    open_engine,
+    refuse_foreign_target,
+)
+from tagloom.core import (
+    NO_PROGRESS,
+    FeatureGroups,
+    PhotoRecord,
+    Progress,
+    atomic_write,
+    sweep_temporary_files,
+    write_text,
+)
 from tagloom.exceptions import InvalidInputError
 from tagloom.features import ExtractionCounts, ExtractionEngine
 from tagloom.features.scaling import default_map

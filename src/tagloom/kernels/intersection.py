@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.system import cpu_count
-from tagloom.core.typing import Reals
+from tagloom.core import Reals, cpu_count
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["intersection_kernel"]

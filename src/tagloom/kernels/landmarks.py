@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from tagloom.core.seeds import check_generator
-from tagloom.core.typing import Floats
+from tagloom.core import Floats, check_generator
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Kernel
-from tagloom.kernels.pairs import row_blocks
+from tagloom.kernels.pairwise import row_blocks
 
 __all__ = ["KernelFeatures", "choose_landmarks"]
 

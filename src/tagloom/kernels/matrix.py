@@ -9,14 +9,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from tagloom.core.typing import Reals
+from tagloom.core import Reals
 from tagloom.exceptions import InvalidInputError
-from tagloom.kernels.chi2 import chi2_distances, chi2_kernel
 from tagloom.kernels.intersection import intersection_kernel
-from tagloom.kernels.linear import linear_kernel
-from tagloom.kernels.pairs import check_dtype, check_gamma, row_blocks
+from tagloom.kernels.pairwise import (
+    check_dtype,
+    check_gamma,
+    chi2_distances,
+    chi2_kernel,
+    linear_kernel,
+    rbf_kernel,
+    row_blocks,
+)
 from tagloom.kernels.pyramid import pyramid_match_kernel
-from tagloom.kernels.rbf import rbf_kernel
 
 __all__ = [
     "DENSE_BYTES",

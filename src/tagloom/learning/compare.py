@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tagloom.catalog.extraction import FeatureRows, load_rows
-from tagloom.catalog.results import Result
-from tagloom.core.labels import UNKNOWN
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.threads import limit_libraries
-from tagloom.core.typing import Floats
+from tagloom.catalog import FeatureRows, Result, load_rows
+from tagloom.core import NO_PROGRESS, UNKNOWN, Floats, Progress, limit_libraries
 from tagloom.exceptions import NothingToScoreError, SettingsError, TagloomError
 from tagloom.learning.constants import LEVEL, N_DRAWS
 from tagloom.learning.evaluate import check_enough
@@ -21,9 +17,9 @@ from tagloom.learning.methods import Learner, choose_learner, make_annotator
 from tagloom.learning.probabilities import too_few
 from tagloom.metrics import average_precision
 from tagloom.settings import Settings
-from tagloom.store.project import ProjectStore
-from tagloom.tuning.calibration.calibrated import cautious_precision
-from tagloom.tuning.evaluation.evaluation import (
+from tagloom.store import ProjectStore
+from tagloom.tuning.calibration import cautious_precision
+from tagloom.tuning.evaluation import (
     CrossValidation,
     centred,
     cross_validate,

@@ -9,14 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.extraction import FeatureRows, load_rows
-from tagloom.core.annotator import Annotator
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.tag_names import fold_tag
-from tagloom.core.threads import limit_libraries
-from tagloom.core.vocabulary import TagVocabulary
+from tagloom.catalog import FeatureRows, load_rows
+from tagloom.core import (
+    NO_PROGRESS,
+    UNKNOWN,
+    Annotator,
+    FeatureGroups,
+    LabelMatrix,
+    Progress,
+    TagVocabulary,
+    fold_tag,
+    labeled_rows,
+    limit_libraries,
+)
 from tagloom.exceptions import LabelsFileError, NothingToScoreError
 from tagloom.learning.constants import LEAST_FOR_CURVE, LEVEL, ONE_CANDIDATE
 from tagloom.learning.evaluation import ModelEvaluation, make_evaluation
@@ -30,11 +35,9 @@ from tagloom.metadata import read_labels as read_labels_file
 from tagloom.methods import RegularizedLeastSquares
 from tagloom.metrics import mean_average_precision
 from tagloom.settings import Settings
-from tagloom.store.project import ProjectStore
-from tagloom.tuning.calibration.calibrated import cautious_precision
-from tagloom.tuning.evaluation.evaluation import cross_validate
-from tagloom.tuning.evaluation.group_figures import GroupFigure, compare_groups
-from tagloom.tuning.evaluation.label_curve import learning_curve
+from tagloom.store import ProjectStore
+from tagloom.tuning.calibration import cautious_precision
+from tagloom.tuning.evaluation import GroupFigure, compare_groups, cross_validate, learning_curve
 
 __all__ = ["Comparison", "check_enough", "compare_with_truth", "evaluate", "read_truth"]
 

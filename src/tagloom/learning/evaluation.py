@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.results import Result
+from tagloom.catalog import Result
 from tagloom.learning.constants import LEVEL
-from tagloom.tuning.evaluation.evaluation import CrossValidation
-from tagloom.tuning.evaluation.group_figures import GroupFigure
-from tagloom.tuning.evaluation.label_curve import Forecast, LearningCurve
+from tagloom.tuning.evaluation import CrossValidation, Forecast, GroupFigure, LearningCurve
 
 __all__ = ["CurvePoint", "ModelEvaluation", "make_evaluation"]
 

@@ -7,15 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.extraction import load_rows
-from tagloom.catalog.lookup import PhotoName, find_photo_ids, find_tag_ids
-from tagloom.catalog.results import Result
-from tagloom.core.alignment import rows_of, take_rows
-from tagloom.core.labels import UNKNOWN
-from tagloom.core.threads import limit_libraries
+from tagloom.catalog import PhotoName, Result, find_photo_ids, find_tag_ids, load_rows
+from tagloom.core import UNKNOWN, limit_libraries, rows_of, take_rows
 from tagloom.exceptions import InvalidInputError, StoreError
-from tagloom.features.network.words import seen_classes
-from tagloom.features.scaling import GroupScaler
+from tagloom.features import GroupScaler
+from tagloom.features.network import seen_classes
 from tagloom.learning.explained_scores import ExplainedScores, ExplainedUpdate, LabelledPredictions, UpdateExplanation
 from tagloom.learning.labels import read_labels, unlabelled
 from tagloom.learning.names import class_probabilities, telling_name
@@ -25,8 +21,8 @@ from tagloom.learning.ridge import RidgePhotos
 from tagloom.learning.stored_model import NameModel, load_model
 from tagloom.learning.suggest import PROBABILITY, suggestion_info
 from tagloom.settings import Settings
-from tagloom.store.project import ProjectStore
-from tagloom.tuning.auto.annotator import AutoAnnotator
+from tagloom.store import ProjectStore
+from tagloom.tuning.auto import AutoAnnotator
 from tagloom.tuning.explain.explain import Decomposition, Explanation, ScoreExplainer
 
 __all__ = ["ExplainResult", "ProjectExplainer"]

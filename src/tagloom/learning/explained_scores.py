@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import FeatureGroups, Floats, LabelMatrix
 from tagloom.learning.constants import SCORE_ROUNDING
 from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.predictions import Predictions

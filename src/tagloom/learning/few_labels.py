@@ -1,7 +1,7 @@
 """How many labels calibrated scores need, and the words for scores that are not calibrated yet."""
 
 from tagloom.learning.constants import MIN_PHOTOS, MIN_YES
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 __all__ = ["labels_needed", "n_missing", "not_calibrated"]
 

@@ -10,15 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tagloom.catalog.extraction import load_rows, wants_group
-from tagloom.catalog.results import Result
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.tag_names import fold_tag
-from tagloom.core.typing import Bools
-from tagloom.core.vocabulary import normalize_tag
+from tagloom.catalog import Result, load_rows, wants_group
+from tagloom.core import NO_PROGRESS, Bools, Progress, fold_tag, normalize_tag
 from tagloom.exceptions import InvalidInputError, StoreError
-from tagloom.features.network.everyday import EVERYDAY_WORDS
-from tagloom.features.network.words import word_log_odds, word_weights
+from tagloom.features.network import EVERYDAY_WORDS, word_log_odds, word_weights
 from tagloom.learning.constants import FIRST_SHOWN, LEAST_COUNTED, LEAST_FOUND, MOST_LISTED_BYTES, SAME_PHOTOS
 from tagloom.learning.labels import offer_tags, unlabelled
 from tagloom.learning.names import CLASSES, class_probabilities, given_by_names
@@ -26,9 +21,9 @@ from tagloom.learning.predictions import Predictions
 from tagloom.learning.registration import FeaturesUsed
 from tagloom.learning.stored_model import ModelHeader, NameModel, save_model
 from tagloom.learning.suggest import SCORE
-from tagloom.metadata.text_file import read_text
+from tagloom.metadata import read_text
 from tagloom.settings import Settings
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 __all__ = ["FirstResult", "FoundTag", "needs_first", "read_vocabulary", "suggest_first"]
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import betaincinv, expit, logit
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import UNKNOWN, Floats, LabelMatrix
 from tagloom.learning.constants import (
     FEWEST,
     FEWEST_LISTED,
@@ -37,8 +36,7 @@ from tagloom.learning.constants import (
 from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.predictions import log_odds
 from tagloom.learning.probability_map import ProbabilityMap
-from tagloom.tuning.calibration.calibrated import ScoreScale, known_log_odds, scale_of
-from tagloom.tuning.calibration.maps import FOLDS_PRIOR, TagSteps, fit_pooled
+from tagloom.tuning.calibration import FOLDS_PRIOR, ScoreScale, TagSteps, fit_pooled, known_log_odds, scale_of
 from tagloom.tuning.constants import PRIOR_LEAST
 
 #: Scores of some columns, learnt without some of their entries (n, k).

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.alignment import rows_of
+from tagloom.core import rows_of
 from tagloom.exceptions import StoreError
 from tagloom.graph import NeighborGraph, knn_graph
 from tagloom.learning.constants import GRAPH_ROWS
 from tagloom.learning.registration import Registration, registration_of
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 __all__ = ["graph_of_model"]
 

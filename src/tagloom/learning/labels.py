@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.alignment import rows_of
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
-from tagloom.core.scratch import in_scratch, scratch
+from tagloom.core import UNKNOWN, LabelMatrix, in_scratch, labeled_rows, rows_of, scratch
 from tagloom.exceptions import InvalidInputError
 from tagloom.learning.constants import (
     ALIKE_SHARE,
@@ -20,9 +18,7 @@ from tagloom.learning.constants import (
     REFUSED_SHARE,
     WHOLE_SHARE,
 )
-from tagloom.store.decisions import Decisions
-from tagloom.store.log import ORIGINS
-from tagloom.store.project import ProjectStore
+from tagloom.store import ORIGINS, Decisions, ProjectStore
 
 __all__ = ["TrainingLabels", "read_labels"]
 

@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom import features, methods, tuning
-from tagloom.core.groups import FeatureGroups
+from tagloom.core import FeatureGroups
 from tagloom.exceptions import SettingsError
 from tagloom.features.words.word_counts import WORD_FAMILIES, word_counts
 from tagloom.learning.constants import SMOOTHING
 from tagloom.settings import Settings
 
 if TYPE_CHECKING:
-    from tagloom.core.annotator import Annotator
+    from tagloom.core import Annotator
 
 __all__ = [
     "Learner",
@@ -192,7 +192,7 @@ class Learner:
         """
         if not given:
             return self
-        from tagloom.core.validation import satisfies
+        from tagloom.core import satisfies
 
         annotator = self.build(Settings.n_neighbors, None)
         known = {one.name: one for one in self.takes()}
@@ -227,7 +227,7 @@ def _constraints_of(annotator: Any, name: str, default: Any) -> list[Any]:
 def _unnamed(name: str) -> list[Any]:
     """Return the constraints of a parameter that annotators check when they are fitted."""
     # Here and not at the top: to name methods, or to look at features, takes no scikit-learn.
-    from tagloom.core.validation import POSITIVE, OneOf
+    from tagloom.core import POSITIVE, OneOf
 
     known: dict[str, list[Any]] = {
         "gamma": [POSITIVE, OneOf("scale", "dimension", "mean"), None],
@@ -244,7 +244,7 @@ def _in_words(constraints: list[Any]) -> str:
 
 
 def _one_in_words(constraint: Any) -> str:
-    from tagloom.core.validation import NumberIn
+    from tagloom.core import NumberIn
 
     if isinstance(constraint, NumberIn):
         return constraint.in_words()
@@ -507,7 +507,7 @@ def all_learners() -> dict[str, Learner]:
 
 def _from_entry_point(point: metadata.EntryPoint) -> Learner:
     def build(n_neighbors: int, groups: FeatureGroups | None) -> "Annotator":  # noqa: ARG001
-        from tagloom.core.annotator import Annotator
+        from tagloom.core import Annotator
 
         try:
             annotator = point.load()()

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.extraction import load_frames, load_rows
-from tagloom.core.threads import limit_libraries
+from tagloom.catalog import load_frames, load_rows
+from tagloom.core import limit_libraries
 from tagloom.exceptions import StoreError
 from tagloom.features.clips import CLIP_KEY, ClipFacts
 from tagloom.learning.stored_model import load_model
 from tagloom.settings import Settings
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 __all__ = ["Moments", "clip_facts", "moments"]
 

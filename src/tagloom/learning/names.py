@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.features.network.efficientnet import N_CLASSES
-from tagloom.features.network.words import word_log_odds, word_weights
+from tagloom.core import FeatureGroups
+from tagloom.features.network import N_CLASSES, word_log_odds, word_weights
 
 __all__ = ["CLASSES", "class_probabilities", "given_by_names", "telling_name"]
 

@@ -9,12 +9,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.extraction import load_rows
-from tagloom.catalog.photo_index import PhotoIndex, load_photos
-from tagloom.catalog.results import Result
-from tagloom.core.alignment import rows_of, take_rows
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.seeds import check_generator
+from tagloom.catalog import PhotoIndex, Result, load_photos, load_rows
+from tagloom.core import UNKNOWN, LabelMatrix, check_generator, rows_of, take_rows
 from tagloom.exceptions import InvalidInputError, StoreError, TagloomError
 from tagloom.graph import NeighborGraph
 from tagloom.learning.constants import CHOICE_ROWS, MOST_FREE, MOST_FREE_PER_PHOTO, N_COLUMNS
@@ -22,8 +18,9 @@ from tagloom.learning.kept_graph import KeptGraph, graph_of_model, graph_of_phot
 from tagloom.learning.methods import prepare
 from tagloom.learning.suggest import PROBABILITY, open_suggestions
 from tagloom.settings import Settings
-from tagloom.store.project import ProjectStore
-from tagloom.tuning.queries import QueryStrategy, rank_photos
+from tagloom.store import ProjectStore
+from tagloom.tuning import rank_photos
+from tagloom.tuning.queries import QueryStrategy
 
 __all__ = [
     "NO_PROBABILITIES",

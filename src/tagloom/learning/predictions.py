@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from tagloom.core.alignment import rows_of
+from tagloom.core import rows_of
 from tagloom.learning.constants import LEAST_PROBABILITY
 from tagloom.learning.suggest import SCORE, suggestion_info
-from tagloom.store.models import StoredSuggestions
+from tagloom.store import StoredSuggestions
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.scratch import scratch
+from tagloom.core import UNKNOWN, Annotator, LabelMatrix, scratch
 from tagloom.learning.constants import COPIED_ROWS, DOUBTED, FIRST_SHOWN, LEAST_DOUBT, MIN_NAMED, MIN_PHOTOS, MIN_YES
 from tagloom.learning.judgements import Solver, follow_judgements, lower_to_judgements
 from tagloom.learning.labels import TrainingLabels
@@ -18,8 +16,8 @@ from tagloom.learning.predictions import Predictions, log_odds
 from tagloom.learning.probability_map import ProbabilityMap, load_scale, scale_arrays
 from tagloom.learning.suggest import PROBABILITY, SCORE
 from tagloom.tuning import CalibratedAnnotator, estimate_completeness
-from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.calibration.calibrated import ScoreScale, cautious_precision, common_threshold
+from tagloom.tuning.auto import AutoAnnotator
+from tagloom.tuning.calibration import ScoreScale, cautious_precision, common_threshold
 
 __all__ = ["Learned", "learn", "probability_threshold", "too_few"]
 

@@ -7,14 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import Floats, LabelMatrix
 from tagloom.learning.constants import ADDED_TAG_SHARE, FEW_UNKNOWN_SHARE, MOST_OF_MODEL
 from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.predictions import Predictions, log_odds
 from tagloom.learning.suggest import PROBABILITY
-from tagloom.tuning.calibration.calibrated import ScoreScale, known_log_odds, scale_of
-from tagloom.tuning.calibration.maps import CalibrationMap, TagSteps
+from tagloom.tuning.calibration import CalibrationMap, ScoreScale, TagSteps, known_log_odds, scale_of
 from tagloom.tuning.constants import LARGEST_LOGIT, PRIOR_MEANS
 
 _SCALE = ("centre", "spread", "prior", "evidence", "n_reference")

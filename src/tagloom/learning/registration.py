@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom._version import __version__
-from tagloom.catalog.extraction import FeatureRows
-from tagloom.catalog.results import Result, restored
-from tagloom.core.groups import FeatureGroups
-from tagloom.store.models import Model
+from tagloom.catalog import FeatureRows, Result, restored
+from tagloom.core import FeatureGroups
+from tagloom.store import Model
 
 
 @dataclass(frozen=True, slots=True, eq=False)

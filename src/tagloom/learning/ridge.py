@@ -7,10 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.extraction import FeatureRows
-from tagloom.core.annotator import Annotator, fit_thresholds
-from tagloom.core.labels import LabelMatrix, known_patterns, labeled_rows
-from tagloom.features.scaling import GroupScaler
+from tagloom.catalog import FeatureRows
+from tagloom.core import Annotator, LabelMatrix, fit_thresholds, known_patterns, labeled_rows
+from tagloom.features import GroupScaler
 from tagloom.graph import NeighborGraph
 from tagloom.learning.constants import MAX_PATTERNS
 from tagloom.learning.judgements import Solver, follow_judgements
@@ -19,9 +18,9 @@ from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.probabilities import Learned, learn
 from tagloom.learning.suggest import SCORE
 from tagloom.methods import RegularizedLeastSquares
-from tagloom.methods.shared.ridge_update import FixedRidge, GraphSmoother
+from tagloom.methods.shared import FixedRidge, GraphSmoother
 from tagloom.settings import Settings
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 
 @dataclass(frozen=True, slots=True, eq=False)

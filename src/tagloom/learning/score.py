@@ -6,16 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.extraction import FeatureRows, load_rows
-from tagloom.catalog.results import Result
-from tagloom.core.alignment import rows_of
-from tagloom.core.threads import limit_libraries
+from tagloom.catalog import FeatureRows, Result, load_rows
+from tagloom.core import limit_libraries, rows_of
 from tagloom.exceptions import PhotosError, StoreError
 from tagloom.learning.predictions import Predictions
 from tagloom.learning.registration import FeaturesUsed
 from tagloom.learning.stored_model import StoredModel, load_model
 from tagloom.settings import Settings
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 __all__ = ["ScoreResult", "score_new"]
 

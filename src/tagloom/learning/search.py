@@ -8,19 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tagloom.catalog.extraction import load_rows
-from tagloom.catalog.photo_index import PhotoIndex, load_photos
-from tagloom.catalog.results import Result
-from tagloom.core.alignment import rows_of
-from tagloom.core.tag_names import similar_tags
-from tagloom.core.typing import Floats
+from tagloom.catalog import PhotoIndex, Result, load_photos, load_rows
+from tagloom.core import Floats, rows_of, similar_tags
 from tagloom.exceptions import InvalidInputError, PhotosError
-from tagloom.features.network.words import split_words, word_log_odds, word_weights
+from tagloom.features.network import split_words, word_log_odds, word_weights
 from tagloom.learning.constants import LEAST_MATCH, LEAST_OF_BEST
 from tagloom.learning.names import class_probabilities
 from tagloom.learning.suggest import PROBABILITY, open_suggestions
 from tagloom.settings import Settings
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 __all__ = ["FoundPhoto", "WordSearchResult", "search"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tagloom._version import __version__
-from tagloom.catalog.results import Result, restored
+from tagloom.catalog import Result, restored
 from tagloom.exceptions import DamagedStoreError, TagloomError
 from tagloom.learning.labels import TrainingLabels
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 if TYPE_CHECKING:
     from tagloom.learning.evaluation import ModelEvaluation

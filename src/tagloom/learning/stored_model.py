@@ -17,14 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tagloom.catalog.extraction import FeatureRows
-from tagloom.catalog.results import Result, restored
-from tagloom.core.alignment import rows_of
-from tagloom.core.annotator import Annotator
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, known_patterns
+from tagloom.catalog import FeatureRows, Result, restored
+from tagloom.core import UNKNOWN, Annotator, FeatureGroups, known_patterns, rows_of
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreError
-from tagloom.features.scaling import GroupScaler
+from tagloom.features import GroupScaler
 from tagloom.learning.constants import ENOUGH_ENTRIES, FIRST_PHOTOS, MOST_PATTERNS, SETTLED_PHOTOS, SMOOTHING
 from tagloom.learning.explained_scores import ExplainedScores, ExplainedUpdate, LabelledPredictions
 from tagloom.learning.judgements import calibrate_new, follow_judgements
@@ -60,12 +56,11 @@ from tagloom.methods import (
     NeighborTransfer,
     RegularizedLeastSquares,
 )
-from tagloom.methods.shared.ridge_path import linear_scores
+from tagloom.methods.shared import linear_scores
 from tagloom.settings import Settings
-from tagloom.store.models import Model
-from tagloom.store.project import ProjectStore
-from tagloom.tuning.auto.annotator import AutoAnnotator, FirstLook
-from tagloom.tuning.calibration.calibrated import ScoreScale
+from tagloom.store import Model, ProjectStore
+from tagloom.tuning.auto import AutoAnnotator, FirstLook
+from tagloom.tuning.calibration import ScoreScale
 from tagloom.tuning.explain.explain import ScoreExplainer
 
 logger = logging.getLogger(__name__)

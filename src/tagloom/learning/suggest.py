@@ -8,15 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.catalog.lookup import PhotoName, find_photo_ids
-from tagloom.catalog.results import Result, restored
-from tagloom.core.alignment import rows_of, take_rows
-from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.catalog import PhotoName, Result, find_photo_ids, restored
+from tagloom.core import UNKNOWN, LabelMatrix, rows_of, take_rows
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreError
 from tagloom.learning.constants import RANKED_ROWS
-from tagloom.store.database import as_stored
-from tagloom.store.models import StoredSuggestions
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore, StoredSuggestions, as_stored
 
 __all__ = [
     "PROBABILITY",

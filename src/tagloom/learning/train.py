@@ -14,13 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tagloom.catalog.extraction import FeatureRows, load_rows
-from tagloom.catalog.results import Result
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.threads import limit_libraries
-from tagloom.features.scaling import GroupScaler
+from tagloom.catalog import FeatureRows, Result, load_rows
+from tagloom.core import NO_PROGRESS, UNKNOWN, Annotator, LabelMatrix, Progress, labeled_rows, limit_libraries
+from tagloom.features import GroupScaler
 from tagloom.graph import NeighborGraph
 from tagloom.learning.constants import SHOWN_IN_A_TOPIC, TRIED_ROWS
 from tagloom.learning.kept_graph import KeptGraph, features_key
@@ -44,8 +40,8 @@ from tagloom.learning.suggest import PROBABILITY, SCORE
 from tagloom.methods import SFSS, HarmonicPropagation, LaplacianTopicModel, LocalGlobalConsistency
 from tagloom.metrics import average_precision
 from tagloom.settings import Settings
-from tagloom.store.project import ProjectStore
-from tagloom.tuning.auto.search import INTERRUPTED, OVER
+from tagloom.store import ProjectStore
+from tagloom.tuning.auto import INTERRUPTED, OVER
 
 __all__ = ["TrainResult", "train"]
 

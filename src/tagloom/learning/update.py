@@ -11,12 +11,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.extraction import FeatureRows, load_rows
-from tagloom.catalog.results import Result
-from tagloom.core.annotator import fit_thresholds
-from tagloom.core.labels import labeled_rows
-from tagloom.core.scratch import scratch
-from tagloom.core.threads import limit_libraries
+from tagloom.catalog import FeatureRows, Result, load_rows
+from tagloom.core import fit_thresholds, labeled_rows, limit_libraries, scratch
 from tagloom.exceptions import InvalidInputError, StoreBusyError, StoreError
 from tagloom.graph import NeighborGraph
 from tagloom.learning.labels import Judgements, TrainingLabels, read_labels
@@ -27,7 +23,7 @@ from tagloom.learning.ridge import RidgePhotos
 from tagloom.learning.stored_model import FirstPredictions, RidgeModel, StoredModel, load_model, save_model
 from tagloom.learning.suggest import PROBABILITY, SuggestionInfo, suggestion_info
 from tagloom.settings import Settings
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 __all__ = ["UpdateResult", "Updater", "update"]
 

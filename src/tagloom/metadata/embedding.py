@@ -20,11 +20,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tagloom.core.keywords import Keyword, SidecarName
-from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core import NO_PROGRESS, Keyword, Progress, SidecarName
 from tagloom.exceptions import MetadataError, TagloomError, WriteError
-from tagloom.images.source import read_file
-from tagloom.images.verdicts import Refused
+from tagloom.images import Refused, read_file
 from tagloom.metadata.embedded import EmbeddedBlocks, find_blocks
 from tagloom.metadata.file_changes import FileChanges, real_file
 from tagloom.metadata.iptc import is_utf8, read_iptc

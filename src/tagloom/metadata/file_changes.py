@@ -22,8 +22,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tagloom.core import system
-from tagloom.core.files import TEMPORARY_MARK, atomic_write
+from tagloom.core import TEMPORARY_MARK, atomic_write, system
 from tagloom.exceptions import ChangedMeanwhileError, MetadataError, WriteError
 from tagloom.metadata.names import name_to_text
 from tagloom.metadata.write_journal import JournalEntry, State, WriteJournal, fingerprint

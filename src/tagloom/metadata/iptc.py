@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tagloom.core.keywords import Keyword
+from tagloom.core import Keyword
 from tagloom.metadata.xmp_fields import SUBJECT
 
 __all__ = ["is_utf8", "read_iptc"]

@@ -5,8 +5,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tagloom.core.files import atomic_write
-from tagloom.core.vocabulary import normalize_tag
+from tagloom.core import atomic_write, normalize_tag
 from tagloom.exceptions import InvalidInputError
 from tagloom.metadata.names import name_to_text
 

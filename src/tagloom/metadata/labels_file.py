@@ -7,9 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_absent_means
-from tagloom.core.tag_names import fold_tag
-from tagloom.core.vocabulary import TagVocabulary, normalize_tag
+from tagloom.core import (
+    UNKNOWN,
+    AbsentMeans,
+    LabelMatrix,
+    TagVocabulary,
+    check_absent_means,
+    fold_tag,
+    normalize_tag,
+)
 from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.labels_rows import STATE_WORDS, LabelRow, read_rows
 from tagloom.metadata.names import PhotoMatcher

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tagloom.core.labels import UNKNOWN
-from tagloom.core.vocabulary import normalize_tag
+from tagloom.core import UNKNOWN, normalize_tag
 from tagloom.exceptions import InvalidInputError, LabelsFileError
 
 __all__ = ["FILE_COLUMNS", "STATE_WORDS", "TAGS_COLUMNS", "TAG_COLUMNS", "LabelRow", "parse_tag", "read_rows"]

@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tagloom.core.keywords import Keyword, SidecarName
-from tagloom.core.verdicts import Verdict
+from tagloom.core import Keyword, SidecarName, Verdict
 from tagloom.exceptions import MetadataError
-from tagloom.images.source import read_file
-from tagloom.images.verdicts import Refused
+from tagloom.images import Refused, read_file
 from tagloom.metadata.embedded import EmbeddedBlocks, read_blocks
 from tagloom.metadata.iptc import read_iptc
 from tagloom.metadata.xmp_fields import absorb, is_programs_own

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from tagloom.images.limited import CallFailure, call_each
+from tagloom.images import CallFailure, call_each
 from tagloom.metadata.photo_keywords import (
     FileFields,
     FoundKeywords,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tagloom.exceptions import MetadataError
-from tagloom.images.settings import DEFAULT_MAX_PIXELS
+from tagloom.images import DEFAULT_MAX_PIXELS
 from tagloom.metadata.kept_process import KeptProcess
 
 __all__ = ["PixelHasher"]

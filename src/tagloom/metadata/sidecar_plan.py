@@ -5,8 +5,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tagloom.core.keywords import Keyword
-from tagloom.core.tag_names import fold_tag
+from tagloom.core import Keyword, fold_tag
 from tagloom.exceptions import InvalidInputError, MetadataError
 from tagloom.metadata.xmp_edit import XmpEditor
 from tagloom.metadata.xmp_fields import (

@@ -6,13 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from tagloom.core.keywords import Keyword, SidecarName
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.verdicts import Verdict
+from tagloom.core import NO_PROGRESS, Keyword, Progress, SidecarName, Verdict
 from tagloom.exceptions import ChangedMeanwhileError, MetadataError, TagloomError
-from tagloom.images.limited import CallFailure, CallLimits, LimitedCalls
-from tagloom.images.source import read_file
-from tagloom.images.verdicts import Refused, one_line
+from tagloom.images import CallFailure, CallLimits, LimitedCalls, Refused, one_line, read_file
 from tagloom.metadata.file_changes import FileChanges, real_file
 from tagloom.metadata.names import name_to_text
 from tagloom.metadata.photo_keywords import find_sidecar, new_sidecar

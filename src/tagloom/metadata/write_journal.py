@@ -28,8 +28,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from tagloom.core import system
-from tagloom.core.files import atomic_write, sweep_temporary_files
+from tagloom.core import atomic_write, sweep_temporary_files, system
 from tagloom.exceptions import DamagedStoreError, NewerFormatError, WriteError
 from tagloom.metadata.names import name_from_text, name_to_text
 

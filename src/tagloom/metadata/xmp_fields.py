@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tagloom.core.keywords import Keyword
+from tagloom.core import Keyword
 from tagloom.exceptions import InvalidInputError
 
 __all__ = [

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 from xml.etree import ElementTree
 
-from tagloom.core.keywords import Keyword
+from tagloom.core import Keyword
 from tagloom.exceptions import MetadataError
 from tagloom.metadata.xmp_fields import (
     ACDSEE,

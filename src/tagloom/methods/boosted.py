@@ -6,14 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tagloom.core.annotator import Annotator, fit_thresholds
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.core.validation import OneOf
-from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
+from tagloom.core import (
+    UNKNOWN,
+    Annotator,
+    FeatureGroups,
+    Floats,
+    LabelMatrix,
+    OneOf,
+    fit_thresholds,
+    labeled_rows,
+)
+from tagloom.methods.baselines import RegularizedLeastSquares
 from tagloom.methods.curds_and_whey import CurdsAndWhey
-from tagloom.methods.shared.out_of_fold import known_means, out_of_fold_scores
+from tagloom.methods.shared import known_means, out_of_fold_scores
 
 __all__ = ["BoostedAnnotator"]
 

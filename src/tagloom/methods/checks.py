@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core import UNKNOWN, Annotator, LabelMatrix
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.metrics import mean_average_precision
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tagloom.core.labels import labeled_rows
+from tagloom.core import labeled_rows
 from tagloom.exceptions import NothingToScoreError
 from tagloom.metrics.inputs import check_scored
 from tagloom.metrics.keywords import (

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
-from tagloom.core.typing import Floats
+from tagloom.core import UNKNOWN, Floats, LabelMatrix, check_labels
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 
 __all__ = ["Floats", "blocks", "check_scored", "hits_at_head", "mean_of_scored", "require"]

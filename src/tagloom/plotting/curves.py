@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tagloom.core.typing import Floats
+from tagloom.core import Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.plotting._canvas import MARKERS, add_legend, axes_for, line_look
-from tagloom.plotting._inputs import as_numbers
+from tagloom.plotting._canvas import MARKERS, add_legend, as_numbers, axes_for, line_look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

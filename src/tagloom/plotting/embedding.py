@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tagloom.core.labels import check_labels
-from tagloom.core.typing import Bools, Floats, Ints
+from tagloom.core import Bools, Floats, Ints, check_labels
 from tagloom.exceptions import InvalidInputError
-from tagloom.plotting._canvas import GREY, MARKERS, PALETTE, add_legend, axes_for, library
-from tagloom.plotting._inputs import as_numbers
+from tagloom.plotting._canvas import GREY, MARKERS, PALETTE, add_legend, as_numbers, axes_for, library
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tagloom.core.typing import Floats
+from tagloom.core import Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.plotting._canvas import DASHES, PALETTE, axes_for
-from tagloom.plotting._inputs import as_numbers
+from tagloom.plotting._canvas import DASHES, PALETTE, as_numbers, axes_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

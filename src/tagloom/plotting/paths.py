@@ -5,11 +5,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.typing import Floats
+from tagloom.core import FeatureGroups, Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.plotting._canvas import GREY, add_legend, axes_for, library, line_look
-from tagloom.plotting._inputs import as_numbers, check_groups, group_norms
+from tagloom.plotting._canvas import (
+    GREY,
+    add_legend,
+    as_numbers,
+    axes_for,
+    check_groups,
+    group_norms,
+    library,
+    line_look,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

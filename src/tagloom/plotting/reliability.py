@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.plotting._canvas import GREY, PALETTE, axes_for
-from tagloom.plotting._inputs import as_numbers
+from tagloom.plotting._canvas import GREY, PALETTE, as_numbers, axes_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.typing import Floats
+from tagloom.core import FeatureGroups, Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.plotting._canvas import PALETTE, add_legend, axes_for
-from tagloom.plotting._inputs import as_numbers, check_groups
+from tagloom.plotting._canvas import PALETTE, add_legend, as_numbers, axes_for, check_groups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

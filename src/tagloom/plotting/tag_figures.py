@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tagloom.exceptions import InvalidInputError
-from tagloom.plotting._canvas import PALETTE, axes_for
-from tagloom.plotting._inputs import as_numbers
+from tagloom.plotting._canvas import PALETTE, as_numbers, axes_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,11 +8,9 @@ from numpy.typing import NDArray
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import pdist
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.typing import Floats
+from tagloom.core import FeatureGroups, Floats
 from tagloom.exceptions import InvalidInputError
-from tagloom.plotting._canvas import axes_for
-from tagloom.plotting._inputs import as_numbers, check_groups, group_norms
+from tagloom.plotting._canvas import as_numbers, axes_for, check_groups, group_norms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

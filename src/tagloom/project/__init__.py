@@ -1,1 +1,8 @@
-"""A project and its verbs, one file a verb."""
+"""A project and its verbs, one file a verb.
+
+Public names load lazily.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,15 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tagloom.catalog.extraction import load_rows
-from tagloom.catalog.photo_index import load_photos
-from tagloom.catalog.results import Result
-from tagloom.catalog.vectors import deep_vectors
-from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.catalog import Result, deep_vectors, load_photos, load_rows
+from tagloom.core import NO_PROGRESS, Progress
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.relations.duplicates import N_BITS, near_duplicates
+from tagloom.features.relations import N_BITS, near_duplicates
 from tagloom.settings import Settings
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 __all__ = ["DEFAULT_THRESHOLD", "DuplicatePhoto", "DuplicatesResult", "duplicates"]
 

@@ -9,18 +9,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.catalog.output_guard import MadeFiles, refuse_foreign_target, refuse_way_out
-from tagloom.catalog.places import project_root
-from tagloom.catalog.results import Result
-from tagloom.core.keywords import Keyword
-from tagloom.core.statements import PhotoKeywords
-from tagloom.core.verdicts import Verdict
+from tagloom.catalog import MadeFiles, Result, project_root, refuse_foreign_target, refuse_way_out
+from tagloom.core import Keyword, PhotoKeywords, Verdict
 from tagloom.exceptions import InvalidInputError
-from tagloom.learning.few_labels import labels_needed, not_calibrated
-from tagloom.learning.suggest import PROBABILITY, check_threshold, open_suggestions, suggestions_kind
+from tagloom.learning import (
+    PROBABILITY,
+    check_threshold,
+    labels_needed,
+    not_calibrated,
+    open_suggestions,
+    suggestions_kind,
+)
 from tagloom.metadata.formats import ExportOptions, detect_export_format, export_files, export_keywords
-from tagloom.store.log import IMPORTED
-from tagloom.store.project import ProjectStore
+from tagloom.store import IMPORTED, ProjectStore
 
 __all__ = ["ExportResult", "export", "photo_keywords", "why_none", "why_withheld"]
 

@@ -11,16 +11,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tagloom.core.keywords import Keyword
-from tagloom.core.verdicts import Verdict
-from tagloom.metadata.photo_keywords import find_sidecar, find_sidecars, new_sidecar
-from tagloom.metadata.sidecars import FileMemory
-from tagloom.metadata.xmp_read import NOTHING, FieldRecord, Stated
+from tagloom.core import Keyword, Verdict
+from tagloom.metadata import NOTHING, FieldRecord, FileMemory, Stated, find_sidecar, find_sidecars, new_sidecar
 from tagloom.project.unwritten import WRITE
-from tagloom.store.database import as_stored
-from tagloom.store.project import ProjectStore
-from tagloom.store.runs import Run
-from tagloom.store.writes import Write
+from tagloom.store import ProjectStore, Run, Write, as_stored
 
 __all__ = ["FIELDS_READ", "IMPORT_PHOTOS", "FileMemories", "RecordsRead"]
 

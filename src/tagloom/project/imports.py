@@ -16,26 +16,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.places import online_root
-from tagloom.catalog.results import Result
-from tagloom.core.keywords import Keyword
-from tagloom.core.labels import UNKNOWN, AbsentMeans, check_absent_means
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.statements import Statement
-from tagloom.core.verdicts import Verdict
+from tagloom.catalog import Result, online_root
+from tagloom.core import (
+    NO_PROGRESS,
+    UNKNOWN,
+    AbsentMeans,
+    Keyword,
+    Progress,
+    Statement,
+    Verdict,
+    check_absent_means,
+)
 from tagloom.exceptions import InvalidInputError, LabelsFileError
-from tagloom.metadata.names import name_to_text
-from tagloom.metadata.photo_keywords import FileKeywords, put_together
-from tagloom.metadata.photos_keywords import read_photos_keywords
-from tagloom.metadata.sidecars import FileMemory, remembered
-from tagloom.metadata.xmp_fields import is_programs_own
-from tagloom.metadata.xmp_read import FieldRecord
+from tagloom.metadata import (
+    FieldRecord,
+    FileKeywords,
+    FileMemory,
+    is_programs_own,
+    name_to_text,
+    put_together,
+    read_photos_keywords,
+    remembered,
+)
 from tagloom.project.file_memory import FIELDS_READ, IMPORT_PHOTOS, FileMemories, RecordsRead
 from tagloom.project.label import respelled
 from tagloom.project.tag_hints import split_statement, tag_hints
 from tagloom.project.unwritten import WrittenSuggestions
-from tagloom.store.log import IMPORTED
-from tagloom.store.project import ProjectStore
+from tagloom.store import IMPORTED, ProjectStore
 
 if TYPE_CHECKING:
     from tagloom.metadata.formats import Reading

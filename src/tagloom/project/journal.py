@@ -21,20 +21,25 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from tagloom.catalog.trust import is_trusted
-from tagloom.core.file_kinds import PHOTO_EXTENSIONS, RAW_EXTENSIONS
+from tagloom.catalog import is_trusted
+from tagloom.core import PHOTO_EXTENSIONS, RAW_EXTENSIONS
 from tagloom.exceptions import MetadataError
-from tagloom.images.source import fingerprint_file
-from tagloom.images.verdicts import Refused
-from tagloom.metadata.file_changes import REMOVED, FileChanges, Recovered, fingerprint_at, sweep
-from tagloom.metadata.names import name_to_text
-from tagloom.metadata.photo_keywords import find_sidecar, sidecar_places
-from tagloom.metadata.write_journal import JournalEntry, State, WriteJournal, fingerprint
-from tagloom.store.contents import ContentChange, KnownFile
-from tagloom.store.folder import is_digest
-from tagloom.store.layout import SCRATCH, WRITTEN
-from tagloom.store.project import ProjectStore
-from tagloom.store.writes import Intent, Write
+from tagloom.images import Refused, fingerprint_file
+from tagloom.metadata import (
+    REMOVED,
+    FileChanges,
+    JournalEntry,
+    Recovered,
+    State,
+    WriteJournal,
+    find_sidecar,
+    fingerprint,
+    fingerprint_at,
+    name_to_text,
+    sidecar_places,
+    sweep,
+)
+from tagloom.store import SCRATCH, WRITTEN, ContentChange, Intent, KnownFile, ProjectStore, Write, is_digest
 
 __all__ = ["UNDOING", "ProjectChanges", "ProjectJournal", "Reach", "as_entry", "is_sidecar", "place_now", "recover"]
 

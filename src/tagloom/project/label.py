@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tagloom.catalog.lookup import PhotoName, find_photo_ids, find_tag_ids
-from tagloom.catalog.results import Result
-from tagloom.core.keywords import Keyword
-from tagloom.core.tag_names import fold_tag, similar_tags
+from tagloom.catalog import PhotoName, Result, find_photo_ids, find_tag_ids
+from tagloom.core import Keyword, fold_tag, similar_tags
 from tagloom.exceptions import InvalidInputError, SimilarTagError
 from tagloom.project.tag_hints import tag_hints
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 if TYPE_CHECKING:
-    from tagloom.store.decisions import Batch, Origin
+    from tagloom.store import Batch, Origin
 
 __all__ = ["LabelResult", "label", "label_pairs", "respelled"]
 

@@ -4,13 +4,11 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from tagloom.core.keywords import SidecarName
+from tagloom.core import SidecarName
 from tagloom.exceptions import TagloomError
-from tagloom.metadata.file_changes import REMOVED, FileChanges, fingerprint_at
-from tagloom.metadata.photo_keywords import find_sidecars, new_sidecar
+from tagloom.metadata import REMOVED, FileChanges, find_sidecars, fingerprint_at, new_sidecar
 from tagloom.project.journal import ProjectChanges, ProjectJournal, is_sidecar
-from tagloom.store.project import ProjectStore
-from tagloom.store.writes import Write
+from tagloom.store import ProjectStore, Write
 
 __all__ = ["SidecarLeft", "find_left_sidecars", "take_along"]
 

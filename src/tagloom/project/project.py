@@ -8,32 +8,41 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from tagloom.catalog.logs import recorded
-from tagloom.catalog.lookup import PhotoName, find_tag_ids
-from tagloom.catalog.places import claim_folder, find_project, new_project_folder, project_root
-from tagloom.catalog.trust import distrust, is_trusted, trust
-from tagloom.core.keywords import Keyword
-from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.catalog import (
+    PhotoName,
+    claim_folder,
+    distrust,
+    find_project,
+    find_tag_ids,
+    is_trusted,
+    new_project_folder,
+    project_root,
+    recorded,
+)
+from tagloom.catalog.trust import trust
+from tagloom.core import NO_PROGRESS, Keyword, Progress
 from tagloom.exceptions import DamagedStoreError, StoreBusyError, StoreError, TagloomError
 from tagloom.project.label import LabelResult, label
 from tagloom.project.tag_hints import split_keyword, tag_hints
-from tagloom.store.layout import DATABASE, remove_project
-from tagloom.store.project import ProjectStore
+from tagloom.store import DATABASE, ProjectStore, remove_project
 
 if TYPE_CHECKING:
-    from tagloom.catalog.extraction import ExtractSummary
-    from tagloom.core.labels import AbsentMeans
-    from tagloom.learning.compare import MethodComparison
-    from tagloom.learning.evaluation import ModelEvaluation
-    from tagloom.learning.explain import ExplainResult, ProjectExplainer
-    from tagloom.learning.first import FirstResult
-    from tagloom.learning.next_photos import NextPhotos
-    from tagloom.learning.score import ScoreResult
-    from tagloom.learning.search import WordSearchResult
-    from tagloom.learning.stored_evaluation import LastEvaluation
-    from tagloom.learning.suggest import Suggestion
-    from tagloom.learning.train import TrainResult
-    from tagloom.learning.update import UpdateResult
+    from tagloom.catalog import ExtractSummary
+    from tagloom.core import AbsentMeans
+    from tagloom.learning import (
+        ExplainResult,
+        FirstResult,
+        LastEvaluation,
+        MethodComparison,
+        ModelEvaluation,
+        NextPhotos,
+        ProjectExplainer,
+        ScoreResult,
+        Suggestion,
+        TrainResult,
+        UpdateResult,
+        WordSearchResult,
+    )
     from tagloom.project.duplicates import DuplicatesResult
     from tagloom.project.export import ExportResult
     from tagloom.project.imports import ImportResult
@@ -43,9 +52,7 @@ if TYPE_CHECKING:
     from tagloom.project.undo import UndoResult
     from tagloom.project.write import WriteResult
     from tagloom.settings import Settings
-    from tagloom.store.decisions import Batch, Origin
-    from tagloom.store.integrity import Finding
-    from tagloom.store.tags import Tag
+    from tagloom.store import Batch, Finding, Origin, Tag
 
 __all__ = ["Project"]
 
@@ -175,7 +182,7 @@ class Project:
 
     def raised_settings(self) -> dict[str, Any]:
         """Return the settings in the project that raise limits or name a file to run: they need trust."""
-        from tagloom.catalog.project_settings import raised_settings
+        from tagloom.catalog import raised_settings
 
         return raised_settings(self.store)
 
@@ -205,7 +212,7 @@ class Project:
     @threshold.setter
     def threshold(self, value: float | None) -> None:
         if value is not None:
-            from tagloom.learning.suggest import check_threshold
+            from tagloom.learning import check_threshold
 
             stored = self.store.suggestions.load()
             value = check_threshold(value, None if stored is None else stored.info["kind"])
@@ -215,7 +222,7 @@ class Project:
     def settings(self) -> "Settings":
         """All settings: flag, environment, ``tagloom.toml`` in the project's folder, the store, default."""
         if self._settings is None:
-            from tagloom.catalog.project_settings import project_settings
+            from tagloom.catalog.trust import project_settings
 
             self._settings = project_settings(self.store, self.flags)
         return self._settings
@@ -228,7 +235,7 @@ class Project:
         SettingsError
             If a value does not fit; the settings then stay as they are.
         """
-        from tagloom.catalog.project_settings import project_settings
+        from tagloom.catalog.trust import project_settings
 
         before, self._settings = self.settings, project_settings(self.store, self.flags)
         return self._settings != before
@@ -258,7 +265,7 @@ class Project:
 
         If there is a linear model, photos that it has not seen get suggestions from it.
         """
-        from tagloom.catalog.extraction import extract
+        from tagloom.catalog import extract
 
         found = extract(self.store, self.settings, retry=retry, progress=progress)
         return found if self.store.models.active() is None else replace(found, n_scored=self.score_new().n_scored)
@@ -455,7 +462,7 @@ class Project:
 
     def score_new(self) -> "ScoreResult":
         """Score photos that came after training (see `tagloom.learning.score.score_new`)."""
-        from tagloom.learning.score import score_new
+        from tagloom.learning import score_new
 
         return score_new(self.store, self.settings)
 
@@ -469,7 +476,7 @@ class Project:
         base: Any = None,
     ) -> "list[Suggestion]":
         """Return suggestions for photos, best first (see `tagloom.learning.suggest.suggest_each`)."""
-        from tagloom.learning.suggest import suggest_each
+        from tagloom.learning import suggest_each
 
         return list(suggest_each(self.store, photos, n=n, threshold=threshold, above_only=above_only, base=base))
 
@@ -481,7 +488,7 @@ class Project:
 
     def needs_first_suggestions(self) -> bool:
         """Tell whether there is nothing to suggest by yet but the names of tags."""
-        from tagloom.learning.first import needs_first
+        from tagloom.learning import needs_first
 
         return needs_first(self.store)
 
@@ -490,7 +497,7 @@ class Project:
         self, vocabulary: Sequence[str] | None = None, *, compute: bool = True, progress: Progress = NO_PROGRESS
     ) -> "FirstResult":
         """Suggest tags by their names, before any photo is labelled (see `tagloom.learning.first.suggest_first`)."""
-        from tagloom.learning.first import suggest_first
+        from tagloom.learning import suggest_first
 
         return suggest_first(self.store, self.settings, vocabulary, compute=compute, progress=progress)
 
@@ -529,13 +536,14 @@ class Project:
         progress : Progress, optional
             Told how far the work is, method by method.
         """
-        from tagloom.learning.compare import COMPARED, compare
+        from tagloom.learning import COMPARED
+        from tagloom.learning.compare import compare
 
         return compare(self.store, self.settings, methods or COMPARED, folds=folds, progress=progress)
 
     def last_evaluation(self) -> "LastEvaluation | None":
         """Return the last evaluation and whether labels have changed since; None if there is none."""
-        from tagloom.learning.stored_evaluation import last_evaluation
+        from tagloom.learning import last_evaluation
 
         return last_evaluation(self.store)
 
@@ -561,7 +569,7 @@ class Project:
 
     def explain(self, photo: PhotoName, tag: str, *, n: int = 8, base: Any = None) -> "ExplainResult":
         """Explain why a photo has its score for a tag (see `tagloom.learning.explain.ProjectExplainer`)."""
-        from tagloom.learning.explain import ProjectExplainer
+        from tagloom.learning import ProjectExplainer
 
         if self.explainer is None or not self.explainer.is_current():
             self.explainer = ProjectExplainer(self.store, self.settings, before=self.explainer)
@@ -653,7 +661,7 @@ class Project:
     @recorded("backup")
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a consistent copy of all decisions to a new file."""
-        from tagloom.catalog.output_guard import refuse_way_out
+        from tagloom.catalog import refuse_way_out
 
         refuse_way_out(self.store, path)
         self.store.backup(path)
@@ -685,7 +693,7 @@ class Project:
 
     def _check_values(self) -> None:
         """Refuse a stranger's project whose values are not what tagloom stores, or photos not in their folder."""
-        from tagloom.store.integrity import refuse_odd_values
+        from tagloom.store import refuse_odd_values
 
         refuse_odd_values(self.store.database)
         found = self.store.photos.outside()

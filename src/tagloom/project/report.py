@@ -12,27 +12,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom._version import __version__
-from tagloom.catalog.output_guard import check_report_target, refuse_way_out
-from tagloom.catalog.photo_index import PhotoIndex, load_photos
-from tagloom.catalog.reader import ProjectReader
-from tagloom.catalog.results import Result
-from tagloom.learning.few_labels import labels_needed, not_calibrated
-from tagloom.learning.stored_evaluation import LastEvaluation, last_evaluation
-from tagloom.learning.suggest import SCORE, TOPICS, OpenSuggestions, open_suggestions
+from tagloom.catalog import PhotoIndex, ProjectReader, Result, check_report_target, load_photos, refuse_way_out
+from tagloom.learning import (
+    SCORE,
+    TOPICS,
+    LastEvaluation,
+    OpenSuggestions,
+    labels_needed,
+    last_evaluation,
+    not_calibrated,
+    open_suggestions,
+)
 from tagloom.project.status import n_learnt
-from tagloom.report.data import (
+from tagloom.report import (
     ReportData,
     ReportPhoto,
     UnreadablePhoto,
     add_thumbnails,
     make_photos,
     suggestions_first,
+    write_report,
 )
-from tagloom.report.page import write_report
 from tagloom.settings import Settings
-from tagloom.store.database import as_stored
-from tagloom.store.models import Model
-from tagloom.store.project import ProjectStore
+from tagloom.store import Model, ProjectStore, as_stored
 
 if TYPE_CHECKING:
     from tagloom.methods.topics import TopicDescription

@@ -13,20 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tagloom.catalog.places import own_root
-from tagloom.catalog.results import Result
-from tagloom.catalog.trust import is_trusted
-from tagloom.core.file_kinds import is_raw, is_video
-from tagloom.core.photos import PhotoRecord
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.verdicts import Verdict
-from tagloom.images.finder import find_photos, reads_videos
+from tagloom.catalog import Result, is_trusted, own_root
+from tagloom.core import NO_PROGRESS, PhotoRecord, Progress, Verdict, is_raw, is_video
+from tagloom.images import find_photos, reads_videos
 from tagloom.settings import Settings
-from tagloom.store.photos import Stamp
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore, Stamp
 
 if TYPE_CHECKING:
-    from tagloom.store.reconcile import Changes
+    from tagloom.store import Changes
 
 __all__ = ["ScanResult", "decode_limits", "scan"]
 
@@ -233,9 +227,9 @@ def _read(
     progress: Progress,
 ) -> None:
     """Read files into the cache: record, thumbnail, capture time."""
-    from tagloom.catalog.capture_time import CaptureTime
-    from tagloom.catalog.extraction import THUMBNAIL_SIZE
-    from tagloom.features.engine import ExtractionEngine
+    from tagloom.catalog import THUMBNAIL_SIZE
+    from tagloom.features import ExtractionEngine
+    from tagloom.features.classic.exif import CaptureTime
 
     photos = [name for name in todo if name not in raw_of_photos]
     raw = [name for name in todo if name in raw_of_photos]
@@ -258,7 +252,7 @@ def _read(
 
 
 def _hash_raw(root: bytes, names: Sequence[bytes], settings: Settings, progress: Progress) -> Iterable[PhotoRecord]:
-    from tagloom.images.pool import DecodePool
+    from tagloom.images import DecodePool
 
     progress.start("hashing RAW files", len(names))
     with DecodePool(**decode_limits(settings)) as pool:
@@ -300,7 +294,7 @@ def _set_times(store: ProjectStore) -> None:
     undated = store.photos.undated()
     if not len(undated):
         return
-    from tagloom.catalog.capture_time import CaptureTime, seconds_of
+    from tagloom.features.classic.exif import CaptureTime, seconds_of
 
     table = store.photos.table(undated)
     key = CaptureTime().key

@@ -4,17 +4,13 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tagloom.catalog.places import project_root
-from tagloom.catalog.results import Result
-from tagloom.learning.few_labels import n_missing
+from tagloom.catalog import Result, project_root
+from tagloom.learning import n_missing
 from tagloom.project.unwritten import unwritten_actions
-from tagloom.store.photos import PhotoCounts
-from tagloom.store.project import ProjectStore
+from tagloom.store import PhotoCounts, ProjectStore
 
 if TYPE_CHECKING:
-    from tagloom.store.integrity import Finding
-    from tagloom.store.models import Model
-    from tagloom.store.roots import Root
+    from tagloom.store import Finding, Model, Root
 
 __all__ = ["LEARNT", "Status", "check", "n_learnt", "status"]
 
@@ -130,8 +126,8 @@ def check(store: ProjectStore, *, checksums: bool = False) -> "list[Finding]":
     checksums : bool, default=False
         Read every array file in full, not only those in use.
     """
-    from tagloom.metadata.names import name_to_text
-    from tagloom.store.integrity import Finding
+    from tagloom.metadata import name_to_text
+    from tagloom.store import Finding
 
     found = store.check(checksums=checksums)
     store.roots.refresh()

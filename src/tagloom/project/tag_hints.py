@@ -4,10 +4,8 @@ import math
 import shlex
 from collections.abc import Sequence
 
-from tagloom.core.keywords import Keyword
-from tagloom.core.statements import Statement
-from tagloom.core.tag_names import similar_pairs, split_tag
-from tagloom.store.project import ProjectStore
+from tagloom.core import Keyword, Statement, similar_pairs, split_tag
+from tagloom.store import ProjectStore
 
 __all__ = ["split_keyword", "split_statement", "tag_hints"]
 

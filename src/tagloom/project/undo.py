@@ -5,16 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tagloom.catalog.places import online_root
-from tagloom.catalog.results import Result
-from tagloom.catalog.trust import is_trusted
-from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.catalog import Result, is_trusted, online_root
+from tagloom.core import NO_PROGRESS, Progress
 from tagloom.exceptions import InvalidInputError, StoreError, TagloomError
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 if TYPE_CHECKING:
-    from tagloom.store.decisions import Batch
-    from tagloom.store.writes import Write
+    from tagloom.store import Batch, Write
 
 __all__ = ["UndoResult", "redo", "undo"]
 
@@ -195,7 +192,7 @@ def _changed_entries(
     One batch may have written a file twice, such as the sidecar that two photos share: seen from the end, each entry
     finds what the later one puts back.
     """
-    from tagloom.metadata.file_changes import REMOVED, fingerprint_at
+    from tagloom.metadata import REMOVED, fingerprint_at
 
     found = []
     now: dict[bytes, str | None] = {}

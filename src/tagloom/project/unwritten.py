@@ -9,8 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from tagloom.store.database import as_stored
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore, as_stored
 
 __all__ = [
     "SETTLED",

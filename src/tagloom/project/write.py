@@ -16,27 +16,27 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from tagloom.catalog.lookup import PhotoName, find_photo_ids
-from tagloom.catalog.places import online_root
-from tagloom.catalog.results import Result
-from tagloom.core.file_kinds import is_raw, is_video
-from tagloom.core.keywords import Keyword, SidecarName
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.statements import PhotoKeywords
+from tagloom.catalog import PhotoName, Result, find_photo_ids, online_root
+from tagloom.core import NO_PROGRESS, Keyword, PhotoKeywords, Progress, SidecarName, is_raw, is_video
 from tagloom.exceptions import InvalidInputError
-from tagloom.learning.suggest import check_threshold, suggestions_kind
-from tagloom.metadata.embedding import KeywordEmbedder
-from tagloom.metadata.names import name_to_text
-from tagloom.metadata.photo_keywords import find_sidecars
-from tagloom.metadata.sidecar_plan import FieldChange
-from tagloom.metadata.sidecars import KeywordChange, SidecarWriter, WriteOutcome, remembered
-from tagloom.metadata.xmp_fields import is_programs_own
+from tagloom.learning import check_threshold, suggestions_kind
+from tagloom.metadata import (
+    FieldChange,
+    KeywordChange,
+    KeywordEmbedder,
+    SidecarWriter,
+    WriteOutcome,
+    find_sidecars,
+    is_programs_own,
+    name_to_text,
+    remembered,
+)
 from tagloom.project.export import photo_keywords, why_none, why_withheld
 from tagloom.project.file_memory import FIELDS_READ, FileMemories, RecordsRead
 from tagloom.project.journal import ProjectChanges, ProjectJournal, recover
 from tagloom.project.moved_sidecars import find_left_sidecars, take_along
 from tagloom.project.unwritten import WRITE, settled_by
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 __all__ = ["FileWrite", "WriteResult", "write"]
 

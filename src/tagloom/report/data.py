@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import LabelMatrix, labeled_rows
+from tagloom.core import LabelMatrix, labeled_rows
 from tagloom.exceptions import InvalidInputError
-from tagloom.learning.suggest import top_suggestions
+from tagloom.learning import top_suggestions
 
 if TYPE_CHECKING:
-    from tagloom.learning.evaluation import ModelEvaluation
+    from tagloom.learning import ModelEvaluation
     from tagloom.methods.topics import TopicDescription
 
 __all__ = [

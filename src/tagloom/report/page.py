@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from tagloom.core.files import write_bytes
-from tagloom.learning.suggest import PROBABILITY
+from tagloom.core import write_bytes
+from tagloom.learning import PROBABILITY
 from tagloom.report.data import ReportData, ReportPhoto, TagSummary, summarize_tags
 
 if TYPE_CHECKING:
-    from tagloom.learning.evaluation import ModelEvaluation
+    from tagloom.learning import ModelEvaluation
     from tagloom.methods.topics import TopicDescription
 
 __all__ = [

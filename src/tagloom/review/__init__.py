@@ -1,1 +1,8 @@
-"""The session behind the review page, without HTTP."""
+"""The session behind the review page, without HTTP.
+
+Public names load lazily.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

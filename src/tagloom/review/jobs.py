@@ -12,21 +12,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tagloom.catalog.extraction import extract, make_folder
-from tagloom.catalog.results import Result
-from tagloom.catalog.trust import is_trusted
-from tagloom.core.progress import Progress
+from tagloom.catalog import Result, extract, is_trusted, make_folder
+from tagloom.core import Progress
 from tagloom.exceptions import InvalidInputError, PhotosError, StoreBusyError, StoreError, TagloomError
+from tagloom.learning import needs_first, suggest_first
 from tagloom.learning.compare import compare
-from tagloom.learning.first import needs_first, suggest_first
 from tagloom.learning.train import train
 from tagloom.metadata.formats import available_exporters
+from tagloom.project import Project
 from tagloom.project.export import export
-from tagloom.project.project import Project
 from tagloom.project.scan import scan
 from tagloom.project.write import write
 from tagloom.settings import Settings
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 __all__ = ["JOB_KINDS", "Job", "JobBoard", "JobCancelled", "job_work"]
 

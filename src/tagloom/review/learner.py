@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.exceptions import StoreBusyError, TagloomError
-from tagloom.learning.suggest import open_suggestions
-from tagloom.learning.update import Updater
-from tagloom.project.project import Project
+from tagloom.learning import Updater, open_suggestions
+from tagloom.project import Project
 from tagloom.review.state import ReviewState
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 __all__ = ["BackgroundLearning", "LiveLearner", "ProjectLearner", "load_numbers"]
 

@@ -4,11 +4,10 @@ import os
 import threading
 from collections import OrderedDict
 
-from tagloom.catalog.photo_index import PhotoIndex
-from tagloom.catalog.reader import ProjectReader
+from tagloom.catalog import PhotoIndex, ProjectReader
 from tagloom.exceptions import PhotosError
 from tagloom.features.engine import frame_hash
-from tagloom.images.pool import DecodePool
+from tagloom.images import DecodePool
 
 __all__ = ["Pictures"]
 

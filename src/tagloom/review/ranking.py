@@ -8,9 +8,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.typing import Bools, Ids, Singles
+from tagloom.core import Bools, Ids, Singles
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.network.words import SMALL_WORDS
+from tagloom.features.network import SMALL_WORDS
 from tagloom.review.state import ReviewState
 
 __all__ = ["LookAlikes", "PhotoQuery", "Ranking", "Sort", "TagState", "day_seconds", "moment_text", "rank"]

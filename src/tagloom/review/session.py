@@ -13,19 +13,14 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from tagloom.catalog.photo_index import PhotoIndex, load_photos
-from tagloom.catalog.reader import ProjectReader
-from tagloom.core.file_kinds import is_video
-from tagloom.core.photos import FileStamp
-from tagloom.core.tag_names import similar_tags, split_tag
+from tagloom.catalog import PhotoIndex, ProjectReader, load_photos
+from tagloom.core import FileStamp, is_video, similar_tags, split_tag
 from tagloom.exceptions import InvalidInputError, PhotosError, SettingsError, StoreBusyError, StoreError, TagloomError
 from tagloom.features.clips import ClipFacts
 from tagloom.graph import NeighborGraph
-from tagloom.learning.kept_graph import graph_of_model
-from tagloom.learning.moments import clip_facts, moments
-from tagloom.learning.next_photos import Features, KeptFeatures, load_choice_features
-from tagloom.project.label import label_pairs
-from tagloom.project.project import Project
+from tagloom.learning import Features, KeptFeatures, clip_facts, graph_of_model, load_choice_features
+from tagloom.learning.moments import moments
+from tagloom.project import Project, label_pairs
 from tagloom.review.events import EventHub
 from tagloom.review.jobs import Job, JobBoard, job_work
 from tagloom.review.learner import BackgroundLearning, LiveLearner, load_numbers
@@ -45,9 +40,7 @@ from tagloom.review.views import (
     threshold_view,
 )
 from tagloom.settings import PROJECT_FILE_NAME
-from tagloom.store.decisions import Origin
-from tagloom.store.project import ProjectStore
-from tagloom.store.tags import Tag
+from tagloom.store import Origin, ProjectStore, Tag
 
 __all__ = ["NothingToUndoError", "ReviewSession", "act_once"]
 

@@ -8,15 +8,12 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
-from tagloom.catalog.photo_index import PhotoIndex
-from tagloom.catalog.vectors import CHUNK, deep_vectors, descriptor_key, seen_classes_of, stored_rows
-from tagloom.core.typing import Ids, Singles
-from tagloom.features.network.words import word_log_odds, word_weights
-from tagloom.features.relations.duplicates import near_duplicates
-from tagloom.features.relations.occasions import bursts
-from tagloom.features.relations.similar import clusters
+from tagloom.catalog import CHUNK, PhotoIndex, deep_vectors, descriptor_key, seen_classes_of, stored_rows
+from tagloom.core import Ids, Singles
+from tagloom.features.network import word_log_odds, word_weights
+from tagloom.features.relations import bursts, clusters, near_duplicates
 from tagloom.review.ranking import LookAlikes
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 __all__ = ["load_looks"]
 

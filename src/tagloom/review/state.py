@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.catalog.photo_index import PhotoIndex
-from tagloom.catalog.reader import DecisionChanges
-from tagloom.core.scratch import scratch
-from tagloom.core.typing import Bools, Ids, Singles
+from tagloom.catalog import DecisionChanges, PhotoIndex
+from tagloom.core import Bools, Ids, Singles, scratch
 from tagloom.exceptions import InvalidInputError
 from tagloom.tuning.wrong_labels import find_wrong_labels
 

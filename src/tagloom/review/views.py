@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from tagloom.catalog.photo_index import PhotoIndex
-from tagloom.catalog.places import online_root
-from tagloom.catalog.results import plain
+from tagloom.catalog import PhotoIndex, online_root, plain
 from tagloom.exceptions import StoreError
 from tagloom.features.clips import ClipFacts
-from tagloom.learning.few_labels import n_missing
-from tagloom.learning.next_photos import NO_PROBABILITIES, Features, LabelledProbabilities, choose_photos
-from tagloom.learning.suggest import PROBABILITY
-from tagloom.project.unwritten import suggestions_written, unwritten_photos
-from tagloom.project.write import FileWrite, write
+from tagloom.learning import (
+    NO_PROBABILITIES,
+    PROBABILITY,
+    Features,
+    LabelledProbabilities,
+    choose_photos,
+    n_missing,
+)
+from tagloom.project import FileWrite, suggestions_written, unwritten_photos
+from tagloom.project.write import write
 from tagloom.review.ranking import LookAlikes, moment_text
 from tagloom.review.state import ReviewState
-from tagloom.store.decisions import Batch
-from tagloom.store.log import IMPORTED, ORIGINS
-from tagloom.store.project import ProjectStore
-from tagloom.store.tags import Tag
+from tagloom.store import IMPORTED, ORIGINS, Batch, ProjectStore, Tag
 
 __all__ = [
     "batch_view",

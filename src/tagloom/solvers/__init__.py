@@ -7,10 +7,19 @@ each with groups and a strength of its own, the penalty a `Radial` function of a
 
 from tagloom.exceptions import NotPositiveDefiniteError
 from tagloom.solvers.cca import SparseCanonicalPairs, sparse_cca
-from tagloom.solvers.cg.conjugate import BlockCGResult, block_cg
-from tagloom.solvers.groups.columns import GroupColumns, GroupColumnsResult
-from tagloom.solvers.groups.datafits import Datafit, QuadraticGram
-from tagloom.solvers.groups.penalties import L21, MCP, SCAD, Norm, Penalty, Radial
+from tagloom.solvers.cg import BlockCGResult, block_cg
+from tagloom.solvers.groups import (
+    L21,
+    MCP,
+    SCAD,
+    Datafit,
+    GroupColumns,
+    GroupColumnsResult,
+    Norm,
+    Penalty,
+    QuadraticGram,
+    Radial,
+)
 from tagloom.solvers.penalized import PenalizedResult, solve_penalized
 from tagloom.solvers.secular import RankOneSpectra, rank_one_spectra
 

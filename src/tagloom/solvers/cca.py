@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.typing import Floats
+from tagloom.core import FeatureGroups, Floats
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["SignedFusion", "SparseCanonicalPairs", "SparseGroupNorm", "sparse_cca"]

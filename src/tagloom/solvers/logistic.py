@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from tagloom.core.typing import Floats, Indices
+from tagloom.core import Floats, Indices
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers.groups.norms import ColumnGroupL2
+from tagloom.solvers.groups import ColumnGroupL2
 
 __all__ = ["GroupLogistic", "GroupLogisticResult"]
 

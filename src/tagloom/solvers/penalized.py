@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.typing import Reals
+from tagloom.core import Reals
 from tagloom.exceptions import InvalidInputError
-from tagloom.solvers.cg.products import one_thread_each
-from tagloom.solvers.groups.datafits import Datafit, QuadraticGram
-from tagloom.solvers.groups.penalties import L21, Penalty
+from tagloom.solvers.cg import one_thread_each
+from tagloom.solvers.groups import L21, Datafit, Penalty, QuadraticGram
 
 __all__ = ["PenalizedResult", "newton_candidate", "solve_penalized", "suits_newton"]
 

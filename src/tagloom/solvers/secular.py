@@ -8,7 +8,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.typing import Bools, Floats, Indices
+from tagloom.core import Bools, Floats, Indices
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["RankOneSpectra", "rank_one_spectra"]

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from tagloom.core.files import write_bytes
+from tagloom.core import write_bytes
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError
 from tagloom.store.array_files import ArrayFile
 from tagloom.store.folder import ARRAY_SUFFIX, ProjectFolder, check_array_name

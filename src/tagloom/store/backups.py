@@ -18,8 +18,7 @@ from pathlib import Path
 
 import apsw
 
-from tagloom.core import system
-from tagloom.core.files import TEMPORARY_MARK
+from tagloom.core import TEMPORARY_MARK, system
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreError, TagloomError
 from tagloom.store.database import connect, copy_database, fetch, make_private, transaction, translate_errors
 from tagloom.store.folder import ProjectFolder, is_array_name, is_bare

@@ -23,7 +23,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.photos import FileStamp, PhotoRecord, Verdict
+from tagloom.core import FileStamp, PhotoRecord, Verdict
 from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.store.database import connect, transaction, translate_errors
 from tagloom.store.folder import ProjectFolder, is_array_name, is_bare

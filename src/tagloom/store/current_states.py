@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.labels import LabelMatrix
+from tagloom.core import LabelMatrix
 from tagloom.store.session import Database, as_ids, json_ids, whole_numbers
 from tagloom.store.tags import CLOSURE
 

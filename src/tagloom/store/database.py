@@ -17,8 +17,7 @@ from typing import Any
 
 import apsw
 
-from tagloom.core import system
-from tagloom.core.files import TEMPORARY_MARK
+from tagloom.core import TEMPORARY_MARK, system
 from tagloom.exceptions import (
     DamagedStoreError,
     NewerFormatError,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from tagloom.core.labels import LabelMatrix
+    from tagloom.core import LabelMatrix
     from tagloom.store.current_states import CurrentStates
     from tagloom.store.session import Ids
 

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tagloom.core import system
-from tagloom.core.files import TEMPORARY_MARK, write_error
+from tagloom.core import TEMPORARY_MARK, system, write_error
 from tagloom.exceptions import DamagedStoreError, StoreError
 
 __all__ = ["ProjectFolder", "check_array_name", "is_array_name", "is_bare", "is_digest", "temporary_of"]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tagloom.core.files import TEMPORARY_MARK
+from tagloom.core import TEMPORARY_MARK
 from tagloom.exceptions import DamagedStoreError, StoreError, WriteError
 from tagloom.store.folder import ProjectFolder, is_bare, temporary_of
 from tagloom.store.lock import FolderLock

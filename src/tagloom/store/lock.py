@@ -4,7 +4,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from tagloom.core.system import lock_file
+from tagloom.core import lock_file
 from tagloom.exceptions import StoreBusyError, WriteError
 from tagloom.store.folder import ProjectFolder
 

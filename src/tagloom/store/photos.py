@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tagloom.core.file_kinds import VIDEO_EXTENSIONS, is_pair_photo, is_raw, pair_key
-from tagloom.core.verdicts import Verdict
+from tagloom.core import VIDEO_EXTENSIONS, Verdict, is_pair_photo, is_raw, pair_key
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.store.session import Database, id_array, json_ids, whole_numbers
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from tagloom.core.file_kinds import is_pair_photo, is_raw, pair_key
+from tagloom.core import is_pair_photo, is_raw, pair_key
 from tagloom.store.database import fetch
 from tagloom.store.log import Records, append
 from tagloom.store.session import id_array, json_ids

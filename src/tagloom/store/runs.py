@@ -11,7 +11,7 @@ from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.store.session import Database
 
 if TYPE_CHECKING:
-    from tagloom.core.labels import AbsentMeans
+    from tagloom.core import AbsentMeans
 
 __all__ = ["Import", "Run", "Runs", "StoredSettings", "from_json", "to_json"]
 
@@ -104,7 +104,7 @@ class Runs:
         batch: int | None = None,
     ) -> int:
         """Note that a source was imported, and what absence meant in it; return the id of the import."""
-        from tagloom.core.labels import check_absent_means
+        from tagloom.core import check_absent_means
 
         row = (batch, os.fsencode(source), check_absent_means(absent_means), digest, time.time())
         with self._database.write() as connection:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from tagloom.core.keywords import Keyword
-from tagloom.core.tag_names import fold_tag
+from tagloom.core import Keyword, fold_tag
 from tagloom.exceptions import DamagedStoreError, InvalidInputError
 from tagloom.store.database import fetch
 from tagloom.store.log import IMPORTED, Records, append

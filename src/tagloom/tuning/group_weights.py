@@ -8,12 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, get_lapack_funcs
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, check_labels, labeled_rows
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.seeds import check_generator
+from tagloom.core import (
+    NO_PROGRESS,
+    UNKNOWN,
+    FeatureGroups,
+    Progress,
+    check_generator,
+    check_labels,
+    labeled_rows,
+)
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.scaling import GroupScaler
+from tagloom.features import GroupScaler
 from tagloom.metrics import average_precision
 from tagloom.tuning.constants import FIRST_WEIGHT_SHARE, SMALLEST_GAIN, WEIGHT_FACTORS, WEIGHT_PENALTIES
 

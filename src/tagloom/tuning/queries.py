@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
-from tagloom.core.seeds import check_generator
-from tagloom.core.typing import Floats, Indices, Singles
+from tagloom.core import Floats, Indices, LabelMatrix, Singles, check_generator, check_labels, labeled_rows
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph, knn_graph
 from tagloom.graph.rows import check_features

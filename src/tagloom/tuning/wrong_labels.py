@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats, Ids
+from tagloom.core import UNKNOWN, Floats, Ids, LabelMatrix
 from tagloom.tuning.constants import CHANCE_LABELS, CHANCE_SHARE, LEAST_ACCEPTED, LEAST_ODDS, LIKELY
 
 __all__ = ["find_wrong_labels"]

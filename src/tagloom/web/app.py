@@ -1,6 +1,10 @@
-"""The review page as an application."""
+"""The review page as an application, and its files: read once at the start, what is not in the table does not exist."""
 
-from collections.abc import Awaitable, Callable
+import html
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -11,14 +15,63 @@ from starlette.routing import Route
 
 from tagloom._version import __version__
 from tagloom.exceptions import TagloomError
-from tagloom.review.session import ReviewSession
+from tagloom.review import ReviewSession
 from tagloom.web.entry import EntryTokens
 from tagloom.web.http import error_answer, refused
 from tagloom.web.routes import ROUTES
 from tagloom.web.security import Guard
-from tagloom.web.static_files import StaticFile, load_static, shell_page
 
-__all__ = ["make_app"]
+__all__ = [
+    "SHELL",
+    "StaticFile",
+    "load_static",
+    "make_app",
+    "shell_page",
+]
+
+SHELL = "index.html"
+_KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".webp": "image/webp",
+    ".woff2": "font/woff2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StaticFile:
+    """A file of the page: its bytes and its fixed type."""
+
+    data: bytes
+    kind: str
+
+
+def load_static() -> dict[str, StaticFile]:
+    """Return all files of the page by their path below ``static``; files of other types are left out."""
+    return dict(_walk(files("tagloom.web") / "static", ""))
+
+
+def shell_page(static: Mapping[str, StaticFile], values: Mapping[str, str]) -> bytes:
+    """Return the shell with ``{{name}}`` replaced by escaped text."""
+    page = static[SHELL].data.decode("utf-8") if SHELL in static else "<!doctype html><title>tagloom</title>"
+    for name, value in values.items():
+        page = page.replace("{{" + name + "}}", html.escape(value, quote=True))
+    return page.encode("utf-8", errors="replace")
+
+
+def _walk(folder: Traversable, prefix: str) -> list[tuple[str, StaticFile]]:
+    found: list[tuple[str, StaticFile]] = []
+    for entry in sorted(folder.iterdir(), key=lambda item: item.name) if folder.is_dir() else ():
+        name, suffix = f"{prefix}{entry.name}", "." + entry.name.rpartition(".")[2]
+        if entry.is_dir():
+            found += _walk(entry, f"{name}/")
+        elif suffix in _KINDS:
+            found.append((name, StaticFile(entry.read_bytes(), _KINDS[suffix])))
+    return found
+
 
 _PAGES = ("/", "/photo/{id:int}", "/tag/{id:int}", "/lens", "/teach", "/history", "/write")
 

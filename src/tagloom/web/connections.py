@@ -7,7 +7,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tagloom.core.system import descriptor_limit
+from tagloom.core import descriptor_limit
 
 __all__ = ["BODY_SECONDS", "HEADER_SECONDS", "N_WAITING", "LimitedProtocol", "log_sparingly", "most_connections"]
 

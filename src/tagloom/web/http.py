@@ -8,12 +8,10 @@ from anyio import CapacityLimiter, to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from tagloom.catalog.identity import project_identity
-from tagloom.catalog.photo_index import UnknownPhotoError
+from tagloom.catalog import UnknownPhotoError, project_identity
 from tagloom.exceptions import StoreBusyError, StoreError, TagloomError, WriteError
-from tagloom.review.session import NothingToUndoError, ReviewSession
-from tagloom.review.state import UnknownTagError
-from tagloom.store.database import as_stored
+from tagloom.review import NothingToUndoError, ReviewSession, UnknownTagError
+from tagloom.store import as_stored
 
 __all__ = [
     "LONGEST_BODY",

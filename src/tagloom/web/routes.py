@@ -11,10 +11,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tagloom.exceptions import PhotosError
-from tagloom.images.settings import MOST_KEYFRAMES
-from tagloom.review.events import EventHub, ReviewEvent
-from tagloom.review.jobs import JOB_KINDS
-from tagloom.review.ranking import PhotoQuery, Ranking
+from tagloom.images import MOST_KEYFRAMES
+from tagloom.review import JOB_KINDS, EventHub, PhotoQuery, Ranking, ReviewEvent
 from tagloom.web.http import (
     Body,
     RequestError,

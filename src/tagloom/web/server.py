@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 
 import uvicorn
 
-from tagloom.catalog.identity import last_port, remember_port
+from tagloom.catalog import last_port, remember_port
 from tagloom.exceptions import InvalidInputError, WriteError
-from tagloom.review.session import ReviewSession
+from tagloom.review import ReviewSession
 from tagloom.web.app import make_app
 from tagloom.web.connections import N_WAITING, LimitedProtocol, log_sparingly
 from tagloom.web.entry import EntryFile, EntryTokens

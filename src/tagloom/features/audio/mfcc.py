@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.fft import dct
 from scipy.signal import savgol_filter
 
-from tagloom.core.typing import Floats
+from tagloom.core import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.descriptor import BaseDescriptor
 from tagloom.images import DecodedPhoto, Rendition

@@ -8,11 +8,23 @@ counts only where it lies wholly inside the block. Whatever does not make sense 
 import math
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-__all__ = ["PhotoFacts", "read_exif"]
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.features.descriptor import BaseDescriptor
+from tagloom.images import DecodedPhoto, Rendition
+
+__all__ = [
+    "CaptureTime",
+    "PhotoFacts",
+    "read_exif",
+    "seconds_of",
+]
 
 MAX_ENTRIES = 512
 MAX_TEXT = 128
@@ -300,3 +312,47 @@ def _altitude(place: _Directory) -> float | None:
 def _sensitivity(camera: _Directory) -> float | None:
     values = (camera.number(tag, _between(0.01, 1e8)) for tag in _SENSITIVITIES)
     return next((value for value in values if value is not None and value != _SENSITIVITY_FULL), None)
+
+
+_DAY = 86_400
+
+
+class CaptureTime(BaseDescriptor):
+    """The camera's clock as three columns: 1 if known, days since 1970, seconds of the day.
+
+    No learner sees it. Days and seconds are whole numbers below 2²⁴, which float32 holds exactly; a count of seconds
+    since 1970 would be off by minutes.
+    """
+
+    name = "taken"
+    version = 1
+    thread_safe = True
+    of_clips = "whole"
+
+    @property
+    def outputs(self) -> Mapping[str, int]:
+        """One group: ``taken``."""
+        return {"taken": 3}
+
+    @property
+    def renditions(self) -> tuple[Rendition, ...]:
+        """None: no pixels are needed."""
+        return ()
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """There are none."""
+        return {}
+
+    def compute(self, photos: Sequence[DecodedPhoto]) -> NDArray[np.float32]:
+        """Return one float32 row per photo."""
+        seconds = np.array([read_exif(photo.exif).seconds for photo in photos], dtype=np.float64)
+        known = ~np.isnan(seconds)
+        days, rest = np.divmod(np.where(known, seconds, 0.0), _DAY)
+        return np.stack([known, days, np.floor(rest)], axis=1).astype(np.float32).reshape(-1, 3)
+
+
+def seconds_of(rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return seconds since 1970 of the rows that `CaptureTime` made, NaN where the time is not known."""
+    known, days, rest = rows.astype(np.float64).T
+    return np.where(known > 0, days * _DAY + rest, np.nan)

@@ -1,1 +1,8 @@
-"""Descriptors by neural networks: the bundled one, ONNX encoders of a user, faces."""
+"""Descriptors by neural networks: the bundled one, ONNX encoders of a user, faces.
+
+Public names load lazily.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.typing import Floats
+from tagloom.core import Floats
 from tagloom.exceptions import InvalidInputError, ModelError
 from tagloom.features.descriptor import PixelDescriptor
 from tagloom.features.network.runner import OnnxRunner, file_digest

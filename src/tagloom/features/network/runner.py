@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.files import write_bytes
-from tagloom.core.system import cpu_count
-from tagloom.core.user_folders import cache_folder
+from tagloom.core import cache_folder, cpu_count, write_bytes
 from tagloom.exceptions import ModelError, WriteError
 
 __all__ = ["OnnxRunner", "cached_model", "file_digest", "kept_digest"]

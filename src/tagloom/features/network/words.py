@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logit
 
-from tagloom.core.keywords import Keyword
-from tagloom.core.typing import Floats
+from tagloom.core import Floats, Keyword
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.network.efficientnet import N_CLASSES
 

@@ -1,1 +1,8 @@
-"""How photos relate: near-duplicates, bursts and events, similar photos."""
+"""How photos relate: near-duplicates, bursts and events, similar photos.
+
+Public names load lazily.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from tagloom.core.typing import Reals
+from tagloom.core import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.rows import check_features
 from tagloom.graph.runtime import row_blocks

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.typing import Reals
+from tagloom.core import Reals
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.relations.duplicates import LinkForest, check_embeddings, linked_in_tile
 from tagloom.graph.runtime import row_blocks

@@ -6,8 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.seeds import check_generator
-from tagloom.core.typing import Reals
+from tagloom.core import Reals, check_generator
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import nearest_neighbors
 from tagloom.graph.rows import check_features, row_norms

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.core import NO_PROGRESS, Progress
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, PhotosError
 from tagloom.features.descriptor import Descriptor
 

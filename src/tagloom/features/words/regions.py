@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from tagloom.core.typing import Floats, Ints, Singles
+from tagloom.core import Floats, Ints, Singles
 from tagloom.exceptions import InvalidInputError
 from tagloom.features.classic.color import srgb_to_lab
 

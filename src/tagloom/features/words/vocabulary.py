@@ -16,10 +16,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from tagloom._version import __version__
-from tagloom.core.files import write_bytes
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.seeds import check_generator
-from tagloom.core.threads import limit_libraries
+from tagloom.core import NO_PROGRESS, Progress, check_generator, limit_libraries, write_bytes
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError, PhotosError, StoreError
 from tagloom.images import DecodePool, Rendition
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.groups import FeatureGroups
+from tagloom.core import FeatureGroups
 
 __all__ = ["WORD_FAMILIES", "word_counts"]
 

@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tagloom.core.files import atomic_write
-from tagloom.core.keywords import Keyword
-from tagloom.core.statements import PhotoKeywords
+from tagloom.core import Keyword, PhotoKeywords, atomic_write
 from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.formats.exporting import (
     ACCEPTED,

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tagloom.core.files import atomic_write
-from tagloom.core.labels import UNKNOWN
-from tagloom.core.statements import PhotoKeywords
+from tagloom.core import UNKNOWN, PhotoKeywords, atomic_write
 from tagloom.metadata.formats.exporting import (
     ACCEPTED,
     REJECTED,

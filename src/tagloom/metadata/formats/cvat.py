@@ -9,8 +9,7 @@ from typing import Any
 
 from lxml import etree
 
-from tagloom.core.files import atomic_write
-from tagloom.core.statements import PhotoKeywords
+from tagloom.core import PhotoKeywords, atomic_write
 from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.formats.exporting import Chosen, ExportOptions, ExportReport, Tally, spooled
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from tagloom.core.statements import PhotoKeywords
+from tagloom.core import PhotoKeywords
 from tagloom.metadata.formats.exporting import ExportOptions, ExportReport
 from tagloom.metadata.formats.registry import get_exporter
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
-from tagloom.core.keywords import Keyword
-from tagloom.core.statements import PhotoKeywords
+from tagloom.core import Keyword, PhotoKeywords
 from tagloom.exceptions import InvalidInputError, WriteError
 from tagloom.metadata.names import BYTES_MARK, name_to_text
 

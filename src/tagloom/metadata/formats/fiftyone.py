@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tagloom.core.files import atomic_write
-from tagloom.core.statements import PhotoKeywords
+from tagloom.core import PhotoKeywords, atomic_write
 from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.formats.exporting import (
     ACCEPTED,

@@ -2,8 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from tagloom.core.keywords import Keyword
-from tagloom.core.statements import Statement
+from tagloom.core import Keyword, Statement
 from tagloom.exceptions import InvalidInputError
 from tagloom.metadata.formats.reading import Reading
 from tagloom.metadata.names import name_to_text

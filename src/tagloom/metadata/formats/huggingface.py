@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tagloom.core.files import atomic_write
-from tagloom.core.labels import UNKNOWN
-from tagloom.core.statements import PhotoKeywords
+from tagloom.core import UNKNOWN, PhotoKeywords, atomic_write
 from tagloom.exceptions import InvalidInputError, LabelsFileError
 from tagloom.metadata.formats.exporting import (
     ExportOptions,

@@ -4,8 +4,7 @@ import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tagloom.core.files import atomic_write
-from tagloom.core.statements import PhotoKeywords
+from tagloom.core import PhotoKeywords, atomic_write
 from tagloom.metadata.formats.exporting import ExportOptions, ExportReport, Tally, record
 from tagloom.metadata.formats.json_text import parse_line, read_json_text, write_json
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said

@@ -8,9 +8,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from lxml import etree
 
-from tagloom.core.files import atomic_write, write_bytes
-from tagloom.core.keywords import Keyword
-from tagloom.core.statements import PhotoKeywords
+from tagloom.core import Keyword, PhotoKeywords, atomic_write, write_bytes
 from tagloom.metadata.formats.exporting import Chosen, ExportOptions, ExportReport, Tally
 from tagloom.metadata.formats.json_text import iter_entries, read_json_text, write_json
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said, shown

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tagloom.core.keywords import Keyword
+from tagloom.core import Keyword
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["MAX_PROBLEMS", "Notes", "ReadOptions", "Said", "keyword_from_label", "shown"]

@@ -5,10 +5,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from tagloom.core.keywords import Keyword
+from tagloom.core import Keyword
 from tagloom.exceptions import LabelsFileError
-from tagloom.images.limited import CallFailure, CallLimits, LimitedCalls
-from tagloom.images.source import KINDS_OF_FILE
+from tagloom.images import KINDS_OF_FILE, CallFailure, CallLimits, LimitedCalls
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said
 from tagloom.metadata.formats.registry import detect_format, get_reader
 from tagloom.metadata.text_file import shown_name

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from tagloom.core.labels import UNKNOWN
+from tagloom.core import UNKNOWN
 from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said, shown
 from tagloom.metadata.formats.tables import column, read_table, split_table

@@ -7,8 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tagloom.core.files import atomic_write
-from tagloom.core.statements import PhotoKeywords
+from tagloom.core import PhotoKeywords, atomic_write
 from tagloom.exceptions import LabelsFileError, TagloomError
 from tagloom.metadata.formats.exporting import ExportOptions, ExportReport, Tally, record
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tagloom.core.keywords import Keyword
-from tagloom.core.labels import UNKNOWN
-from tagloom.core.statements import Statement
+from tagloom.core import UNKNOWN, Keyword, Statement
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said
 from tagloom.metadata.formats.limited_reading import read_limited
 from tagloom.metadata.formats.registry import get_reader

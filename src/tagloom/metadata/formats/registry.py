@@ -8,7 +8,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
-from tagloom.core.protocols import missing_attributes
+from tagloom.core import missing_attributes
 from tagloom.exceptions import InvalidInputError, LabelsFileError
 from tagloom.metadata.formats.exporting import Exporter
 from tagloom.metadata.formats.json_text import iter_entries, read_json_text

@@ -7,8 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import unquote_to_bytes
 
-from tagloom.core.files import atomic_write
-from tagloom.core.statements import PhotoKeywords
+from tagloom.core import PhotoKeywords, atomic_write
 from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.formats.exporting import ExportOptions, ExportReport, Tally, record, sample_key
 from tagloom.metadata.formats.json_text import parse_line, write_json

@@ -6,17 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.labels import LabelMatrix, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COUNT, OneOf
+from tagloom.core import COUNT, Floats, LabelMatrix, OneOf, labeled_rows
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
-from tagloom.methods.shared.ridge_path import linear_scores
-from tagloom.methods.shared.selection import (
+from tagloom.methods.shared import (
     SelectingAnnotator,
     best_first,
     dense,
     fold_precision,
     label_folds,
+    linear_scores,
     top_features,
 )
 

@@ -9,17 +9,14 @@ from numpy.typing import NDArray
 from scipy import linalg, optimize
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.core.validation import POSITIVE, OneOf
+from tagloom.core import POSITIVE, UNKNOWN, Annotator, Floats, LabelMatrix, OneOf, check_labels, labeled_rows
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
-from tagloom.methods.shared.ridge_path import linear_scores
-from tagloom.methods.shared.selection import (
+from tagloom.methods.shared import (
     SelectingAnnotator,
     best_first,
     fold_precision,
     label_folds,
+    linear_scores,
     tag_shares,
     top_features,
 )

@@ -7,17 +7,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.folds import LabeledKFold
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, POSITIVE, OneOf
+from tagloom.core import (
+    COMMON,
+    POSITIVE,
+    Annotator,
+    FeatureGroups,
+    Floats,
+    LabeledKFold,
+    LabelMatrix,
+    OneOf,
+    check_labels,
+    labeled_rows,
+)
 from tagloom.exceptions import InvalidInputError
-from tagloom.methods.shared.logistic_task import LogisticTask, warn_unless_converged
-from tagloom.methods.shared.ridge_path import linear_scores
+from tagloom.methods.shared import LogisticTask, linear_scores, warn_unless_converged
 from tagloom.metrics import mean_average_precision
-from tagloom.solvers.groups.norms import ColumnGroupL2
+from tagloom.solvers.groups import ColumnGroupL2
 from tagloom.solvers.logistic import GroupLogisticResult
 
 __all__ = ["GLLR"]

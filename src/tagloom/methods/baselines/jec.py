@@ -6,11 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import LabelMatrix, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.methods.shared.group_distances import GroupDistances, MetricSpec
+from tagloom.core import Annotator, FeatureGroups, Floats, LabelMatrix, labeled_rows
+from tagloom.methods.shared import GroupDistances, MetricSpec
 
 __all__ = ["JEC"]
 

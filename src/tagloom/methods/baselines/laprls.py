@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from tagloom.core.typing import Floats
-from tagloom.methods.shared.gram import Gram
-from tagloom.methods.shared.manifold import ManifoldAnnotator
-from tagloom.methods.shared.squared_hinge import solve_masked
+from tagloom.core import Floats
+from tagloom.methods.shared import Gram, ManifoldAnnotator, solve_masked
 
 __all__ = ["LapRLS"]
 

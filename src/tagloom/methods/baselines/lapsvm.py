@@ -5,13 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import Floats, LabelMatrix
 from tagloom.kernels.matrix import Gamma, KernelSpec
-from tagloom.methods.shared.gram import Gram
-from tagloom.methods.shared.kernel_graph import EdgeWeights
-from tagloom.methods.shared.manifold import ManifoldAnnotator, SymmetricLaplacian
-from tagloom.methods.shared.squared_hinge import fit_squared_hinge
+from tagloom.methods.shared import EdgeWeights, Gram, ManifoldAnnotator, SymmetricLaplacian, fit_squared_hinge
 
 __all__ = ["LapSVM"]
 

@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.annotator import Annotator, fit_thresholds
-from tagloom.core.labels import LabelMatrix, known_patterns, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, NOT_NEGATIVE, POSITIVE, OneOf
-from tagloom.methods.shared.ridge_path import RidgePath, linear_scores
+from tagloom.core import (
+    COMMON,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Annotator,
+    Floats,
+    LabelMatrix,
+    OneOf,
+    fit_thresholds,
+    known_patterns,
+    labeled_rows,
+)
+from tagloom.methods.shared import RidgePath, linear_scores
 from tagloom.metrics import average_precision
 
 if TYPE_CHECKING:
@@ -127,7 +135,7 @@ class RegularizedLeastSquares(Annotator):
         self.thresholds_ = fit_thresholds(honest, Y)
         if self.smoothing > 0.0:
             # Imported where it is used: plain ridge needs neither the graph nor its neighbour library.
-            from tagloom.methods.shared.smoothing import smooth_scores
+            from tagloom.methods.shared import smooth_scores
 
             self.transduction_ = smooth_scores(
                 self.transduction_,

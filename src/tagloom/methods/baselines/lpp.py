@@ -8,15 +8,21 @@ from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, COUNT, POSITIVE_SHARE, OneOf, check_parameters
-from tagloom.kernels.landmarks import KernelFeatures
-from tagloom.kernels.matrix import Gamma, KernelSpec, make_kernel
+from tagloom.core import (
+    COMMON,
+    COUNT,
+    POSITIVE_SHARE,
+    Annotator,
+    Floats,
+    LabelMatrix,
+    OneOf,
+    check_parameters,
+)
+from tagloom.kernels import KernelFeatures, make_kernel
+from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.baselines.svm import fit_tags
-from tagloom.methods.shared.kernel_graph import EdgeWeights, kernel_graph
-from tagloom.methods.shared.kernel_task import TagTask, landmarks_for
+from tagloom.methods.shared import EdgeWeights, TagTask, landmarks_for
+from tagloom.methods.shared.kernel_task import kernel_graph
 
 __all__ = ["LPP", "LPPSVM", "locality_directions", "n_directions"]
 

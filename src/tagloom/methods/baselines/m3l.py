@@ -8,12 +8,10 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, SHARE, OneOf
+from tagloom.core import COMMON, SHARE, Floats, LabelMatrix, OneOf
 from tagloom.exceptions import InvalidInputError
 from tagloom.kernels.matrix import Gamma, KernelSpec
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
+from tagloom.methods.shared import KernelAnnotator, TagTask
 
 __all__ = ["M3L", "solve_kronecker_svm"]
 

@@ -8,15 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, POSITIVE
+from tagloom.core import COMMON, POSITIVE, Annotator, FeatureGroups, Floats, LabelMatrix
 from tagloom.exceptions import InvalidInputError
-from tagloom.kernels.matrix import Gamma, Kernel, KernelSpec, make_kernel
+from tagloom.kernels import Kernel, make_kernel
+from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.baselines.svm import fit_tags, hinge_objectives
-from tagloom.methods.shared.kernel_task import TagTask
+from tagloom.methods.shared import TagTask
 
 __all__ = ["MultipleKernelSVM"]
 

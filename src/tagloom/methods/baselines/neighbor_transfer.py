@@ -6,10 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, NOT_NEGATIVE, OneOf
+from tagloom.core import COMMON, NOT_NEGATIVE, UNKNOWN, Annotator, Floats, LabelMatrix, OneOf, labeled_rows
 from tagloom.exceptions import InvalidInputError
 
 if TYPE_CHECKING:

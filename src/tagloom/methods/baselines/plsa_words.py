@@ -5,12 +5,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tagloom.core.annotator import fit_thresholds
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.seeds import spawn_generators
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COUNT
-from tagloom.methods.shared.inputs import warn_without_positives
+from tagloom.core import COUNT, Floats, LabelMatrix, fit_thresholds, spawn_generators
+from tagloom.methods.shared import warn_without_positives
 from tagloom.methods.topics.model import (
     CountAnnotator,
     with_complement,

@@ -9,10 +9,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, NumberIn, OneOf
+from tagloom.core import (
+    COMMON,
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    UNKNOWN,
+    Annotator,
+    Floats,
+    LabelMatrix,
+    NumberIn,
+    OneOf,
+    known_patterns,
+)
 from tagloom.graph import NeighborGraph, check_graph, knn_graph, nearest_neighbors
 from tagloom.solvers import BlockCGResult, block_cg
 

@@ -5,11 +5,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats
-from tagloom.methods.shared.logistic_task import LogisticTask, warn_unless_converged
-from tagloom.methods.shared.selection import SelectingAnnotator, top_features
-from tagloom.solvers.groups.norms import ColumnGroupL2
+from tagloom.core import Floats, LabelMatrix
+from tagloom.methods.shared import LogisticTask, SelectingAnnotator, top_features, warn_unless_converged
+from tagloom.solvers.groups import ColumnGroupL2
 from tagloom.solvers.logistic import GroupLogistic
 
 __all__ = ["SBMLR"]

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats
-from tagloom.kernels.matrix import DENSE_ROWS, Gamma, KernelSpec
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
+from tagloom.core import Floats, LabelMatrix
+from tagloom.kernels import DENSE_ROWS
+from tagloom.kernels.matrix import Gamma, KernelSpec
+from tagloom.methods.shared import KernelAnnotator, TagTask
 
 __all__ = ["KernelSVM", "fit_coordinates", "fit_tags", "hinge_objectives"]
 

@@ -11,12 +11,20 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, NumberIn, OneOf
-from tagloom.methods.shared.group_distances import GroupDistances, MetricSpec
+from tagloom.core import (
+    COMMON,
+    COUNT,
+    NOT_NEGATIVE,
+    UNKNOWN,
+    Annotator,
+    FeatureGroups,
+    Floats,
+    LabelMatrix,
+    NumberIn,
+    OneOf,
+    labeled_rows,
+)
+from tagloom.methods.shared import GroupDistances, MetricSpec
 
 __all__ = ["Likelihood", "NeighborWeights", "TagProp", "learn_by_em", "learn_by_gradient", "learn_sigmoids"]
 

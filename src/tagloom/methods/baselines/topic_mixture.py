@@ -4,11 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from tagloom.core.annotator import fit_thresholds
-from tagloom.core.labels import LabelMatrix, labeled_rows
-from tagloom.core.seeds import spawn_generators
-from tagloom.core.typing import Floats
-from tagloom.methods.shared.inputs import warn_without_positives
+from tagloom.core import Floats, LabelMatrix, fit_thresholds, labeled_rows, spawn_generators
+from tagloom.methods.shared import warn_without_positives
 from tagloom.methods.topics.model import (
     CountAnnotator,
     NoGraph,

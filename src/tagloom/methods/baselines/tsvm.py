@@ -5,13 +5,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, SHARE
+from tagloom.core import COMMON, COUNT, NOT_NEGATIVE, SHARE, UNKNOWN, Floats, LabelMatrix
 from tagloom.kernels.matrix import Gamma, KernelSpec
-from tagloom.methods.shared.gram import DenseGram, Gram, gram_of_features
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
-from tagloom.methods.shared.squared_hinge import HingeResult, fit_squared_hinge
+from tagloom.methods.shared import (
+    DenseGram,
+    Gram,
+    HingeResult,
+    KernelAnnotator,
+    TagTask,
+    fit_squared_hinge,
+    gram_of_features,
+)
 
 __all__ = ["TransductiveSVM"]
 

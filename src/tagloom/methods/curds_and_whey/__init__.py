@@ -7,10 +7,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import check_labels
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, NOT_NEGATIVE, OneOf, check_groups, check_parameters
+from tagloom.core import (
+    COMMON,
+    NOT_NEGATIVE,
+    FeatureGroups,
+    Floats,
+    OneOf,
+    check_groups,
+    check_labels,
+    check_parameters,
+)
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.curds_and_whey.problem import (
     LabelProblem,
@@ -23,7 +29,7 @@ from tagloom.methods.curds_and_whey.problem import (
     slope_weights,
     tag_means,
 )
-from tagloom.methods.shared.out_of_fold import stable_folds
+from tagloom.methods.shared import stable_folds
 
 __all__ = ["CurdsAndWhey", "asymptotic_weights", "gcv_weights"]
 

@@ -6,12 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, optimize
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats
-from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
-from tagloom.methods.shared.out_of_fold import known_means
-from tagloom.solvers.cca import sparse_cca
+from tagloom.core import UNKNOWN, FeatureGroups, Floats, LabelMatrix
+from tagloom.methods.baselines import RegularizedLeastSquares
+from tagloom.methods.shared import known_means
+from tagloom.solvers import sparse_cca
 
 __all__ = [
     "LabelProblem",

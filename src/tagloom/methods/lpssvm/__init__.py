@@ -12,19 +12,25 @@ from scipy.linalg import LinAlgError, cholesky, eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.core.folds import LabeledKFold
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats, Indices
-from tagloom.core.validation import COMMON, NOT_NEGATIVE, POSITIVE_SHARE, OneOf
+from tagloom.core import (
+    COMMON,
+    NOT_NEGATIVE,
+    POSITIVE_SHARE,
+    Floats,
+    Indices,
+    LabeledKFold,
+    LabelMatrix,
+    OneOf,
+)
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
-from tagloom.kernels.landmarks import KernelFeatures
+from tagloom.kernels import KernelFeatures
 from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.baselines.lpp import locality_directions, n_directions
 from tagloom.methods.baselines.svm import fit_coordinates, fit_tags
-from tagloom.methods.shared.kernel_graph import EdgeWeights, kernel_graph
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
+from tagloom.methods.shared import EdgeWeights, KernelAnnotator, TagTask
+from tagloom.methods.shared.kernel_task import kernel_graph
 from tagloom.metrics import mean_average_precision
-from tagloom.solvers.secular import RankOneSpectra, rank_one_spectra
+from tagloom.solvers import RankOneSpectra, rank_one_spectra
 
 __all__ = ["LPSSVM", "SHARES", "Coupling"]
 

@@ -10,22 +10,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
-from tagloom.core.typing import Floats, Indices
-from tagloom.core.validation import COMMON, POSITIVE, NumberIn, OneOf, check_magnitude
+from tagloom.core import (
+    COMMON,
+    POSITIVE,
+    UNKNOWN,
+    Annotator,
+    FeatureGroups,
+    Floats,
+    Indices,
+    LabelMatrix,
+    NumberIn,
+    OneOf,
+    check_labels,
+    check_magnitude,
+    labeled_rows,
+)
 from tagloom.exceptions import InvalidInputError
-from tagloom.kernels.landmarks import KernelFeatures
-from tagloom.kernels.matrix import Gamma, make_kernel
+from tagloom.kernels import KernelFeatures, make_kernel
+from tagloom.kernels.matrix import Gamma
 from tagloom.methods.curds_and_whey import CurdsAndWhey
-from tagloom.methods.shared.kernel_task import landmarks_for
-from tagloom.methods.shared.logistic_task import name_tags
-from tagloom.methods.shared.out_of_fold import out_of_fold_scores, stable_folds
-from tagloom.methods.shared.ridge_path import linear_scores
+from tagloom.methods.shared import landmarks_for, linear_scores, name_tags, out_of_fold_scores, stable_folds
 from tagloom.metrics import auc
-from tagloom.solvers.groups.columns import GroupColumns, GroupColumnsResult
-from tagloom.solvers.groups.penalties import MCP, SCAD, Norm, Radial
+from tagloom.solvers.groups import MCP, SCAD, GroupColumns, GroupColumnsResult, Norm, Radial
 
 __all__ = ["NOVA", "HeldOutFigures", "NovaPath", "choose_strengths", "held_out_figures"]
 

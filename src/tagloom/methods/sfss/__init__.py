@@ -11,12 +11,22 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.core.annotator import Annotator, fit_thresholds
-from tagloom.core.folds import LabeledKFold
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import LabelMatrix, check_labels, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, FOLDS, NOT_NEGATIVE, POSITIVE, OneOf, check_magnitude
+from tagloom.core import (
+    COMMON,
+    FOLDS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Annotator,
+    FeatureGroups,
+    Floats,
+    LabeledKFold,
+    LabelMatrix,
+    OneOf,
+    check_labels,
+    check_magnitude,
+    fit_thresholds,
+    labeled_rows,
+)
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.graph import NeighborGraph, check_graph, knn_graph
 from tagloom.methods.sfss.explicit import (
@@ -31,7 +41,7 @@ from tagloom.methods.sfss.features import CentredFeatures
 from tagloom.methods.sfss.problem import Scores, ScoreSystem
 from tagloom.methods.sfss.reduced import ReducedProblem
 from tagloom.methods.sfss.solve import JointProblem, JointSolution
-from tagloom.methods.shared.inputs import filled, warn_without_positives
+from tagloom.methods.shared import filled, warn_without_positives
 from tagloom.metrics import mean_average_precision
 from tagloom.solvers import L21, solve_penalized
 

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
-from tagloom.core.typing import Floats, Reals
+from tagloom.core import UNKNOWN, Floats, LabelMatrix, Reals, known_patterns
 from tagloom.graph import NeighborGraph
 from tagloom.methods.sfss.features import CentredFeatures
 from tagloom.methods.sfss.problem import ScoreSystem

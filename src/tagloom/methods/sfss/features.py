@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.typing import Floats
-from tagloom.solvers.cg.products import run_rows
+from tagloom.core import Floats
+from tagloom.solvers.cg import run_rows
 
 __all__ = ["CentredFeatures", "column_sums"]
 

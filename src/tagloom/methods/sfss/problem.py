@@ -8,14 +8,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import cg
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import UNKNOWN, Floats, LabelMatrix
 from tagloom.exceptions import InvalidLabelsError
 from tagloom.graph import NeighborGraph
 from tagloom.methods.sfss.features import CentredFeatures, column_sums
 from tagloom.solvers import QuadraticGram, block_cg
-from tagloom.solvers.cg.polynomial import PolynomialInverse, local_order
-from tagloom.solvers.cg.products import multiply_rows, run_rows
+from tagloom.solvers.cg import PolynomialInverse, local_order, multiply_rows, run_rows
 
 __all__ = ["GramModel", "ReducedModel", "ScoreSystem", "Scores"]
 

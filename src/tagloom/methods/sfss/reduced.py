@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.typing import Floats
+from tagloom.core import Floats
 from tagloom.methods.sfss.problem import ReducedModel
 from tagloom.solvers import L21, solve_penalized
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.typing import Floats
+from tagloom.core import Floats
 from tagloom.methods.sfss.features import CentredFeatures
 from tagloom.methods.sfss.problem import GramModel, ReducedModel, Scores, ScoreSystem
 from tagloom.methods.sfss.reduced import ReducedProblem, minimise
 from tagloom.solvers import L21
-from tagloom.solvers.cg.products import one_thread_each
+from tagloom.solvers.cg import one_thread_each
 
 __all__ = ["JointProblem", "JointSolution"]
 

@@ -1,1 +1,8 @@
-"""What methods and baselines share; no annotator is defined here."""
+"""What methods and baselines share; no annotator is defined here.
+
+Public names load lazily.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

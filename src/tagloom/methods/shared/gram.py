@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from tagloom.core.typing import Floats
+from tagloom.core import Floats
 
 __all__ = ["DenseGram", "FactoredGram", "Gram", "gram_of_features"]
 

@@ -7,13 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.typing import Floats
-from tagloom.core.validation import check_groups
+from tagloom.core import FeatureGroups, Floats, check_groups
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.spaces import Metric
-from tagloom.kernels.chi2 import chi2_distances
-from tagloom.kernels.intersection import intersection_kernel
+from tagloom.kernels import intersection_kernel
+from tagloom.kernels.pairwise import chi2_distances
 
 __all__ = ["GroupDistances", "MetricSpec"]
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tagloom.core.labels import LabelMatrix
+from tagloom.core import LabelMatrix
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["filled", "warn_without_positives"]

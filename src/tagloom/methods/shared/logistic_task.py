@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.solvers.groups.norms import ColumnGroupL2
+from tagloom.core import UNKNOWN, Floats, LabelMatrix, labeled_rows
+from tagloom.solvers.groups import ColumnGroupL2
 from tagloom.solvers.logistic import GroupLogistic
 
 __all__ = ["LogisticTask", "name_tags", "warn_unless_converged"]

@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, lu_factor, lu_solve, solve_triangular
 
-from tagloom.core.labels import LabelMatrix
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, NOT_NEGATIVE, POSITIVE, OneOf
-from tagloom.kernels.matrix import Gamma, Kernel, KernelSpec
+from tagloom.core import COMMON, NOT_NEGATIVE, POSITIVE, Floats, LabelMatrix, OneOf
+from tagloom.kernels import Kernel
+from tagloom.kernels.matrix import Gamma, KernelSpec
 from tagloom.methods.shared.gram import DenseGram, Gram, gram_of_features
-from tagloom.methods.shared.kernel_graph import EdgeWeights, kernel_graph
-from tagloom.methods.shared.kernel_task import KernelAnnotator, TagTask
+from tagloom.methods.shared.kernel_task import EdgeWeights, KernelAnnotator, TagTask, kernel_graph
 
 __all__ = ["ManifoldAnnotator", "SymmetricLaplacian"]
 

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.folds import LabeledKFold
-from tagloom.core.labels import UNKNOWN, LabelMatrix
+from tagloom.core import UNKNOWN, Annotator, LabeledKFold, LabelMatrix
 
 __all__ = ["known_means", "out_of_fold_scores", "stable_folds"]
 

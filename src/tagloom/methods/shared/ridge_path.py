@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from tagloom.core.typing import Floats
+from tagloom.core import Floats
 
 __all__ = ["RidgePath", "linear_scores"]
 

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cho_factor, lapack
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns, labeled_rows
-from tagloom.core.typing import Floats, Indices
+from tagloom.core import UNKNOWN, Floats, Indices, LabelMatrix, known_patterns, labeled_rows
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
-from tagloom.solvers.cg.polynomial import PolynomialInverse
+from tagloom.solvers.cg import PolynomialInverse
 
 __all__ = ["FixedRidge", "GraphSmoother"]
 

@@ -8,12 +8,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.feature_selection import SelectorMixin
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.folds import LabeledKFold
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, COUNT, POSITIVE, OneOf
-from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
+from tagloom.core import (
+    COMMON,
+    COUNT,
+    POSITIVE,
+    UNKNOWN,
+    Annotator,
+    Floats,
+    LabeledKFold,
+    LabelMatrix,
+    OneOf,
+    labeled_rows,
+)
+from tagloom.methods.baselines import RegularizedLeastSquares
 from tagloom.methods.shared.ridge_path import linear_scores
 from tagloom.metrics import average_precision
 

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import UNKNOWN, Floats, LabelMatrix
 from tagloom.graph import NeighborGraph, check_graph, knn_graph
 from tagloom.graph.spaces import Metric
 from tagloom.solvers import block_cg

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.typing import Bools, Floats
+from tagloom.core import Bools, Floats
 from tagloom.methods.shared.gram import DIRECT_ROWS, DenseGram, Gram
 
 __all__ = ["HingeResult", "fit_squared_hinge", "solve_masked"]

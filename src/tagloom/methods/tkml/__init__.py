@@ -7,11 +7,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix, labeled_rows
-from tagloom.core.seeds import check_generator
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, OneOf, check_magnitude
+from tagloom.core import (
+    COMMON,
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    UNKNOWN,
+    Annotator,
+    Floats,
+    LabelMatrix,
+    OneOf,
+    check_generator,
+    check_magnitude,
+    labeled_rows,
+)
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.spaces import Metric
 from tagloom.methods.tkml.map import LabelSpace, diffuse, learn_classifier, solve_labels

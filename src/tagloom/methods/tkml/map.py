@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular, svd
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.typing import Floats, Indices
+from tagloom.core import Floats, Indices
 from tagloom.exceptions import InvalidInputError
 from tagloom.methods.tkml.problem import KernelMap, TkmlProblem
 from tagloom.solvers import block_cg

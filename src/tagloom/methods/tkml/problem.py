@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import UNKNOWN, Floats, LabelMatrix
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph, check_graph, knn_graph, nearest_neighbors
 from tagloom.graph.spaces import Metric

@@ -11,14 +11,22 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.core.annotator import fit_thresholds
-from tagloom.core.labels import LabelMatrix, labeled_rows
-from tagloom.core.seeds import spawn_generators
-from tagloom.core.typing import Floats, Reals
-from tagloom.core.validation import COUNT, NOT_NEGATIVE, POSITIVE, POSITIVE_SHARE, OneOf
+from tagloom.core import (
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    POSITIVE_SHARE,
+    Floats,
+    LabelMatrix,
+    OneOf,
+    Reals,
+    fit_thresholds,
+    labeled_rows,
+    spawn_generators,
+)
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
-from tagloom.methods.shared.inputs import warn_without_positives
+from tagloom.methods.shared import warn_without_positives
 from tagloom.methods.topics.model import (
     Averaging,
     CountAnnotator,

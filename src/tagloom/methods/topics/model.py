@@ -10,14 +10,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats, Reals
-from tagloom.core.validation import COMMON, COUNT, NOT_NEGATIVE, POSITIVE
+from tagloom.core import COMMON, COUNT, NOT_NEGATIVE, POSITIVE, UNKNOWN, Annotator, Floats, LabelMatrix, Reals
 from tagloom.exceptions import InvalidInputError
-from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
-from tagloom.graph.shared_words import shared_words_graph
-from tagloom.methods.shared.inputs import filled
+from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors, shared_words_graph
+from tagloom.methods.shared import filled
 
 __all__ = [
     "Averaging",

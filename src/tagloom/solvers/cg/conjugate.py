@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.typing import Reals
+from tagloom.core import Reals
 from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
 from tagloom.solvers.cg.products import as_product, choose_threads, run_blocks
 from tagloom.solvers.cg.refinement import BlockSolve, ColumnSystems, Plan

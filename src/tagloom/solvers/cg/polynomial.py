@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.linalg.blas import daxpy, dscal, saxpy, sscal
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from tagloom.core.typing import Reals
+from tagloom.core import Reals
 from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
 from tagloom.solvers.cg.products import add_product, choose_threads, run_blocks
 

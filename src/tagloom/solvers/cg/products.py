@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from tagloom.core.system import cpu_count
-from tagloom.core.threads import limit_libraries
-from tagloom.core.typing import Reals
+from tagloom.core import Reals, cpu_count, limit_libraries
 from tagloom.exceptions import InvalidInputError
 
 __all__ = [

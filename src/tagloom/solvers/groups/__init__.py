@@ -1,1 +1,8 @@
-"""Problems with group penalties: datafits, penalties and block solvers."""
+"""Problems with group penalties: datafits, penalties and block solvers.
+
+Public names load lazily.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.typing import Floats, Indices
+from tagloom.core import Floats, Indices
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["Axes", "Layout", "Turn", "axes_of_rows", "own_axes", "plain_axes"]

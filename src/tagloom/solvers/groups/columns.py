@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core.typing import Floats
+from tagloom.core import Floats
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers.groups.axes import axes_of_rows, own_axes, plain_axes
 from tagloom.solvers.groups.penalties import Norm, Radial

@@ -5,7 +5,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.typing import Reals
+from tagloom.core import Reals
 from tagloom.exceptions import InvalidInputError, NotPositiveDefiniteError
 
 __all__ = ["Datafit", "QuadraticGram"]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from tagloom.core.typing import Bools, Floats, Indices, Singles
+from tagloom.core import Bools, Floats, Indices, Singles
 from tagloom.solvers.groups.axes import Layout
 
 __all__ = ["NewtonModel", "best_steps", "directions", "shared_factors"]

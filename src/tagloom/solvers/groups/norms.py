@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.typing import Reals
+from tagloom.core import Reals
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["ColumnGroupL2"]

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.typing import Floats, Reals
+from tagloom.core import Floats, Reals
 from tagloom.exceptions import InvalidInputError
 
 __all__ = ["L21", "MCP", "SCAD", "Norm", "Penalty", "Radial"]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from tagloom.core.typing import Floats, Singles
+from tagloom.core import Floats, Singles
 from tagloom.exceptions import InvalidInputError
 from tagloom.solvers.groups.axes import Axes
 

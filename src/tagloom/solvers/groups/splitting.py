@@ -8,7 +8,7 @@ iteration; some fifty of these find nearly all of what a tag uses.
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.typing import Floats, Singles
+from tagloom.core import Floats, Singles
 from tagloom.solvers.groups.problem import GroupProblem
 
 __all__ = ["split"]

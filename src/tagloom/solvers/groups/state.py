@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.typing import Bools, Floats
+from tagloom.core import Bools, Floats
 from tagloom.solvers.groups.newton import NewtonModel, best_steps, directions
 from tagloom.solvers.groups.penalties import Radial
 from tagloom.solvers.groups.problem import GroupProblem

@@ -13,14 +13,26 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.core.annotator import fit_thresholds
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, AbsentMeans, LabelMatrix, check_labels, labeled_rows
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.scratch import in_scratch, scratch
-from tagloom.core.seeds import check_generator
-from tagloom.core.typing import Floats, Indices, Reals
-from tagloom.core.validation import COMMON, NumberIn, OneOf
+from tagloom.core import (
+    COMMON,
+    NO_PROGRESS,
+    UNKNOWN,
+    AbsentMeans,
+    FeatureGroups,
+    Floats,
+    Indices,
+    LabelMatrix,
+    NumberIn,
+    OneOf,
+    Progress,
+    Reals,
+    check_generator,
+    check_labels,
+    fit_thresholds,
+    in_scratch,
+    labeled_rows,
+    scratch,
+)
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.graph import NeighborGraph
 from tagloom.tuning.auto.combine import choose_per_tag, combine
@@ -41,10 +53,23 @@ from tagloom.tuning.auto.state import (
     unpack,
 )
 from tagloom.tuning.auto.views import PhotoViews, default_views, row_blocks, smoothed_priors
-from tagloom.tuning.calibration.calibrated import Accepting, folds_of, scale_of
-from tagloom.tuning.calibration.level_scale import LevelScale, heaps, sharpened, telling
-from tagloom.tuning.calibration.maps import CalibrationMap, Method, fit_map, left_out_prior, take_tags
-from tagloom.tuning.calibration.positive_unlabeled import absent_entries, forgotten_share, weak_negatives
+from tagloom.tuning.calibration import (
+    Accepting,
+    CalibrationMap,
+    LevelScale,
+    Method,
+    absent_entries,
+    fit_map,
+    folds_of,
+    forgotten_share,
+    heaps,
+    left_out_prior,
+    scale_of,
+    sharpened,
+    take_tags,
+    telling,
+    weak_negatives,
+)
 from tagloom.tuning.constants import (
     DESCRIBED_ROWS,
     FEATURE_SMOOTHING,

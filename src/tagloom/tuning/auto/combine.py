@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import UNKNOWN, Floats, LabelMatrix
 from tagloom.tuning.auto.model import Member
 from tagloom.tuning.auto.search import LeaderboardRow, Trial, has_network, start_views
 from tagloom.tuning.auto.stacking import gain_stands_out, score_spread, stack_scores

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from tagloom.core.labels import UNKNOWN, known_patterns
-from tagloom.core.scratch import in_scratch, scratch
-from tagloom.core.typing import Floats, Indices, Reals
+from tagloom.core import UNKNOWN, Floats, Indices, Reals, in_scratch, known_patterns, scratch
 from tagloom.tuning.auto.search import Candidate, LabelledKernels
 from tagloom.tuning.auto.views import (
     NewPhotos,
@@ -20,7 +18,7 @@ from tagloom.tuning.auto.views import (
     prior_shifts,
     targets_of,
 )
-from tagloom.tuning.calibration.maps import take_tags
+from tagloom.tuning.calibration import take_tags
 from tagloom.tuning.constants import MOST_GROWTH, SCORE_STEPS
 
 __all__ = ["Member", "StackModel"]

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Bools, Floats, Indices
+from tagloom.core import UNKNOWN, Bools, Floats, Indices, LabelMatrix
 from tagloom.exceptions import InvalidInputError
-from tagloom.tuning.calibration.maps import fit_pooled, take_tags
+from tagloom.tuning.calibration import fit_pooled, take_tags
 from tagloom.tuning.constants import (
     DESCRIBED_ROWS,
     GIVEN_DEVIATIONS,

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import UNKNOWN, Floats, LabelMatrix
 from tagloom.metrics import average_precision
 from tagloom.tuning.auto.model import StackModel
 from tagloom.tuning.auto.stacking import gain_stands_out, rankable_tags
 from tagloom.tuning.auto.views import prior_shifts, smoothed_priors
-from tagloom.tuning.calibration.positive_unlabeled import absent_entries, estimate_completeness, weak_negatives
+from tagloom.tuning.calibration import absent_entries, estimate_completeness, weak_negatives
 from tagloom.tuning.constants import ENOUGH_TAGS, HEAD, LEAST_NAMED, MIXING_CAUTION, MIXING_STRENGTHS
 
 __all__ = ["TagMixing", "counted_completeness", "find_mixing", "soften"]

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.typing import Floats
+from tagloom.core import NO_PROGRESS, UNKNOWN, Floats, LabelMatrix, Progress
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision
 from tagloom.tuning.auto.stacking import gain_stands_out, rankable_tags, score_spread

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import UNKNOWN, Floats, LabelMatrix
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision
 from tagloom.tuning.constants import ENOUGH_TAGS

@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN
-from tagloom.core.scratch import scratch
+from tagloom.core import UNKNOWN, FeatureGroups, scratch
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.tuning.auto.model import Member, StackModel
@@ -22,8 +20,7 @@ from tagloom.tuning.auto.priors import GivenMember
 from tagloom.tuning.auto.refine import TagMixing
 from tagloom.tuning.auto.search import Candidate, LeaderboardRow
 from tagloom.tuning.auto.views import PhotoViews, Reduction, View
-from tagloom.tuning.calibration.level_scale import LevelScale
-from tagloom.tuning.calibration.maps import CalibrationMap, TagSigmoids, TagSteps
+from tagloom.tuning.calibration import CalibrationMap, LevelScale, TagSigmoids, TagSteps
 from tagloom.tuning.constants import SAME_COORDINATES
 
 __all__ = [

@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.utils.extmath import randomized_svd
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.scratch import scratch
-from tagloom.core.typing import Floats, Reals
+from tagloom.core import UNKNOWN, FeatureGroups, Floats, LabelMatrix, Reals, scratch
 from tagloom.exceptions import InvalidInputError
-from tagloom.features.scaling import GroupScaler, may_be_missing
+from tagloom.features import GroupScaler
+from tagloom.features.scaling import may_be_missing
 from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
 from tagloom.tuning.constants import (
     BALANCED_SHARES,

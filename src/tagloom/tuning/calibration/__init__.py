@@ -1,1 +1,8 @@
-"""From scores to probabilities."""
+"""From scores to probabilities.
+
+Public names load lazily.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

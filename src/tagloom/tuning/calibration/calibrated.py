@@ -11,16 +11,23 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, FOLDS, NOT_NEGATIVE, NumberIn, OneOf
+from tagloom.core import (
+    COMMON,
+    FOLDS,
+    NOT_NEGATIVE,
+    UNKNOWN,
+    Annotator,
+    Floats,
+    LabelMatrix,
+    NumberIn,
+    OneOf,
+    check_labels,
+    labeled_rows,
+)
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
-from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
-from tagloom.methods.baselines.propagation import HarmonicPropagation, LocalGlobalConsistency
-from tagloom.methods.shared.out_of_fold import stable_folds
-from tagloom.methods.shared.smoothing import smoothing_graph
+from tagloom.methods.baselines import HarmonicPropagation, LocalGlobalConsistency, RegularizedLeastSquares
+from tagloom.methods.shared import smoothing_graph, stable_folds
 from tagloom.tuning.calibration.maps import CalibrationMap, Method, Pooling, fit_map
 from tagloom.tuning.constants import DESCRIBED_ROWS, ENOUGH_PHOTOS, FEW_PHOTOS, FEW_PHOTOS_DOUBT, LEAST_SUGGESTED
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, logit, pdtr
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Floats
+from tagloom.core import UNKNOWN, Floats, LabelMatrix
 from tagloom.tuning.calibration.calibrated import ScoreScale
 from tagloom.tuning.constants import (
     HEAPS_BOUNDS,

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from tagloom.core.labels import UNKNOWN, LabelMatrix
-from tagloom.core.typing import Bools, Floats, Indices
+from tagloom.core import UNKNOWN, Bools, Floats, Indices, LabelMatrix
 from tagloom.tuning.constants import (
     BEND_FROM,
     BEND_MEAN,

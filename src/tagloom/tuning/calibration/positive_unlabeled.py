@@ -9,12 +9,21 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
-from tagloom.core.typing import Floats
-from tagloom.core.validation import COMMON, FOLDS, SHARE, NumberIn, OneOf
+from tagloom.core import (
+    COMMON,
+    FOLDS,
+    SHARE,
+    UNKNOWN,
+    Annotator,
+    Floats,
+    LabelMatrix,
+    NumberIn,
+    OneOf,
+    check_labels,
+    labeled_rows,
+)
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
-from tagloom.methods.baselines.propagation import HarmonicPropagation
+from tagloom.methods.baselines import HarmonicPropagation
 from tagloom.tuning.calibration.calibrated import CalibratedAnnotator
 from tagloom.tuning.constants import HEAD, HEAD_CAUTION, LEAST_COMPLETENESS
 

@@ -1,1 +1,8 @@
-"""How good suggestions are, cross-validated on the labels there are."""
+"""How good suggestions are, cross-validated on the labels there are.
+
+Public names load lazily.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

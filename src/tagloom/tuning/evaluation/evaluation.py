@@ -12,22 +12,25 @@ from scipy.special import expit
 from scipy.stats import beta
 from sklearn.base import clone
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels, labeled_rows
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.seeds import check_generator
-from tagloom.core.typing import Floats
+from tagloom.core import (
+    NO_PROGRESS,
+    UNKNOWN,
+    Annotator,
+    Floats,
+    LabelMatrix,
+    Progress,
+    check_generator,
+    check_labels,
+    labeled_rows,
+)
 from tagloom.exceptions import InvalidInputError, NothingToScoreError
 from tagloom.graph import check_graph
-from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
-from tagloom.methods.shared.out_of_fold import known_means, stable_folds
-from tagloom.metrics import average_precision
-from tagloom.metrics.calibration import ReliabilityCurve, reliability_curve
+from tagloom.methods.baselines import RegularizedLeastSquares
+from tagloom.methods.shared import known_means, stable_folds
+from tagloom.metrics import ReliabilityCurve, average_precision, reliability_curve
 from tagloom.solvers import block_cg
-from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.views import PhotoViews
-from tagloom.tuning.calibration.calibrated import check_precision, common_threshold, scale_of, with_shared_graph
-from tagloom.tuning.calibration.maps import fit_map
+from tagloom.tuning.auto import AutoAnnotator, PhotoViews
+from tagloom.tuning.calibration import check_precision, common_threshold, fit_map, scale_of, with_shared_graph
 from tagloom.tuning.constants import RESAMPLED_ENTRIES
 
 __all__ = [

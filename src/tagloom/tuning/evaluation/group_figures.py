@@ -7,11 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import check_labels, labeled_rows
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.typing import Floats
+from tagloom.core import NO_PROGRESS, Annotator, FeatureGroups, Floats, Progress, check_labels, labeled_rows
 from tagloom.exceptions import NothingToScoreError
 from tagloom.metrics import average_precision
 from tagloom.tuning.evaluation.evaluation import (

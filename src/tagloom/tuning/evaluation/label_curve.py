@@ -7,11 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse, stats
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.labels import check_labels, labeled_rows
-from tagloom.core.progress import NO_PROGRESS, Progress
-from tagloom.core.seeds import check_generator
-from tagloom.core.typing import Floats
+from tagloom.core import NO_PROGRESS, Annotator, Floats, Progress, check_generator, check_labels, labeled_rows
 from tagloom.exceptions import InvalidInputError
 from tagloom.metrics import average_precision, mean_average_precision
 from tagloom.tuning.constants import CURVE_SHARES, FAR_FORECAST, SMALLEST_LOSS

@@ -9,17 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, LabelMatrix, check_labels
-from tagloom.core.typing import Floats
-from tagloom.core.validation import check_groups
+from tagloom.core import UNKNOWN, Annotator, FeatureGroups, Floats, LabelMatrix, check_groups, check_labels
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
-from tagloom.methods.boosted import BoostedAnnotator
-from tagloom.methods.shared.ridge_path import linear_scores
-from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.views import smoothed_priors
+from tagloom.methods import BoostedAnnotator
+from tagloom.methods.shared import linear_scores
+from tagloom.tuning.auto import AutoAnnotator, smoothed_priors
 from tagloom.tuning.constants import EXACT, N_CACHED_DECOMPOSITIONS, SMOOTHING_ROUNDING
 from tagloom.tuning.explain.label_weights import (
     AutoWeights,

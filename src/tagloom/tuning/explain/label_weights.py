@@ -20,20 +20,27 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
 
-from tagloom.core.annotator import Annotator
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN, LabelMatrix, known_patterns
-from tagloom.core.typing import Floats, Indices, Reals
+from tagloom.core import (
+    UNKNOWN,
+    Annotator,
+    FeatureGroups,
+    Floats,
+    Indices,
+    LabelMatrix,
+    Reals,
+    known_patterns,
+)
 from tagloom.graph import NeighborGraph, check_graph
-from tagloom.methods.baselines.laprls import LapRLS
-from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
-from tagloom.methods.baselines.neighbor_transfer import NeighborTransfer
-from tagloom.methods.baselines.propagation import HarmonicPropagation, LocalGlobalConsistency
-from tagloom.methods.shared.smoothing import smoothing_graph
+from tagloom.methods.baselines import (
+    HarmonicPropagation,
+    LapRLS,
+    LocalGlobalConsistency,
+    NeighborTransfer,
+    RegularizedLeastSquares,
+)
+from tagloom.methods.shared import smoothing_graph
 from tagloom.solvers import block_cg
-from tagloom.tuning.auto.annotator import AutoAnnotator
-from tagloom.tuning.auto.model import StackModel
-from tagloom.tuning.auto.views import smoothed_priors
+from tagloom.tuning.auto import AutoAnnotator, StackModel, smoothed_priors
 from tagloom.tuning.constants import (
     EXPLANATION_ROWS,
     EXPLANATION_TOLERANCE,

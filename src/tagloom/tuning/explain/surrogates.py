@@ -5,11 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core.groups import FeatureGroups
-from tagloom.core.labels import UNKNOWN
-from tagloom.core.typing import Floats
+from tagloom.core import UNKNOWN, FeatureGroups, Floats
 from tagloom.methods.baselines.least_squares import GRID
-from tagloom.methods.shared.ridge_path import RidgePath, linear_scores
+from tagloom.methods.shared import RidgePath, linear_scores
 from tagloom.tuning.constants import SURROGATE_PHOTOS, SURROGATE_ROWS
 
 __all__ = ["PatternRidges", "RidgeStandIn", "even_factors", "labels_shown", "local_line"]

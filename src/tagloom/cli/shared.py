@@ -1,4 +1,4 @@
-"""What the commands of a project share: opening it, its log, and lists that do not flood the terminal."""
+"""What commands share: their options, opening a project, its log, and lists that do not flood the terminal."""
 
 import contextlib
 import logging
@@ -6,19 +6,88 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tagloom.cli.console import marked, print_line, print_note, printable
 
 if TYPE_CHECKING:
-    from tagloom.project.project import Project
+    from tagloom.project import Project
 
-__all__ = ["N_SHOWN", "command_here", "logged", "moment", "noted", "opened", "print_some", "shown", "tag_names", "who"]
+__all__ = [
+    "N_SHOWN",
+    "AbsentMeans",
+    "EncoderOption",
+    "GroupsOption",
+    "Json",
+    "Method",
+    "NeighborsOption",
+    "OutFolder",
+    "ProjectOption",
+    "Quiet",
+    "RetryOption",
+    "SetOption",
+    "ThreadsOption",
+    "Verbose",
+    "WorkersOption",
+    "command_here",
+    "logged",
+    "moment",
+    "noted",
+    "opened",
+    "print_some",
+    "shown",
+    "tag_names",
+    "who",
+]
 
 N_SHOWN = 5
 VERB_LOG = "tagloom.catalog.logs"
+
+Method = Annotated[str | None, typer.Option("--method", help="Learning method; `tagloom methods` lists them.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Parameter of the method, repeatable; `tagloom methods NAME` lists them.",
+    ),
+]
+NeighborsOption = Annotated[int | None, typer.Option("--neighbors", help="Neighbours per photo in the graph.")]
+WorkersOption = Annotated[int | None, typer.Option("--workers", help="Number of processes that decode photos.")]
+ThreadsOption = Annotated[int | None, typer.Option("--threads", help="Number of threads for computing.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Hide progress; print results only.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print full lists, and log each step to standard error.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+ProjectOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--project",
+        envvar="TAGLOOM_PROJECT",
+        metavar="DIR",
+        help="The project, or the photo folder that holds it. Default: the current folder or the nearest one above.",
+    ),
+]
+OutFolder = Annotated[Path, typer.Option("--out", help="Folder for the results; created if needed.")]
+AbsentMeans = Annotated[
+    str | None,
+    typer.Option(
+        "--absent-means",
+        metavar="no|unknown",
+        help="Whether a tag missing on a listed photo is rejected (no) or undecided (unknown).",
+    ),
+]
+GroupsOption = Annotated[
+    str | None,
+    typer.Option("--groups", help="Feature groups or descriptors, separated by commas; `tagloom doctor` lists them."),
+]
+EncoderOption = Annotated[
+    Path | None, typer.Option("--encoder", help="TOML file that describes your own ONNX encoder.")
+]
+RetryOption = Annotated[bool, typer.Option("--retry", help="Retry files that crashed the decoder before.")]
 
 
 class _Notes(logging.Handler):
@@ -47,8 +116,8 @@ def noted(verbose: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def opened(where: Path | None, flags: Mapping[str, Any] | None = None, *, verbose: bool = False) -> "Iterator[Project]":
     """Open a project, and say which files an interrupted write had left open."""
-    from tagloom.project.project import Project
-    from tagloom.store.database import as_stored
+    from tagloom.project import Project
+    from tagloom.store import as_stored
 
     with noted(verbose), Project.open(where, flags=flags) as project:
         for line in project.recovered:
@@ -61,7 +130,7 @@ def opened(where: Path | None, flags: Mapping[str, Any] | None = None, *, verbos
 @contextlib.contextmanager
 def logged(project: "Project") -> Iterator[None]:
     """Keep a log of what is done in the project's folder; where that cannot be, say so and go on."""
-    from tagloom.catalog.logs import configure_logging, stop_logging
+    from tagloom.catalog import configure_logging, stop_logging
     from tagloom.exceptions import WriteError
 
     try:
@@ -94,7 +163,7 @@ def who() -> str:
 
 def command_here(project: "Project", command: str) -> str:
     """Return a command as it has to be typed in the current folder to mean this project."""
-    from tagloom.catalog.places import FOLDER_NAME, find_project
+    from tagloom.catalog import FOLDER_NAME, find_project
     from tagloom.exceptions import StoreError
 
     try:
@@ -129,7 +198,7 @@ def print_some(lines: Sequence[str], *, verbose: bool, more: str, n: int = N_SHO
 
 def tag_names(context: typer.Context, incomplete: str) -> list[str]:
     """Return tags of the project that begin as typed, for the shell's completion; none if anything is amiss."""
-    from tagloom.project.project import Project
+    from tagloom.project import Project
 
     with contextlib.suppress(Exception), Project.open(context.params.get("project")) as project:
         return [tag.text for tag in project.tags() if tag.text.startswith(incomplete)]

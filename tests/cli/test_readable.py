@@ -14,7 +14,7 @@ import pytest
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tagloom.cli.light import LightCommand, LightGroup, lighten
+from tagloom.cli.readable import LightCommand, LightGroup, lighten
 
 
 class Color(Enum):
@@ -226,7 +226,7 @@ def test_parameters_built_in_yet_another_way_are_left_alone(described):
 def test_the_program_works_where_nothing_can_be_lightened(project):
     """Run a command with every conversion left to typer: the outcome is the same."""
     script = (
-        "import sys\nimport tagloom.cli.light as light\n"
+        "import sys\nimport tagloom.cli.readable as light\n"
         "light.lighten = lambda parameters: parameters\n"
         "from tagloom.cli import main\n"
         "try:\n    main(['label', 'scene_00000.jpg', '--add', 'fresh'])\n"
