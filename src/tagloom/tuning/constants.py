@@ -47,6 +47,9 @@ SMOOTHING_STEPS = 8
 SCORE_STEPS = 2
 #: Columns of coordinates or scores that are smoothed at a time: they stay in the cache. [speed]
 SMOOTHED_COLUMNS = 64
+#: Size of such columns, and how many there are at least. [memory]
+SMOOTHED_BYTES = 64 << 20
+FEWEST_SMOOTHED = 8
 #: Share of a group's variance that its principal axes keep. [corel]
 KEPT_VARIANCE = 0.92
 #: Axes of a group at least, all columns where it has no more, and at most. [corel]

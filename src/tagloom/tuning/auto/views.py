@@ -21,6 +21,7 @@ from tagloom.tuning.constants import (
     DOUBLE_ENTRIES,
     EXACT_COLUMNS,
     FEWEST_COMPONENTS,
+    FEWEST_SMOOTHED,
     KEPT_VARIANCE,
     LEADING_SHARES,
     MAPPED_ROWS,
@@ -29,6 +30,7 @@ from tagloom.tuning.constants import (
     PRIOR_COUNT,
     SAMPLED_PHOTOS,
     SCORE_STEPS,
+    SMOOTHED_BYTES,
     SMOOTHED_COLUMNS,
     SMOOTHING_STEPS,
     WORTHS,
@@ -471,8 +473,7 @@ class PhotoViews:
         """
         links = self.links if links is None else links
         share = self._dtype(strength / (1.0 + strength))
-        for start in range(0, scores.shape[1], SMOOTHED_COLUMNS):
-            columns = slice(start, start + SMOOTHED_COLUMNS)
+        for columns in self._smoothed_together(scores.shape):
             found = np.ascontiguousarray(scores[:, columns])
             rest = (1 - share) * found
             for _ in range(SCORE_STEPS):
@@ -514,11 +515,16 @@ class PhotoViews:
         scaled = sparse.diags_array(roots) @ weights @ sparse.diags_array(self._inverse_roots)
         return sparse.csr_array(scaled).astype(self._dtype)
 
+    def _smoothed_together(self, shape: tuple[int, ...]) -> Iterator[slice]:
+        """Yield columns that are smoothed at a time: as many as stay in the cache, of many photos fewer."""
+        n, count = shape
+        most = SMOOTHED_BYTES // (max(n, 1) * np.dtype(self._dtype).itemsize)
+        return row_blocks(count, int(np.clip(most, FEWEST_SMOOTHED, SMOOTHED_COLUMNS)))
+
     def _smooth_features(self) -> Reals:
         result = scratch(self.plain.shape, self._dtype)
         share = self._dtype(self.smoothing / (1.0 + self.smoothing))
-        for start in range(0, self.groups.n_columns, SMOOTHED_COLUMNS):
-            columns = slice(start, start + SMOOTHED_COLUMNS)
+        for columns in self._smoothed_together(self.plain.shape):
             given = np.ascontiguousarray(self.plain[:, columns])
             rest, smooth = (1 - share) * given, given
             for _ in range(SMOOTHING_STEPS):
