@@ -28,8 +28,8 @@ from tagloom.tuning import choose_group_weights
 RESULTS = Path(__file__).resolve().parent / "results"
 SEED = 2026
 DEEP = ("deep", "semantic")
-# What describes the file rather than the picture, or needs an optional package: not compared here.
-LEFT_OUT = ("context", "phash", "faces")
+# What describes the file or its sound rather than the picture, or needs an optional package: not compared here.
+LEFT_OUT = ("context", "phash", "faces", "audio:mfcc")
 LEARNED = ("words", "blobs")
 COMPARED_MAPS = ("root", "standardize", "unit")  # "optional" is for groups that photos may be without
 FORMS = ("sift", "rgbsift", "rgsift", "hsvsift", "csift", "opponentsift")

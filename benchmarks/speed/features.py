@@ -44,7 +44,7 @@ SIZES = {"192 × 128": (192, 128), "1 megapixel": (1152, 864), "12 megapixels": 
 SIDE = 256
 BASE = "Pillow: decode at reduced size, resize to 256 pixels"
 # Not of the global families: needs an optional package.
-LEFT_OUT = ("faces",)
+LEFT_OUT = ("faces", "audio")
 Pictures = NDArray[np.uint8]
 
 

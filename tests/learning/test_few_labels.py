@@ -79,8 +79,11 @@ def test_calibrated_probabilities_leave_as_before(labelled, tmp_path):
 
 def test_without_a_model_there_is_nothing_to_suggest_and_it_is_said(made_up, tmp_path):
     found = made_up(20)
-    assert "tagloom review" in found.project.export(tmp_path / "out.csv").withheld
+    assert "tagloom review" in found.project.export(tmp_path / "none.csv").withheld
     assert "tagloom review" in found.project.write(accepted_only=False).withheld
+    found.say(range(3))
+    assert "tagloom train" in found.project.export(tmp_path / "out.csv").withheld
+    assert "tagloom train" in found.project.write(accepted_only=False).withheld
     assert found.project.export(tmp_path / "accepted.csv", accepted_only=True).withheld == ""
     assert found.project.write().withheld == ""
 

@@ -84,6 +84,10 @@ def test_moments(learned):
     assert found.best(tag) == facts.times[int(found.scores[:, 0].argmax())]
     assert found.best(10**6) is None
     assert len(frame_hash(table.hashes[row], 0)) == 64
+    (text,) = project.store.tags.texts([tag])
+    by_name = project.moments(project.root / clips.names[two], text)
+    assert by_name == tuple(zip(found.times, found.scores[:, 0].tolist(), strict=True))
+    assert project.moments(project.root / "scene_00000.jpg", text) == ()
 
 
 def test_moments_tell_the_shots_apart(learned):
@@ -119,3 +123,17 @@ def test_sidecars_are_read_back(learned, exiftool):
     subject = json.loads(done.stdout)[0]["Subject"]
     assert "holiday" in ([subject] if isinstance(subject, str) else subject)
     assert (project.root / clips.names[0]).read_bytes() == before
+
+
+@pytest.mark.parametrize("format", ["coco", "jsonl", "huggingface", "label-studio"])
+def test_exports_say_what_is_a_video(learned, tmp_path, format):
+    project, clips = learned
+    (file, *_) = project.export(tmp_path / "out", format, accepted_only=True).files
+    text = file.read_text(encoding="utf-8")
+    entries = [json.loads(line) for line in text.splitlines()] if format in ("jsonl", "huggingface") else None
+    if entries is None:
+        whole = json.loads(text)
+        entries = whole["images"] if format == "coco" else [task["data"] for task in whole]
+    kinds = {entry.get("file_name") or entry.get("file"): entry.get("media_type") for entry in entries}
+    assert kinds[clips.names[0]] == "video"
+    assert {kind for name, kind in kinds.items() if name.endswith(".jpg")} == {None}

@@ -18,11 +18,20 @@ def suns(n_samples: int = 170, seed: int = 0) -> Dataset:
     return Dataset(centred / centred.std(axis=0), Y, tags=("left sun", "right sun", "rays"))
 
 
-def uci(table: str) -> Dataset:
-    """Load Ionosphere or Sonar with both classes as tags; columns are scaled to [-1, 1], constant ones left out."""
+def uci(table: str, scale: bool = True) -> Dataset:
+    """Load Ionosphere or Sonar with both classes as tags.
+
+    Parameters
+    ----------
+    table : {"ionosphere", "sonar"}
+        Which.
+    scale : bool
+        Whether to scale columns to [-1, 1] and leave constant ones out, or take them as they are in the file.
+    """
     loaded = load_uci(data_folder(table), table)
     Y = np.hstack([loaded.Y, 1 - loaded.Y]).astype(np.int8)
-    return Dataset(to_range(loaded.X), Y, tags=(loaded.tags.names[0], "other"))
+    X = to_range(loaded.X) if scale else loaded.X.astype(np.float64)
+    return Dataset(X, Y, tags=(loaded.tags.names[0], "other"))
 
 
 def caltech101(every: int = 1) -> Dataset:

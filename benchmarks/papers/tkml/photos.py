@@ -38,10 +38,11 @@ def corel5k(features: str, n_columns: int = 64) -> Dataset:
     folder = data_folder("corel5k")
     with np.load(folder / "corel5k.npz", allow_pickle=False) as stored:
         Y, split, ids = stored["Y260"].astype(np.int8), stored["split"], stored["image_id"]
+        words = tuple(map(str, stored["words260"]))
     names = [f"images/{part}/{number}.jpeg" for part, number in zip(split, ids, strict=True)]
     training = [name for name, part in zip(names, split, strict=True) if part == "train"]
     X, groups = described("corel5k", folder, names, training, features, n_columns, ("intersection", 3))
-    return Dataset(X, Y, groups, split == "test")
+    return Dataset(X, Y, groups, split == "test", tags=words)
 
 
 def msrc(features: str, n_columns: int = 64, without: tuple[str, ...] = ()) -> Dataset:

@@ -1,5 +1,6 @@
 """``tagloom explain``: why the model gives a tag to a photo."""
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,19 +40,28 @@ def explain(
 ) -> None:
     """Show why a photo has its score for a tag: which labelled photos and which features speak for it.
 
-    The amounts of each table add up to the score. The features must be the ones that the model was trained on.
+    The amounts of each table add up to the score; of a video, the last table has the scores of its key frames. The
+    features must be the ones that the model was trained on.
 
     Example: tagloom explain beach/IMG_0042.jpg sea
     """
     import os
 
+    from tagloom.exceptions import PhotosError, StoreError
+
     flags = {"descriptors": groups, "encoder": encoder, "n_threads": threads}
     with opened(project, flags, verbose=verbose) as found, working("reading features", quiet=quiet):
         result = found.explain(photo, tag, n=photos, base=os.getcwd())
+        moments: tuple[tuple[float, float], ...] = ()
+        with contextlib.suppress(StoreError, PhotosError):  # some methods score no key frames
+            moments = found.moments(photo, tag, base=os.getcwd())
     if as_json:
-        print_json(result.as_dict())
-    else:
-        _print(result, quiet)
+        print_json(result.as_dict() | ({"moments": [list(each) for each in moments]} if moments else {}))
+        return
+    _print(result, quiet)
+    if moments:
+        rows = [(f"{time:.1f} s", f"{score:.3f}") for time, score in moments]
+        print_table("By key frame", ("at", "score"), rows)
 
 
 def _print(result: "ExplainResult", quiet: bool) -> None:

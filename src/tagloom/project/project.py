@@ -12,6 +12,7 @@ from tagloom.catalog import (
     PhotoName,
     claim_folder,
     distrust,
+    find_photo_ids,
     find_project,
     find_tag_ids,
     is_trusted,
@@ -20,7 +21,7 @@ from tagloom.catalog import (
     recorded,
 )
 from tagloom.catalog.trust import trust
-from tagloom.core import NO_PROGRESS, Keyword, Progress
+from tagloom.core import NO_PROGRESS, Keyword, Progress, is_video
 from tagloom.exceptions import DamagedStoreError, StoreBusyError, StoreError, TagloomError
 from tagloom.project.label import LabelResult, label
 from tagloom.project.tag_hints import split_keyword, tag_hints
@@ -574,6 +575,35 @@ class Project:
         if self.explainer is None or not self.explainer.is_current():
             self.explainer = ProjectExplainer(self.store, self.settings, before=self.explainer)
         return self.explainer.explain(photo, tag, n=n, base=base)
+
+    def moments(self, photo: PhotoName, tag: str, *, base: Any = None) -> tuple[tuple[float, float], ...]:
+        """Return times of a video's key frames and the tag's scores there; nothing of a photo.
+
+        Parameters
+        ----------
+        photo : int, str, bytes or path
+            The video.
+        tag : str
+            The tag, by name or alias.
+        base : path, optional
+            Where relative names begin beside the folder of photos.
+
+        Raises
+        ------
+        StoreError
+            If there is no model, or it scores no key frames.
+        """
+        from tagloom.learning.moments import moments
+
+        (number,) = find_photo_ids(self.store, [photo], base=base)
+        table = self.store.photos.table([number])
+        if not is_video(table.paths[0]):
+            return ()
+        found = moments(self.store, self.settings, table.hashes[0])
+        (tag_id,) = find_tag_ids(self.store, [tag])
+        column = (found.tag_ids == tag_id).nonzero()[0]
+        scores = found.scores[:, column[0]].tolist() if len(column) else []
+        return tuple(zip(found.times, scores, strict=False))
 
     # out ---------------------------------------------------------------------------------------------------------
 

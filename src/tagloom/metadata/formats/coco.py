@@ -22,6 +22,7 @@ from tagloom.metadata.formats.exporting import (
     ExportReport,
     Spool,
     Tally,
+    media_type,
     spooled,
 )
 from tagloom.metadata.formats.json_text import JsonEntry, iter_entries, read_json_text, write_json
@@ -107,7 +108,7 @@ class CocoExporter:
 
 def _image_entry(image_id: int, chosen: Chosen, categories: dict[Keyword, int]) -> dict[str, Any]:
     photo = chosen.photo
-    image: dict[str, Any] = {"id": image_id, "file_name": name_to_text(photo.photo)}
+    image: dict[str, Any] = {"id": image_id, "file_name": name_to_text(photo.photo), **media_type(photo.photo)}
     if photo.width > 0 and photo.height > 0:
         image |= {"width": photo.width, "height": photo.height}
     if chosen.rejected:

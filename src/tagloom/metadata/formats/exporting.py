@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
-from tagloom.core import Keyword, PhotoKeywords
+from tagloom.core import Keyword, PhotoKeywords, is_video
 from tagloom.exceptions import InvalidInputError, WriteError
 from tagloom.metadata.names import BYTES_MARK, name_to_text
 
@@ -23,6 +23,7 @@ __all__ = [
     "Spool",
     "Tally",
     "make_folder",
+    "media_type",
     "record",
     "sample_key",
     "spooled",
@@ -191,7 +192,7 @@ def record(chosen: Chosen, *, name_key: str = "file") -> dict[str, Any]:
 
     ``tags`` holds all keywords that are written, ``suggested`` those among them that only a model said, with scores,
     and ``not_tags`` those that a person denied. ``tags`` is None where nothing is said, an empty list where a person
-    said no to some and yes to none.
+    said no to some and yes to none. A video has ``media_type`` "video"; a photo has no such key.
 
     Parameters
     ----------
@@ -202,12 +203,24 @@ def record(chosen: Chosen, *, name_key: str = "file") -> dict[str, Any]:
     """
     return {
         name_key: name_to_text(chosen.photo.photo),
+        **media_type(chosen.photo.photo),
         "width": chosen.photo.width,
         "height": chosen.photo.height,
         "tags": None if chosen.is_empty else [keyword.text for keyword in chosen.keywords],
         "not_tags": [keyword.text for keyword in chosen.rejected],
         "suggested": [{"tag": keyword.text, "score": score} for keyword, score in chosen.suggested.items()],
     }
+
+
+def media_type(photo: bytes) -> dict[str, str]:
+    """Return what an entry says of a video beside its name; nothing of a photo.
+
+    Parameters
+    ----------
+    photo : bytes
+        The path.
+    """
+    return {"media_type": "video"} if is_video(photo) else {}
 
 
 def is_plain_name(photo: bytes) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 from lxml import etree
 
 from tagloom.core import Keyword, PhotoKeywords, atomic_write, write_bytes
-from tagloom.metadata.formats.exporting import Chosen, ExportOptions, ExportReport, Tally
+from tagloom.metadata.formats.exporting import Chosen, ExportOptions, ExportReport, Tally, media_type
 from tagloom.metadata.formats.json_text import iter_entries, read_json_text, write_json
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said, shown
 from tagloom.metadata.names import name_to_text
@@ -118,6 +118,7 @@ def _task_entry(chosen: Chosen, options: ExportOptions) -> dict[str, Any]:
     data: dict[str, Any] = {
         "image": _folder_url(options.photo_url) + quote(chosen.photo.photo, safe="/"),
         "file": name_to_text(chosen.photo.photo),
+        **media_type(chosen.photo.photo),
     }
     if chosen.rejected:
         data["not_tags"] = [keyword.text for keyword in chosen.rejected]
