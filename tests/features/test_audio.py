@@ -133,5 +133,8 @@ def test_learning_takes_missing_sound_for_no_word():
     assert not views.plain[20:, views.groups["audio:mfcc"]].any()
     assert views.plain[:20, views.groups["audio:mfcc"]].any(axis=1).all()
     np.testing.assert_allclose(views.plain[:20, views.groups["audio:mfcc"]].mean(axis=0), 0.0, atol=1e-6)
-    assert "sound" in [view.name for view in default_views(groups.names)]
-    assert "sound" not in [view.name for view in default_views(["deep", "color"])]
+    found = {view.name: view.weights for view in default_views(["deep", "color", "audio:mfcc"])}
+    assert found["sound"] == {"audio:mfcc": 1.0}
+    assert found["sight and sound"]["audio:mfcc"] == pytest.approx(0.5)
+    assert sum(found["sight and sound"].values()) == pytest.approx(1.0)
+    assert not {"sound", "sight and sound"} & {view.name for view in default_views(["deep", "color"])}

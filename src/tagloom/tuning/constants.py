@@ -86,10 +86,11 @@ CLEARLY_BEHIND = 0.05
 
 # auto/combine and auto/stacking: which candidates are added up.
 
-#: Views that the combination begins with on smoothed features, where there is an embedding. [corel]
-SMOOTHED_START = ("deep", "joint", "balanced")
+#: Views that the combination begins with on smoothed features, where there is an embedding. [corel]; that with sound,
+#: which photos alone do not have: [no record]
+SMOOTHED_START = ("deep", "joint", "balanced", "sight and sound")
 #: The same on plain features. [corel]
-PLAIN_START = ("deep", "joint")
+PLAIN_START = ("deep", "joint", "sight and sound")
 #: Views that it begins with where there is no embedding. [corel]
 START_WITHOUT_NETWORK = ("joint", "directions")
 #: Known positives per tag at which smoothed and plain features begin with equal shares; with more, plain ones gain.

@@ -179,7 +179,14 @@ def default_views(names: Sequence[str], embeddings: Sequence[str] = ("deep",)) -
         views.append(View("without the network", joint_weights(others)))
     heard = [name for name in names if may_be_missing(name)]
     if heard and len(heard) < len(names):
-        # What is only heard drowns in what is seen.
+        # What is only heard drowns in what is seen: once it weighs as much as all of that, once it is alone.
+        joint = joint_weights([name for name in names if name not in heard], shares)
+        views.append(
+            View(
+                "sight and sound",
+                {name: weight / 2.0 for name, weight in {**joint, **joint_weights(heard)}.items()},
+            )
+        )
         views.append(View("sound", joint_weights(heard)))
     return views
 

@@ -160,6 +160,7 @@ def local_line(X: NDArray[Any], scores: Floats, row: int, hidden: NDArray[np.boo
 
 def _squared_distances(X: NDArray[Any], point: NDArray[Any], factors: Floats) -> NDArray[Any]:
     """Return squared distances (n,) of rows to a point, columns multiplied by factors, without a copy of all rows."""
+    factors = factors.astype(np.result_type(X, np.float32), copy=False)
     blocks = (X[start : start + SURROGATE_ROWS] for start in range(0, len(X), SURROGATE_ROWS))
     return np.concatenate([np.square((block - point) * factors).sum(axis=1) for block in blocks])
 
