@@ -182,7 +182,7 @@ def _plan(cells: Sequence[Cell]) -> list[str]:
         f"Not run. Each stage is blocks of rows, measured at {cell['n']:,} photos on one thread and added up for",
         f"{PLANNED:,} photos as {PLANNED // PART} parts of {PART:,}. Links between parts are not searched for: a photo",
         "has its neighbours in its own part, so parts are drawn by k-means and not by date. The search over candidates",
-        f"needs labelled photos alone and is the same for any number ({fixed:.0f} s).",
+        f"needs labelled photos and those around them alone: {fixed:.0f} s at this size, once.",
         "",
         *_table(["stage", "processor s a million", "processor hours", "TB read or moved"], rows),
         "",
