@@ -18,9 +18,11 @@ def test_private_names_are_imported_only_inside_their_package():
 
 
 def test_private_attributes_are_taken_only_where_they_are_defined():
-    # What scikit-learn means for its estimators, and a method of a base class asked past the one that overrides it.
-    allowed = {"_validate_params", "_check_X"}
-    assert [place for place in HOUSE.reached_attributes() if place.split()[1] not in allowed] == []
+    assert HOUSE.reached_attributes() == []
+
+
+def test_other_packages_are_imported_by_their_faces():
+    assert HOUSE.past_faces() == []
 
 
 def test_no_module_imports_itself_round_about():

@@ -18,8 +18,8 @@ from pathlib import Path
 from statistics import median
 
 DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-#: What the standard library calls private and means for everybody.
-GIVEN = {"_replace", "_asdict", "_fields", "_make", "_exit", "_getframe"}
+#: What the standard library, and scikit-learn for its estimators, call private and mean for everybody.
+GIVEN = {"_replace", "_asdict", "_fields", "_make", "_exit", "_getframe", "_validate_params"}
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
@@ -105,6 +105,18 @@ class House:
                 if isinstance(node, ast.ClassDef) and not is_private(node.name):
                     homes[node.name].append(module)
         return {name: where for name, where in homes.items() if len(where) > 1}
+
+    def past_faces(self) -> list[str]:
+        """Return the imports from a file of another package of nothing but what that package's face has."""
+        past = []
+        for here, path in self.modules.items():
+            for module, names in self.imports(path):
+                face = ".".join(module.split(".")[:2])
+                is_outside = face != ".".join(here.split(".")[:2]) and module not in self.faces
+                has = self.faces.get(face, {})
+                if is_outside and names and all(has.get(name) == f"{module}.{name}" for name in names):
+                    past.append(f"{here} imports {', '.join(names)} from {module}")
+        return past
 
     def owner(self, name: str) -> str:
         """Return the package that a private name belongs to, with a dot; nothing for a public name."""

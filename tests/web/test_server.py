@@ -148,7 +148,7 @@ def test_a_taken_port_of_the_last_review_is_told(photos, tmp_path):
 
 
 def test_the_command_says_that_another_port_is_used(session, monkeypatch, capsys):
-    monkeypatch.setattr("tagloom.web.server.serve", lambda session, *, moved, **_: moved(4711))
+    monkeypatch.setattr("tagloom.web.serve", lambda session, *, moved, **_: moved(4711))
     serve_project(session.project, port=None, browser=False)
     assert "tagloom review --port 4711" in capsys.readouterr().err
 

@@ -33,10 +33,14 @@ from .places import (
     own_root as own_root,
     project_root as project_root,
 )
-from .trust import raised_settings as raised_settings
 from .reader import DecisionChanges as DecisionChanges, ProjectReader as ProjectReader
 from .results import Result as Result, plain as plain, restored as restored
-from .trust import distrust as distrust, is_trusted as is_trusted
+from .trust import (
+    distrust as distrust,
+    is_trusted as is_trusted,
+    project_settings as project_settings,
+    raised_settings as raised_settings,
+)
 from .vectors import (
     CHUNK as CHUNK,
     deep_vectors as deep_vectors,

@@ -30,7 +30,7 @@ def suggest_first(
     from tagloom.exceptions import StoreBusyError, StoreError
 
     if vocabulary is not None:
-        from tagloom.learning.first import read_vocabulary  # here, as it loads what learns
+        from tagloom.learning import read_vocabulary  # here, as it loads what learns
 
         return project.suggest_first(read_vocabulary(vocabulary), compute=compute, progress=progress)
     if project.store.suggestions.latest() is not None or not project.needs_first_suggestions():

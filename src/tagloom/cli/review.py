@@ -101,7 +101,7 @@ def serve_project(project: "Project", *, port: int | None, browser: bool) -> Non
     from tagloom.review import ProjectLearner, ReviewSession
 
     try:
-        from tagloom.web.server import serve
+        from tagloom.web import serve
     except ImportError as error:
         raise StoreError(
             f"the review page needs the package {error.name!r}, which is not installed; install starlette and uvicorn"

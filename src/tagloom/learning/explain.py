@@ -22,8 +22,8 @@ from tagloom.learning.stored_model import NameModel, load_model
 from tagloom.learning.suggest import PROBABILITY, suggestion_info
 from tagloom.settings import Settings
 from tagloom.store import ProjectStore
+from tagloom.tuning import Decomposition, Explanation, ScoreExplainer
 from tagloom.tuning.auto import AutoAnnotator
-from tagloom.tuning.explain.explain import Decomposition, Explanation, ScoreExplainer
 
 __all__ = ["ExplainResult", "ProjectExplainer"]
 

@@ -15,7 +15,7 @@ from tagloom.learning.probability_map import Mixture, OwnPredictions
 from tagloom.learning.ridge import RidgeLearner
 from tagloom.learning.suggest import SCORE
 from tagloom.methods import RegularizedLeastSquares
-from tagloom.tuning.explain.explain import Decomposition, Explanation, ScoreExplainer
+from tagloom.tuning import Decomposition, Explanation, ScoreExplainer
 
 
 @dataclass(frozen=True, slots=True, eq=False)

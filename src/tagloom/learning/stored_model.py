@@ -59,9 +59,9 @@ from tagloom.methods import (
 from tagloom.methods.shared import linear_scores
 from tagloom.settings import Settings
 from tagloom.store import Model, ProjectStore
+from tagloom.tuning import ScoreExplainer
 from tagloom.tuning.auto import AutoAnnotator, FirstLook
 from tagloom.tuning.calibration import ScoreScale
-from tagloom.tuning.explain.explain import ScoreExplainer
 
 logger = logging.getLogger(__name__)
 

@@ -223,7 +223,7 @@ class Project:
     def settings(self) -> "Settings":
         """All settings: flag, environment, ``tagloom.toml`` in the project's folder, the store, default."""
         if self._settings is None:
-            from tagloom.catalog.trust import project_settings
+            from tagloom.catalog import project_settings
 
             self._settings = project_settings(self.store, self.flags)
         return self._settings
@@ -236,7 +236,7 @@ class Project:
         SettingsError
             If a value does not fit; the settings then stay as they are.
         """
-        from tagloom.catalog.trust import project_settings
+        from tagloom.catalog import project_settings
 
         before, self._settings = self.settings, project_settings(self.store, self.flags)
         return self._settings != before

@@ -1,4 +1,7 @@
-"""The states in force as arrays, and the label matrix that follows from them."""
+"""The states in force as arrays, and the label matrix that follows from them.
+
+Apart from `tagloom.store.decisions`, which labelling loads without numpy.
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from tagloom.store.session import Database, as_ids, json_ids, whole_numbers
 from tagloom.store.tags import CLOSURE
 
 if TYPE_CHECKING:
-    from tagloom.store.session import Ids
+    from tagloom.core import Ids
 
 __all__ = ["CurrentStates", "current_states", "label_matrix", "states_digest"]
 

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from tagloom.core import LabelMatrix
+    from tagloom.core import Ids, LabelMatrix
     from tagloom.store.current_states import CurrentStates
-    from tagloom.store.session import Ids
 
 __all__ = ["Batch", "Decisions", "Origin"]
 

@@ -1,4 +1,4 @@
-"""The photos of a project by column."""
+"""The photos of a project by column; apart from `tagloom.store.photos`, which labelling loads without numpy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tagloom.exceptions import InvalidInputError
 from tagloom.store.session import id_array, whole_numbers
 
 if TYPE_CHECKING:
-    from tagloom.store.session import Ids
+    from tagloom.core import Ids
 
 __all__ = ["COLUMNS", "PhotoTable", "photo_table", "times_of"]
 

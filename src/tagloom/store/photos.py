@@ -12,9 +12,9 @@ from tagloom.store.session import Database, id_array, json_ids, whole_numbers
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from tagloom.core import Ids
     from tagloom.store.photo_table import PhotoTable
     from tagloom.store.reconcile import Changes
-    from tagloom.store.session import Ids
 
 __all__ = ["PhotoCounts", "Photos", "Stamp"]
 

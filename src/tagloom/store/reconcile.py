@@ -14,7 +14,7 @@ from tagloom.store.log import Records, append
 from tagloom.store.session import id_array, json_ids
 
 if TYPE_CHECKING:
-    from tagloom.store.session import Ids
+    from tagloom.core import Ids
 
 __all__ = ["Changes", "reconcile"]
 

@@ -18,10 +18,9 @@ from tagloom.store.database import fetch, savepoint, transaction, translate_erro
 from tagloom.store.folder import ProjectFolder
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Ids = NDArray[np.int64]
+    from tagloom.core import Ids
 
 __all__ = ["Database", "as_ids", "clean_text", "id_array", "json_ids", "whole_numbers"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tagloom.store.session import Ids
+    from tagloom.core import Ids
 
 __all__ = ["CLOSURE", "Tag", "Tags", "apply_change", "changes_of", "live_tags"]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import linalg, optimize
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.core import POSITIVE, UNKNOWN, Annotator, Floats, LabelMatrix, OneOf, check_labels, labeled_rows
+from tagloom.core import POSITIVE, UNKNOWN, Floats, LabelMatrix, OneOf, check_labels, labeled_rows
 from tagloom.methods.baselines.least_squares import RegularizedLeastSquares
 from tagloom.methods.shared import (
     SelectingAnnotator,
@@ -528,7 +528,7 @@ class FSNM(SelectingAnnotator):
         smallest : float, default=1e-3
             The last one as a share of γ_max.
         """
-        X = Annotator._check_X(self, X, reset=True)
+        X = self._check_X(X, reset=True)
         Y = check_labels(Y, n_rows=X.shape[0])
         problem, tags = self._problem(X, Y)
         strengths = (problem.largest_strength or 1.0) * np.geomspace(1.0, smallest, n_strengths)
