@@ -11,6 +11,7 @@ from benchmarks.quality import page as quality_page
 from benchmarks.quality.analysis import Table
 from benchmarks.results import read_cells
 from benchmarks.runner import finished
+from benchmarks.scale import page as scale_page
 from benchmarks.scenarios import page as scenarios_page
 from benchmarks.scenarios.cells import HERE as SCENARIOS
 from benchmarks.speed.report import answer as speed_answer
@@ -38,6 +39,7 @@ def page() -> str:
         "",
         *_part("Probabilities", scenarios_page.answer(scenarios), "scenarios"),
         *_part("Speed", [speed_answer(BENCHMARKS / "speed" / "results")], "speed"),
+        *_part("Large collections", scale_page.answer(scale_page.read_results()), "scale"),
         *_part("Reliability", [faults_answer(FAULTS)], "faults"),
         "## Reproduction of the papers",
         "",

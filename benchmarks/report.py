@@ -29,6 +29,7 @@ from benchmarks.quality.text import fold
 from benchmarks.reproduction import reproduction_page
 from benchmarks.results import digest, read_cells
 from benchmarks.runner import finished
+from benchmarks.scale import page as scale_page
 from benchmarks.scenarios import page as scenarios_page
 from benchmarks.speed.report import speed_page
 from benchmarks.splits import conditions
@@ -272,6 +273,7 @@ def pages() -> dict[Path, str]:
     found[DOCS / "benchmarks" / "scenarios.md"] = scenarios_page.page()
     found[DOCS / "benchmarks" / "few.md"] = few_page.page()
     found[DOCS / "benchmarks" / "words.md"] = words_page.page()
+    found[DOCS / "benchmarks" / "scale.md"] = scale_page.page()
     from benchmarks import glance  # its parts need this module
 
     found[DOCS / "benchmarks" / "glance.md"] = glance.page()

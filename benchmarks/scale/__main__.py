@@ -9,19 +9,28 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
+from benchmarks import report
 from benchmarks.results import environment
 from benchmarks.scale.made_up import DESCRIPTORS, FLAGS, labelled, make_project, say
+from benchmarks.scale.page import draw_figures
+from benchmarks.scale.peers import peers
 from tagloom.features import registry
+from tagloom.features.engine import ExtractionEngine
+from tagloom.learning import kept_graph
+from tagloom.learning import train as learning_train
 from tagloom.learning.update import Updater
 from tagloom.metrics import mean_average_precision
 from tagloom.project.project import Project
+from tagloom.tuning.auto.model import StackModel, Systems
+from tagloom.tuning.auto.search import Search
+from tagloom.tuning.auto.views import PhotoViews
 
 RESULTS = Path(__file__).resolve().parent / "results.json"
 #: Photos that are decided before an update, and after which mean average precision is measured at most.
@@ -30,9 +39,46 @@ N_MORE, N_MEASURED = 20, 100_000
 
 def train(folder: Path) -> dict[str, Any]:
     """Train, and measure what is suggested for photos without labels."""
-    with Project.open(folder, flags=FLAGS) as project:
+    with Project.open(folder, flags=FLAGS) as project, stages() as spent:
         project.train()
-    return quality(folder)
+    own = project.folder.rglob("*")
+    disk = sum(file.stat().st_size for file in own if file.is_file()) // 1_000_000
+    return quality(folder) | {"stages": {name: round(cpu, 2) for name, cpu in spent.items()}, "disk": disk}
+
+
+#: Parts of a training, by what does them; one does not call another.
+STAGES: dict[str, tuple[Any, str]] = {
+    "reading features": (ExtractionEngine, "rows"),
+    "principal components": (PhotoViews, "_coordinates"),
+    "graph": (kept_graph, "knn_graph"),
+    "smoothing features": (PhotoViews, "_smooth_features"),
+    "search": (Search, "run"),
+    "solving": (Systems, "solve"),
+    "scores": (StackModel, "_kernel_sums"),
+    "smoothing scores": (PhotoViews, "smooth_scores"),
+    "storing": (learning_train, "save_model"),
+}
+
+
+@contextlib.contextmanager
+def stages() -> Iterator[dict[str, float]]:
+    """Add up the processor seconds of the parts of a training."""
+    spent = dict.fromkeys(STAGES, 0.0)
+
+    def watched(name: str, work: Any) -> Any:
+        def run(*arguments: Any, **options: Any) -> Any:
+            cpu = time.process_time()
+            try:
+                return work(*arguments, **options)
+            finally:
+                spent[name] += time.process_time() - cpu
+
+        return run
+
+    with contextlib.ExitStack() as stack:
+        for name, (owner, attribute) in STAGES.items():
+            stack.enter_context(patch.object(owner, attribute, watched(name, getattr(owner, attribute))))
+        yield spent
 
 
 def update(folder: Path) -> dict[str, Any]:
@@ -42,9 +88,16 @@ def update(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with Project.open(folder, flags=FLAGS) as project:
         found["open"], updater = timed(lambda: Updater(project.store, project.settings))
+        began = 0.0
+
+        def look(*_: Any) -> None:
+            found["first look"] = {"cpu": round(time.process_time() - began, 2)}
+
         with updater:
+            updater.first_look, began = look, time.process_time()
             project.store.decisions.decide(known["ids"][more], known["tags"][0], known["truth"][more, 0])
             found["one tag"], _ = timed(updater.update)
+            updater.first_look = None
             say(folder, slice(int(more[-1]) + 1, int(more[-1]) + 1 + N_MORE))
             found["all tags"], _ = timed(updater.update)
             found["save"], _ = timed(updater.save)
@@ -68,8 +121,14 @@ def suggest_json(folder: Path) -> dict[str, Any]:
     return command("suggest", "--project", str(folder), "--json")
 
 
+def others(folder: Path) -> dict[str, Any]:
+    """Let other methods learn from the same labels."""
+    n = len(np.load(folder.with_suffix(".npz"))["ids"])
+    return {"peers": peers(n, measured(n))}
+
+
 STEPS: dict[str, Callable[[Path], dict[str, Any]]] = {
-    one.__name__: one for one in (train, update, next_photos, suggest_one, suggest_json)
+    one.__name__: one for one in (train, update, next_photos, suggest_one, suggest_json, others)
 }
 
 
@@ -99,9 +158,14 @@ def quality(folder: Path) -> dict[str, float]:
     with Project.open(folder, flags=FLAGS) as project:
         stored = project.store.suggestions.load()
     assert stored is not None
-    first = labelled(len(known["ids"])) + 2 * N_MORE
-    rows = slice(first, first + N_MEASURED)
+    rows = measured(len(known["ids"]))
     return {"map": round(float(mean_average_precision(known["truth"][rows], stored.scores[rows])), 4)}
+
+
+def measured(n: int) -> slice:
+    """Return the photos that mean average precision is of."""
+    first = labelled(n) + 2 * N_MORE
+    return slice(first, first + N_MEASURED)
 
 
 def timed(work: Callable[[], Any]) -> tuple[dict[str, float], Any]:
@@ -140,7 +204,7 @@ def step(name: str, folder: Path) -> dict[str, Any]:
 def main(argv: list[str] | None = None) -> int:
     """Run all steps for some sizes, or one in this process."""
     parser = argparse.ArgumentParser(prog="benchmarks.scale", description=__doc__)
-    parser.add_argument("sizes", nargs="*", type=int)
+    parser.add_argument("sizes", nargs="*", type=int, help="photos; none: write the page of what is recorded")
     parser.add_argument("--step", choices=sorted(STEPS))
     parser.add_argument("--steps", default=",".join(STEPS))
     parser.add_argument("--folder", type=Path, help="where projects are kept; default: a temporary folder")
@@ -161,7 +225,10 @@ def main(argv: list[str] | None = None) -> int:
                     kept = json.loads(arguments.out.read_text()) if arguments.out.exists() else []
                     kept = [one for one in kept if (one["n"], one["step"]) != (n, name)]
                     arguments.out.write_text(json.dumps([*kept, cell], indent=1, sort_keys=True) + "\n")
-    return 0
+    if arguments.sizes:
+        return 0
+    draw_figures(report.DOCS / "benchmarks")
+    return report.main([])
 
 
 def in_process(name: str, folder: Path) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What tag names say before any photo is labelled: weights over classes, whatever the spelling; none for names."""
 
+import subprocess
 import sys
 import time
 
@@ -130,8 +131,11 @@ def test_scores_cost_less_than_a_millisecond_a_photo():
 
 
 def test_no_network_library_is_loaded_for_words():
-    assert sys.modules.get("torch") is None
-    assert sys.modules.get("tokenizers") is None
+    code = (
+        "import sys; from tagloom.features.network.words import word_weights; word_weights(['dog']); "
+        "sys.exit('torch' in sys.modules or 'tokenizers' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_log_odds_rank_as_scores_do_and_say_nothing_of_unknown_names():

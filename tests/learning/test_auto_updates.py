@@ -153,3 +153,68 @@ def test_what_was_said_of_suggestions_is_followed_as_in_a_training(trained):
     after = made.project.store.suggestions.load().scores
     assert np.corrcoef(updated, after[100:, 1])[0, 1] > 0.9
     assert abs(float(updated.mean() - after[100:, 1].mean())) < 0.05
+
+
+def test_the_likeliest_photos_are_shown_before_all_are_scored(trained):
+    made, _ = trained
+    seen = []
+    with open_updater(made) as updater:
+        updater.first_look = lambda tags, _: seen.append((tags.tolist(), updater.values))
+        before = updater.values
+        made.say(range(50, 54), [1])
+        updater.update()
+        ((tags, first),) = seen
+        assert tags == [made.tags[1]]
+        np.testing.assert_array_equal(first[:, [0, 2, 3]], before[:, [0, 2, 3]])
+        np.testing.assert_array_equal(first[:54, 1], before[:54, 1])
+        moved = np.abs(updater.values[54:, 1] - before[54:, 1])
+        assert np.abs(first[54:, 1] - updater.values[54:, 1]).max() < 0.3 * moved.max()
+
+
+@pytest.fixture
+def single(monkeypatch):
+    """Let any project be one of many photos: in single precision, with arrays that are kept."""
+    monkeypatch.setattr("tagloom.tuning.auto.views.DOUBLE_ENTRIES", 10)
+
+
+def opened_values(made):
+    with open_updater(made) as updater:
+        updater.update()
+        return updater.values
+
+
+@pytest.mark.usefixtures("single")
+def test_with_what_is_kept_no_features_are_read_and_the_same_is_learnt(made_up, monkeypatch):
+    made = made_up(200, 4)
+    made.say(range(50))
+    made.project.train()
+    kept = list((made.project.folder / "kept").iterdir())
+    assert kept
+    made.say(range(50, 54), [1])
+    with monkeypatch.context() as patched:
+        patched.setattr("tagloom.features.engine.ExtractionEngine.rows", None)
+        expected = opened_values(made)
+    others = np.full(10, np.nan, dtype=np.float32).tobytes()
+    for change in (  # other numbers, half a file, none
+        lambda file: file.write_bytes(file.read_bytes()[:-40] + others),
+        lambda file: file.write_bytes(file.read_bytes()[:1000]),
+        lambda file: file.unlink(),
+    ):
+        for file in kept:
+            change(file)
+        np.testing.assert_allclose(opened_values(made), expected, atol=1e-6)
+
+
+@pytest.mark.usefixtures("single")
+def test_what_no_model_needs_is_kept_no_longer(made_up):
+    made = made_up(200, 4)
+    made.say(range(50))
+    made.project.train()
+    folder = made.project.folder / "kept"
+    before = {file.name for file in folder.iterdir()}
+    made.say(range(50, 60))
+    made.project.update()
+    after = {file.name for file in folder.iterdir()}
+    assert before & after  # coordinates
+    assert len(after) == len(before)
+    assert made.project.store.check(checksums=True) == []

@@ -5,7 +5,8 @@ import pytest
 from safetensors.numpy import save
 
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, NewerFormatError
-from tagloom.store.arrays import load_arrays, save_arrays
+from tagloom.store.arrays import load_arrays, read_arrays, save_arrays, write_arrays
+from tagloom.store.folder import ProjectFolder
 
 
 def test_round_trip(tmp_path):
@@ -66,3 +67,30 @@ def test_a_newer_file_is_refused(tmp_path):
     (tmp_path / "m").write_bytes(data)
     with pytest.raises(NewerFormatError, match="format 2"):
         load_arrays(tmp_path / "m")
+
+
+def test_arrays_of_a_large_file_are_mapped(tmp_path, monkeypatch):
+    monkeypatch.setattr("tagloom.store.arrays.MAPPED_BYTES", 100)
+    monkeypatch.setattr("tagloom.store.arrays.WRITTEN_BYTES", 64)
+    arrays = {
+        "half": np.arange(21, dtype=np.float16).reshape(7, 3),
+        "turned": np.asfortranarray(np.arange(60.0).reshape(20, 3)),
+        "flags": np.arange(9) % 2 == 0,
+        "none": np.empty((0, 4), dtype=np.float32),
+    }
+    folder = ProjectFolder(tmp_path / "project")
+    written = write_arrays(folder, "models", arrays, {"name": "ü"})
+    path = tmp_path / "project" / "models" / written.file
+    for found, info in (read_arrays(folder, "models", written), load_arrays(path, written)):
+        assert info == {"name": "ü"}
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(found[name], array)
+            assert found[name].dtype == array.dtype
+    with pytest.raises(ValueError, match="read-only"):
+        read_arrays(folder, "models", written)[0]["half"][0] = 0
+    path.write_bytes(path.read_bytes()[:-1] + b"\x07")
+    with pytest.raises(DamagedStoreError, match="does not have the content"):
+        read_arrays(folder, "models", written)
+    path.write_bytes(b"")
+    with pytest.raises(DamagedStoreError, match="cannot be read"):
+        read_arrays(folder, "models", written)

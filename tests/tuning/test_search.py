@@ -209,7 +209,7 @@ def test_groups_are_reduced_to_principal_axes_that_keep_distances():
 
 
 def test_large_arrays_are_files_that_nobody_sees(monkeypatch, tmp_path):
-    monkeypatch.setattr("tagloom.tuning.auto.views.IN_MEMORY_BYTES", 100)
+    monkeypatch.setattr("tagloom.core.mapped.IN_MEMORY_BYTES", 100)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     X, _, groups = problem()
     mapped = shared(X, groups)

@@ -2,8 +2,9 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tagloom.catalog.places import online_root, project_root
 from tagloom.catalog.results import Result
-from tagloom.core import NO_PROGRESS, FeatureGroups, FileStamp, PhotoRecord, Progress, is_video
-from tagloom.exceptions import PhotosError, WriteError
+from tagloom.core import NO_PROGRESS, FeatureGroups, FileStamp, PhotoRecord, Progress, is_video, scratch
+from tagloom.exceptions import PhotosError, StoreError, WriteError
 from tagloom.features import (
     DeepDescriptor,
     Descriptor,
@@ -48,6 +49,7 @@ __all__ = [
 THUMBNAIL_SIZE = 192
 THUMBNAIL_CHUNK = 500  # photos that are looked up at a time
 MEBI = 1 << 20
+COPIED_ROWS = 8192
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
@@ -299,7 +301,7 @@ class FeatureRows:
     ids : ndarray of int64
         The photos of the rows.
     X : ndarray of float32, shape (n, d)
-        The features.
+        The features; many are a memory map. They may be `LaterFeatures`.
     groups : FeatureGroups
         Their column ranges.
     keys : dict of str to str
@@ -316,6 +318,37 @@ class FeatureRows:
     keys: dict[str, str]
     n_without: int
     texts: Mapping[str, TextTower] = field(default_factory=dict)
+
+
+class LaterFeatures:
+    """Features that are read from the store once somebody looks at them.
+
+    Parameters
+    ----------
+    read : callable
+        Reads them.
+    shape : tuple of int
+        Photos, columns.
+    """
+
+    dtype, ndim = np.dtype(np.float32), 2
+
+    def __init__(self, read: Callable[[], NDArray[np.float32]], shape: tuple[int, int]) -> None:
+        self._read, self.shape, self.size = read, shape, shape[0] * shape[1]
+
+    @cached_property
+    def rows(self) -> NDArray[np.float32]:
+        """The features."""
+        return self._read()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.rows[at]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.rows, dtype=dtype) if copy else np.asarray(self.rows, dtype=dtype)
 
 
 def extract(
@@ -372,6 +405,7 @@ def load_rows(
     *,
     photo_ids: ArrayLike | None = None,
     compute: bool = True,
+    later: bool = False,
     progress: Progress = NO_PROGRESS,
 ) -> FeatureRows:
     """Return the features of all readable photos; those that are missing are computed if the folder is there.
@@ -388,6 +422,8 @@ def load_rows(
         Only these photos.
     compute : bool, default=True
         Whether to compute what is missing; False takes what there is, and opens no photo.
+    later : bool, default=False
+        Whether features are read only once they are looked at, which takes the project's lock.
     progress : Progress, optional
         Told about every photo that has to be read.
 
@@ -422,12 +458,32 @@ def load_rows(
                     else "compute them with: tagloom extract"
                 )
             )
-        X, groups = engine.rows([item for item, has in zip(hashes, ready, strict=True) if has]), engine.groups
-    if list(groups) != wanted:
-        groups, columns = groups.select(wanted)
-        X = X[:, columns]
-    keys = {one.name: one.key for one in engine.descriptors}
-    return FeatureRows(ids[ready], X, groups, keys, int((~ready).sum()), _texts(engine))
+        texts = _texts(engine)
+        groups, columns = engine.groups.select(wanted) if list(engine.groups) != wanted else (engine.groups, None)
+        X: Any = None
+        if not later:
+            X = _columns_of(engine.rows([item for item, has in zip(hashes, ready, strict=True) if has]), columns)
+    keys, ids, n_without = {one.name: one.key for one in engine.descriptors}, ids[ready], int((~ready).sum())
+    if later:
+
+        def read() -> NDArray[np.float32]:
+            with store.lock(), store.cache() as own:
+                found = load_rows(store, own, settings, photo_ids=ids, compute=False)
+            if not np.array_equal(found.ids, ids):
+                raise StoreError("photos have changed meanwhile; run the command again")
+            return found.X
+
+        X = LaterFeatures(read, (len(ids), groups.n_columns))
+    return FeatureRows(ids, X, groups, keys, n_without, texts)
+
+
+def _columns_of(X: NDArray[np.float32], columns: NDArray[np.intp] | None) -> NDArray[np.float32]:
+    if columns is None:
+        return X
+    found = scratch((len(X), len(columns)), X.dtype)
+    for start in range(0, len(X), COPIED_ROWS):
+        found[start : start + COPIED_ROWS] = X[start : start + COPIED_ROWS, columns]
+    return found
 
 
 def load_frames(

@@ -139,8 +139,10 @@ def load_photos(store: ProjectStore) -> PhotoIndex:
     ]
     paths = [table.paths[row] for row in kept]
     names = [name_to_text(path) for path in paths]
-    folders, folder_of = _folders([os.path.dirname(path) for path in paths])
-    pieces = [_folded(path.decode("utf-8", errors="surrogateescape")) + _END for path in paths]
+    folders, folder_of = _folders([path.rpartition(b"/")[0] for path in paths])
+    # All at once: a call for each of a million paths takes seconds.
+    text = _folded(b"".join(path + _END for path in paths).decode("utf-8", errors="surrogateescape"))
+    ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == 0)
     by_path = np.asarray(sorted(range(len(paths)), key=paths.__getitem__), dtype=np.int64)
     return PhotoIndex(
         ids=table.ids[kept],
@@ -153,8 +155,8 @@ def load_photos(store: ProjectStore) -> PhotoIndex:
         by_path=by_path,
         folders=folders,
         folder_of=folder_of,
-        text=b"".join(pieces),
-        starts=np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])]).astype(np.int64)[: len(pieces)],
+        text=text,
+        starts=np.concatenate([[0], ends + 1]).astype(np.int64)[: len(paths)],
     )
 
 

@@ -35,6 +35,7 @@ from .labels import (
     known_patterns as known_patterns,
     labeled_rows as labeled_rows,
 )
+from .mapped import in_scratch as in_scratch, scratch as scratch
 from .photos import FeatureCache as FeatureCache, FileStamp as FileStamp, PhotoRecord as PhotoRecord
 from .plain_json import from_plain as from_plain, to_plain as to_plain
 from .progress import NO_PROGRESS as NO_PROGRESS, Progress as Progress

@@ -103,8 +103,8 @@ class FeatureCache(Protocol):
     def put(self, key: str, hashes: Sequence[str], rows: NDArray[np.float32]) -> None:
         """Store feature rows durably."""
 
-    def get(self, key: str, hashes: Sequence[str]) -> NDArray[np.float32]:
-        """Return feature rows in the order of the hashes."""
+    def get(self, key: str, hashes: Sequence[str], out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """Return feature rows in the order of the hashes, in an array that is given or a new one."""
 
     def put_thumbnails(self, items: Iterable[tuple[str, bytes]]) -> None:
         """Store encoded thumbnails by content hash."""

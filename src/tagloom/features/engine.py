@@ -34,6 +34,7 @@ from tagloom.core import (
     Progress,
     Verdict,
     limit_libraries,
+    scratch,
     system,
 )
 from tagloom.engines import BlockFailure, Engine, start_engine
@@ -278,9 +279,9 @@ class MemoryCache:
         """Store feature rows."""
         self._rows.update(((key, name), row) for name, row in zip(hashes, rows, strict=True))
 
-    def get(self, key: str, hashes: Sequence[str]) -> NDArray[np.float32]:
-        """Return feature rows in the order of the hashes."""
-        return np.stack([self._rows[key, name] for name in hashes])
+    def get(self, key: str, hashes: Sequence[str], out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """Return feature rows in the order of the hashes, in an array that is given or a new one."""
+        return np.stack([self._rows[key, name] for name in hashes], out=out)
 
     def put_thumbnails(self, items: Iterable[tuple[str, bytes]]) -> None:
         """Store encoded thumbnails by content hash."""
@@ -535,13 +536,13 @@ class ExtractionEngine:
         return self.rows([record.content_hash for record in records if record.ok]), self.groups
 
     def rows(self, hashes: Sequence[str]) -> NDArray[np.float32]:
-        """Return the joined feature rows of photos by their content hashes."""
-        X = np.empty((len(hashes), self.groups.n_columns), dtype=np.float32)
+        """Return the joined feature rows of photos by their content hashes; many are a memory map."""
+        X = scratch((len(hashes), self.groups.n_columns), np.float32)
         start = 0
         for descriptor in self.descriptors:
             stop = start + sum(descriptor.outputs.values())
             if hashes:
-                X[:, start:stop] = self.cache.get(descriptor.key, hashes)
+                self.cache.get(descriptor.key, hashes, out=X[:, start:stop])
             start = stop
         return X
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from tagloom.core import NO_PROGRESS, Progress
+from tagloom.core import NO_PROGRESS, Progress, scratch
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.exact import exact_neighbors
 from tagloom.graph.join import joined_neighbors, sampled_recall
@@ -127,15 +127,16 @@ def knn_graph(
         keys, indices = joined_neighbors(space, k, n_threads=threads, need_keys=need_keys, progress=progress)
         recall = sampled_recall(space, indices, n_threads=threads, random_state=random_state)
     values, sigma = _edge_weights(space, keys, indices, weights, bandwidth)
+    del keys
     return NeighborGraph(_symmetric(space.points, values, indices, symmetrize), recall, sigma)
 
 
 def _edge_weights(
     space: Space, keys: NDArray[np.float64], indices: NDArray[np.intp], weights: str, bandwidth: Bandwidth | None
-) -> tuple[NDArray[np.float64], float | None]:
+) -> tuple[NDArray[Any], float | None]:
     """Return the weight of each link, and the bandwidth where there is a single one."""
     if weights == "binary":
-        return np.ones(keys.shape), None
+        return np.ones(keys.shape, dtype=np.int8), None  # a small number until the links are put together
     if weights == "heat":
         return _heat(finite_distances(space.distances(keys)), indices, bandwidth)
     products = np.empty(indices.size)
@@ -168,11 +169,11 @@ def _heat(
     return np.exp(-0.5 * np.square(distances / sigma)), sigma
 
 
-def _symmetric(points: Rows, values: NDArray[np.float64], indices: NDArray[np.intp], symmetrize: str) -> Any:
+def _symmetric(points: Rows, values: NDArray[Any], indices: NDArray[np.intp], symmetrize: str) -> Any:
     """Return the symmetric CSR matrix of directed links."""
     n = len(indices)
     if points.empty is not None:
-        values = np.where(points.empty[:, None] == points.empty[indices], values, 0.0)
+        values = np.where(points.empty[:, None] == points.empty[indices], values, values.dtype.type(0))
     directed = sparse.csr_array((values.ravel(), indices.ravel(), np.arange(n + 1) * indices.shape[1]), shape=(n, n))
     directed.sort_indices()
     reverse = sparse.csr_array(directed.T)
@@ -180,6 +181,10 @@ def _symmetric(points: Rows, values: NDArray[np.float64], indices: NDArray[np.in
     W = sparse.csr_array(W)
     W.eliminate_zeros()
     W.sort_indices()
+    if W.data.dtype != np.float64:
+        data = scratch(W.data.shape, np.float64)
+        data[...] = W.data
+        W.data = data
     return W
 
 

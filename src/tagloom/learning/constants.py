@@ -143,6 +143,10 @@ CHOICE_ROWS = 4096
 #: Photos that `next` chooses among at most, in all and for each photo asked for. [speed]
 MOST_FREE = 20_000
 MOST_FREE_PER_PHOTO = 20
+#: Rows of predictions that are copied at a time. [memory]
+COPIED_ROWS = 8192
+#: Likeliest photos of changed tags that an update scores before all others. [speed]
+FIRST_PHOTOS = 20_000
 #: Photos whose suggestions are ranked at a time. [memory]
 RANKED_ROWS = 4096
 #: What single precision leaves of an exact sum. [rounding]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core import UNKNOWN, LabelMatrix, labeled_rows, rows_of
+from tagloom.core import UNKNOWN, LabelMatrix, in_scratch, labeled_rows, rows_of, scratch
 from tagloom.exceptions import InvalidInputError
 from tagloom.learning.constants import (
     ALIKE_SHARE,
@@ -250,13 +250,15 @@ def read_labels(
             tag_ids, found = np.concatenate([tag_ids, offered])[order], found[:, order]
         tags, aliases = store.tags.texts(tag_ids), store.tags.aliases()
     at = rows_of(photo_ids, ids)
-    said = np.full((len(photo_ids), len(tag_ids)), UNKNOWN, dtype=np.int8)
-    said[at[at >= 0]] = found[at >= 0]
-    if not (said != UNKNOWN).any():
+    found, at = found[at >= 0], at[at >= 0]
+    if not (found != UNKNOWN).any():
         raise InvalidInputError(NOTHING_DECIDED)
     # A tag decided on no readable photo has nothing to learn from.
-    kept = (said != UNKNOWN).any(axis=0) | np.isin(tag_ids, offered)
-    tags, tag_ids, said = [tag for tag, has in zip(tags, kept, strict=True) if has], tag_ids[kept], said[:, kept]
+    kept = (found != UNKNOWN).any(axis=0) | np.isin(tag_ids, offered)
+    tags, tag_ids = [tag for tag, has in zip(tags, kept, strict=True) if has], tag_ids[kept]
+    said = scratch((len(photo_ids), len(tag_ids)), np.int8)
+    said[:] = UNKNOWN
+    said[at] = found[:, kept]
     is_suggested = current.origins == ORIGINS.index("suggested")
     listed = np.isin(photo_ids, current.photo_ids[~is_suggested])
     reviewed = np.isin(tag_ids, current.tag_ids[is_suggested])
@@ -318,6 +320,17 @@ def fill_silence(
     A photo of which only suggestions were judged says nothing of other tags: nobody has looked for those.
     """
     listed = labeled_rows(Y) if listed is None else listed
+    # Silence of other photos says nothing.
+    rows = np.flatnonzero(listed | labeled_rows(Y))
+    filled, named = _filled(Y[rows], listed[rows], None if n_spoken is None else n_spoken[rows])
+    found = in_scratch(Y)
+    found[rows] = filled
+    return found, named
+
+
+def _filled(
+    Y: LabelMatrix, listed: NDArray[np.bool_], n_spoken: NDArray[np.int64] | None
+) -> tuple[LabelMatrix, NDArray[np.bool_]]:
     known = Y != UNKNOWN
     n_yes, n_no = (Y[listed] == 1).sum(axis=0), (Y[listed] == 0).sum(axis=0)
     judged = (n_yes + n_no >= JUDGED_SHARE * listed.sum()) & (n_no >= REFUSED_SHARE * n_yes)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core import UNKNOWN, Annotator, LabelMatrix
-from tagloom.learning.constants import DOUBTED, FIRST_SHOWN, LEAST_DOUBT, MIN_NAMED, MIN_PHOTOS, MIN_YES
+from tagloom.core import UNKNOWN, Annotator, LabelMatrix, scratch
+from tagloom.learning.constants import COPIED_ROWS, DOUBTED, FIRST_SHOWN, LEAST_DOUBT, MIN_NAMED, MIN_PHOTOS, MIN_YES
 from tagloom.learning.judgements import Solver, follow_judgements, lower_to_judgements
 from tagloom.learning.labels import TrainingLabels
 from tagloom.learning.predictions import Predictions, log_odds
@@ -221,13 +221,24 @@ def auto_probabilities(
     completeness : float
         Share of the true tags that are named.
     """
-    values = annotator.probabilities_[:, columns].astype(np.float32)
+    values = _columns(annotator.probabilities_, columns)
     correct_named(values, labels.said[:, columns], labels.forgettable[columns], labels.listed, completeness)
     # Log-odds of decided photos are leave-one-out scores: nothing has to be fitted again.
-    scores, trusted = annotator.transduction_.astype(np.float32), ~annotator.seen_
-    solve: Solver = lambda tags, _: scores[:, tags]  # noqa: E731
-    follow_judgements(values, scores[:, columns], labels, columns, solve, is_held_out=True, trusted=trusted)
+    scores, trusted = annotator.transduction_, ~annotator.seen_
+    solve: Solver = lambda tags, _: scores[:, tags].astype(np.float32)  # noqa: E731
+    everything = len(columns) == scores.shape[1]
+    follow_judgements(
+        values, scores if everything else scores[:, columns], labels, columns, solve, is_held_out=True, trusted=trusted
+    )
     return values
+
+
+def _columns(values: NDArray[Any], columns: NDArray[np.intp]) -> NDArray[np.float32]:
+    """Return fresh columns in single precision; many rows are a memory map."""
+    found = scratch((len(values), len(columns)), np.float32)
+    for start in range(0, len(values), COPIED_ROWS):
+        found[start : start + COPIED_ROWS] = values[start : start + COPIED_ROWS][:, columns]
+    return found
 
 
 def _learn_scores(annotator: Annotator, X: Any, labels: TrainingLabels, why: str) -> Learned:

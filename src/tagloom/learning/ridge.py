@@ -214,19 +214,19 @@ class RidgePhotos:
     ) -> None:
         self._store, self._settings, self._given = store, settings, graph
         self._learner: RidgeLearner | None = None
-        self._rows, self._scaler = rows.X, scaler
+        self._features, self._scaler = rows, scaler
         self.groups = rows.groups
         self.graph: KeptGraph | None = None
 
     @cached_property
     def scaler(self) -> GroupScaler:
         """What scales the features."""
-        return GroupScaler(self.groups).fit(self._rows) if self._scaler is None else self._scaler
+        return GroupScaler(self.groups).fit(np.asarray(self._features.X)) if self._scaler is None else self._scaler
 
     @cached_property
     def X(self) -> NDArray[np.float32]:
         """Scaled features; made when they are first asked for."""
-        return self.scaler.transform(self._rows)
+        return self.scaler.transform(np.asarray(self._features.X))
 
     @property
     def neighbors(self) -> NeighborGraph | None:

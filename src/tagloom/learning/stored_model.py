@@ -21,7 +21,7 @@ from tagloom.catalog import FeatureRows, Result, restored
 from tagloom.core import UNKNOWN, Annotator, FeatureGroups, known_patterns, rows_of
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, StoreError
 from tagloom.features import GroupScaler
-from tagloom.learning.constants import ENOUGH_ENTRIES, MOST_PATTERNS, SETTLED_PHOTOS, SMOOTHING
+from tagloom.learning.constants import ENOUGH_ENTRIES, FIRST_PHOTOS, MOST_PATTERNS, SETTLED_PHOTOS, SMOOTHING
 from tagloom.learning.explained_scores import ExplainedScores, ExplainedUpdate, LabelledPredictions
 from tagloom.learning.judgements import calibrate_new, follow_judgements
 from tagloom.learning.kept_graph import GraphPart
@@ -60,7 +60,7 @@ from tagloom.methods.shared import linear_scores
 from tagloom.settings import Settings
 from tagloom.store import Model, ProjectStore
 from tagloom.tuning import ScoreExplainer
-from tagloom.tuning.auto import AutoAnnotator
+from tagloom.tuning.auto import AutoAnnotator, FirstLook
 from tagloom.tuning.calibration import ScoreScale
 
 logger = logging.getLogger(__name__)
@@ -68,6 +68,10 @@ logger = logging.getLogger(__name__)
 Arrays = dict[str, NDArray[Any]]
 #: Returns the features of photos, None where some are not there.
 LoadFeatures = Callable[[NDArray[np.int64]], FeatureRows | None]
+#: Returns arrays by a key, None where there are none.
+LoadKept = Callable[[str], Arrays | None]
+#: Gets columns, photos, and their predictions (k, t).
+FirstPredictions = Callable[[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]], None]
 #: Returns photos as a ridge sees them, by a scaler or by one fitted to them.
 MakePhotos = Callable[[GroupScaler | None], RidgePhotos]
 #: Columns that an update has changed, and their new predictions.
@@ -258,6 +262,8 @@ class StoredModel(ABC):
         self.header = header
         #: The neighbour graph that is stored with it.
         self.graph: GraphPart | None = None
+        #: Returns arrays that were kept by a key, None where they are not there.
+        self.load_kept: LoadKept | None = None
 
     # Scores
 
@@ -312,6 +318,9 @@ class StoredModel(ABC):
     def refit(self, labels: TrainingLabels, photos: RidgePhotos, *, precision: float) -> "tuple[StoredModel, Learned]":
         """Return what takes its place, and what that has learnt; by default a ridge fitted from scratch."""
         return RidgeModel.fit(labels, photos, precision=precision)
+
+    #: Told of predictions that an update has for some photos before it has all of them.
+    first_look: FirstPredictions | None = None
 
     @abstractmethod
     def update(self, labels: TrainingLabels, columns: NDArray[np.intp], photos: RidgePhotos) -> Changed:
@@ -399,6 +408,10 @@ class StoredModel(ABC):
         return ExplainedScores(rows.ids, current.tag_ids, explainer, current.kind != SCORE)
 
     # The file
+
+    def kept(self) -> dict[str, Arrays]:
+        """Return arrays that can be made again, and spare much work where they are there, by a key of their own."""
+        return {}
 
     def arrays(self) -> Arrays:
         """Return the arrays of its file."""
@@ -745,12 +758,16 @@ class AutoModel(StoredModel):
         thresholds = np.full(len(header.tag_ids), np.inf)
         self.predictions = Predictions(photo_ids, header.tags, values, thresholds, header.kind)
         self._state_arrays, self._state = state_arrays, state
+        #: What it was made of; keeps its arrays.
+        self._fitted: AutoAnnotator | None = None
         #: Follows the decisions; its columns.
         self._annotator: AutoAnnotator | None = None
         #: Whether it learns on other photos than those of its training.
         self._is_moved = False
         #: What the network sees in its photos, for names of tags that are new.
-        self._sight: Sight | None = None
+        self._rows: FeatureRows | None = None
+        #: Its predictions of now, as far as they belong to its annotator.
+        self._shown: NDArray[np.float32] | None = None
         self._columns = header.tags
 
     @classmethod
@@ -765,7 +782,9 @@ class AutoModel(StoredModel):
         found = annotator.state()
         if found is None:
             raise InvalidInputError("expected an annotator with plain parameters, which can be stored")
-        return cls(header, photo_ids, values, *found)
+        model = cls(header, photo_ids, values, *found)
+        model._fitted = annotator
+        return model
 
     @classmethod
     def fit(
@@ -802,14 +821,14 @@ class AutoModel(StoredModel):
             return None
 
     def _restored(self, X: NDArray[np.float32]) -> AutoAnnotator:
-        found = AutoAnnotator.restore(X, self._state_arrays, self._state, n_threads=self.n_threads)
+        found = AutoAnnotator.restore(X, self._state_arrays, self._state, n_threads=self.n_threads, load=self.load_kept)
         if found.labels_.shape != self.predictions.values.shape:
             raise InvalidInputError("its tags are not those of its header")
         return found
 
     def _trained_features(self, rows: FeatureRows) -> NDArray[np.float32] | None:
         if np.array_equal(rows.ids, self.predictions.photo_ids):
-            return rows.X
+            return np.asarray(rows.X)
         at = rows_of(rows.ids, self.predictions.photo_ids)
         return None if (at < 0).any() else rows.X[at]
 
@@ -851,10 +870,10 @@ class AutoModel(StoredModel):
         self._is_moved = not np.array_equal(rows.ids, self.predictions.photo_ids)
         if not self._is_moved:
             self._annotator = self._restored(rows.X)
+            self._shown = current.values if np.array_equal(current.tag_ids, self._columns) else None
         else:
             self._annotator = AutoAnnotator.moved(rows.X, self._state_arrays, self._state, n_threads=self.n_threads)
-        sight = Sight.of(rows)
-        self._sight = None if sight is None else sight.halved()
+        self._rows = rows
 
     def is_due(self, labels: TrainingLabels) -> bool:
         return self.header.kind == SCORE  # thresholds of scores are found by all labels, and more make probabilities
@@ -865,29 +884,43 @@ class AutoModel(StoredModel):
         header = ModelHeader.of(self.header.method, learned.kind, labels, self.header.groups, learned.completeness)
         found = self.of(annotator, header, labels.photo_ids, learned.values)
         found._annotator, found.graph, found.n_threads = annotator, self.graph, self.n_threads
-        found._sight = self._sight
+        found._rows, found.load_kept = self._rows, self.load_kept
         return found, learned
 
     def update(self, labels: TrainingLabels, columns: NDArray[np.intp], photos: RidgePhotos) -> Changed:
-        annotator, everything = self._follow(labels), np.arange(len(labels.tags))
+        everything = np.arange(len(labels.tags))
         if self.header.kind == SCORE:
-            return everything, np.asarray(annotator.transduction_, dtype=np.float32)
-        return everything, auto_probabilities(annotator, labels, everything, self.header.completeness or 1.0)
+            return everything, np.asarray(self._follow(labels).transduction_, dtype=np.float32)
+        shown = self._shown
 
-    def _follow(self, labels: TrainingLabels) -> AutoAnnotator:
+        def look(tags: NDArray[np.intp], log_odds_of: Callable[[NDArray[np.intp]], NDArray[Any]]) -> None:
+            if self.first_look is not None and shown is not None and self._annotator is not None:
+                rows = _likeliest(shown, tags, FIRST_PHOTOS)
+                before = self._annotator.transduction_[rows][:, tags]
+                values = _followed(log_odds_of(rows), before, shown[rows][:, tags])
+                known = labels.said[rows][:, tags] != UNKNOWN
+                self.first_look(tags, rows, np.where(known, shown[rows][:, tags], values))
+
+        annotator = self._follow(labels, look)
+        values = auto_probabilities(annotator, labels, everything, self.header.completeness or 1.0)
+        self._shown = values
+        return everything, values
+
+    def _follow(self, labels: TrainingLabels, first: FirstLook | None = None) -> AutoAnnotator:
         annotator = self._annotator
         if annotator is None:
             raise StoreError("the model was not resumed; open another updater")
         annotator.set_params(calibration=calibration_method(labels))
         at = rows_of(self._columns, labels.tag_ids)
         given = self._given(labels, np.arange(len(at)) if self._is_moved else np.flatnonzero(at < 0))
-        annotator.update(labels.Y, representative(labels), columns=at, given=given)
+        annotator.update(labels.Y, representative(labels), columns=at, given=given, first=first)
         self._columns, self._is_moved = labels.tag_ids, False
         return annotator
 
     def _given(self, labels: TrainingLabels, tags: NDArray[np.intp]) -> NDArray[np.float32] | None:
         """Return what the names of some tags say of the photos, NaN for the others; None for nothing."""
-        found = given_by_names(self._sight, [labels.names[tag] for tag in tags])
+        names = [labels.names[tag] for tag in tags]
+        found = given_by_names(Sight.of(self._rows), names) if self._rows is not None and names else None
         if found is None:
             return None
         given = np.full(labels.Y.shape, np.nan, dtype=np.float32)
@@ -909,6 +942,9 @@ class AutoModel(StoredModel):
             return None
         explainer = ScoreExplainer(annotator, X, annotator.labels_, groups=annotator.groups)
         return ExplainedScores(self.predictions.photo_ids, self.header.tags, explainer)
+
+    def kept(self) -> dict[str, Arrays]:
+        return {} if self._fitted is None else self._fitted.kept()
 
     def arrays(self) -> Arrays:
         found: Arrays = {PHOTO_IDS: self.predictions.photo_ids, VALUES: self.predictions.values}
@@ -966,6 +1002,24 @@ class NameModel(StoredModel):
         return cls(header)
 
 
+def _likeliest(values: NDArray[np.float32], tags: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Return photos, ascending: for each tag as many of the likeliest, about so many in all."""
+    of_each = min(len(values), -(-count // len(tags)))
+    found = [np.argpartition(values[:, tag], len(values) - of_each)[len(values) - of_each :] for tag in tags.tolist()]
+    return np.unique(np.concatenate(found))
+
+
+def _followed(now: NDArray[Any], before: NDArray[Any], values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return for log-odds (k, t) the probabilities that others like them had before, and beyond those in proportion."""
+    found, odds = np.empty(now.shape), log_odds(values.astype(np.float64))
+    for tag in range(now.shape[1]):
+        order = np.argsort(before[:, tag], kind="stable")
+        known, given = before[order, tag], np.maximum.accumulate(odds[order, tag])
+        beyond = now[:, tag] - np.clip(now[:, tag], known[0], known[-1])
+        found[:, tag] = np.interp(now[:, tag], known, given) + beyond
+    return np.asarray(expit(found), dtype=np.float32)
+
+
 def is_outgrown(n_labeled: int, labels: TrainingLabels) -> bool:
     """Tell whether there are so many more labelled photos that what was chosen on few has to be chosen again."""
     return n_labeled < SETTLED_PHOTOS and labels.n_labeled >= 2 * n_labeled
@@ -1009,7 +1063,7 @@ def load_model(store: ProjectStore, model: Model, *, n_threads: int | None = Non
         found.graph = GraphPart.of(registered, arrays)
     except (KeyError, TypeError, ValueError, OverflowError, InvalidInputError) as error:
         raise DamagedStoreError(f"model {model.id} is damaged ({error}); train again: tagloom train") from error
-    found.n_threads = n_threads
+    found.n_threads, found.load_kept = n_threads, store.kept.load
     return found
 
 
@@ -1069,6 +1123,9 @@ def save_model(
         graph_key="" if graph is None else graph.key,
         holds_graph=graph is not None and bool(graph.arrays),
     ).as_dict()
+    kept = model.kept()
+    for key, arrays in kept.items():
+        store.kept.save(key, arrays)
     run = store.runs.start(verb, registered)
     number = store.models.save(
         model.arrays() | ({} if graph is None else graph.arrays),
@@ -1090,4 +1147,5 @@ def save_model(
         )
         store.models.activate(number)
         store.runs.end(run, {"model": number})
+    store.kept.keep_only(kept)
     return number

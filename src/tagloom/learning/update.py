@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.catalog import FeatureRows, Result, load_rows
-from tagloom.core import fit_thresholds, labeled_rows, limit_libraries
+from tagloom.core import fit_thresholds, labeled_rows, limit_libraries, scratch
 from tagloom.exceptions import InvalidInputError, StoreBusyError, StoreError
 from tagloom.graph import NeighborGraph
 from tagloom.learning.labels import Judgements, TrainingLabels, read_labels
@@ -19,7 +20,7 @@ from tagloom.learning.predictions import Predictions
 from tagloom.learning.probabilities import probability_threshold
 from tagloom.learning.registration import FeaturesUsed
 from tagloom.learning.ridge import RidgePhotos
-from tagloom.learning.stored_model import RidgeModel, StoredModel, load_model, save_model
+from tagloom.learning.stored_model import FirstPredictions, RidgeModel, StoredModel, load_model, save_model
 from tagloom.learning.suggest import PROBABILITY, SuggestionInfo, suggestion_info
 from tagloom.settings import Settings
 from tagloom.store import ProjectStore
@@ -77,6 +78,9 @@ class Updater:
         What learns; None before the first update where there was no model.
     photos : RidgePhotos or None
         Features and graph; None once it is closed.
+    first_look : callable or None
+        Gets the tags, and the seconds that took, once ``predictions`` has them for those photos that are likeliest to
+        have them, and before it has them for all: `update` goes on then.
 
     Notes
     -----
@@ -90,13 +94,14 @@ class Updater:
         self._store, self._settings = store, settings
         self._mutex = threading.Lock()
         with store.lock(), store.cache() as cache:
-            rows = load_rows(store, cache, settings, compute=False)
+            rows = load_rows(store, cache, settings, compute=False, later=True)
         self._features = FeaturesUsed.of(rows)
         self.photos: RidgePhotos | None = RidgePhotos(store, rows, settings, graph=graph)
         self._digests: dict[int, str] = {}
         self._judgements = Judgements()
         self._labels: TrainingLabels | None = None
         self._is_saved = True
+        self.first_look: Callable[[NDArray[np.int64], float], None] | None = None
         active = store.models.active()
         self._model_id = None if active is None else active.id
         self.predictions = Predictions.none(rows.ids)
@@ -170,7 +175,7 @@ class Updater:
             dropped = np.setdiff1d(self.tag_ids, labels.tag_ids)
             changed = self._changed(labels)
             if len(changed) or not np.array_equal(labels.tag_ids, self.tag_ids):
-                changed = self._learn(labels, changed)
+                changed = self._learn(labels, changed, begin)
                 self._digests = dict(zip(labels.tag_ids.tolist(), labels.column_digests, strict=True))
                 self._is_saved = False
             self._labels = labels
@@ -235,7 +240,22 @@ class Updater:
         known = [self._digests.get(tag) for tag in labels.tag_ids.tolist()]
         return np.flatnonzero([old != new for old, new in zip(known, labels.column_digests, strict=True)])
 
-    def _learn(self, labels: TrainingLabels, changed: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _look(self, labels: TrainingLabels, begin: float) -> FirstPredictions | None:
+        """Return what shows predictions of some photos before there are those of all."""
+        tell = self.first_look
+        if tell is None or not np.array_equal(labels.tag_ids, self.tag_ids):
+            return None
+
+        def show(tags: NDArray[np.intp], rows: NDArray[np.intp], values: NDArray[np.float32]) -> None:
+            everything = scratch(self.values.shape, self.values.dtype)
+            everything[:] = self.values
+            everything[np.ix_(rows, tags)] = values
+            self.predictions = replace(self.predictions, values=everything)
+            tell(self.tag_ids[tags], time.perf_counter() - begin)
+
+        return show
+
+    def _learn(self, labels: TrainingLabels, changed: NDArray[np.intp], begin: float) -> NDArray[np.intp]:
         """Learn changed tags; return those whose predictions have changed."""
         model, photos, precision = self.model, self.photos, self._settings.precision
         if photos is None:
@@ -245,6 +265,7 @@ class Updater:
             self.model, learned = fit(labels, photos, precision=precision)
             self.predictions = learned.predictions(labels)
             return np.arange(len(labels.tags))
+        model.first_look = self._look(labels, begin)
         changed, values = model.update(labels, changed, photos)
         thresholds = self._thresholds_of(values, labels, changed)
         self.predictions = self.predictions.replaced(labels.tag_ids, changed, values, thresholds)

@@ -35,7 +35,7 @@ def name_to_text(name: bytes) -> str:
     'bytes://caf%E9 100%25.jpg'
     """
     text = name.decode("utf-8", errors="surrogateescape")
-    if not text.startswith(BYTES_MARK) and not any(_is_escape(character) for character in text):
+    if not text.startswith(BYTES_MARK) and (text.isascii() or not any(_is_escape(one) for one in text)):
         return text
     return BYTES_MARK + "".join(_percent(character) for character in text)
 

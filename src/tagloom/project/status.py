@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tagloom.catalog import Result, project_root
-from tagloom.learning import labels_needed
+from tagloom.learning import n_missing
 from tagloom.project.unwritten import unwritten_actions
 from tagloom.store import PhotoCounts, ProjectStore
 
@@ -174,7 +174,7 @@ def _next_step(
 ) -> tuple[str, str]:
     """Return a sentence and a command: label, train, review, write, whichever is due first."""
     n_left = max(0, counts.present - counts.labeled)
-    n_needed = labels_needed(store) if n_left > 0 else 0
+    n_needed = n_missing(counts.labeled, store.decisions.n_decided(1)) if n_left > 0 else 0
     to_review = n_left > 0 and not store.decisions.has_judged_suggestions()
     steps = (
         (

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +25,9 @@ _BUSY_SECONDS = 1.0
 
 class LiveLearner(Protocol):
     """Re-solves the tags whose labels have changed: `tagloom.learning.update.Updater`, or a stand-in."""
+
+    #: Told of tags whose likeliest photos have new numbers, before all have.
+    first_look: Callable[[Any, float], None] | None
 
     @property
     def photo_ids(self) -> NDArray[np.int64]: ...  # noqa: D102
@@ -148,6 +152,7 @@ class BackgroundLearning:
         if self._learner is None:
             with self._alone:
                 self._learner = self._make()
+            self._learner.first_look = partial(self._tell, self._learner)
         result = self._learner.update()
         if len(result.tag_ids):
             self._is_saved = False

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.catalog import DecisionChanges, PhotoIndex
-from tagloom.core import Bools, Ids, Singles
+from tagloom.core import Bools, Ids, Singles, scratch
 from tagloom.exceptions import InvalidInputError
 from tagloom.tuning.wrong_labels import find_wrong_labels
 
@@ -71,9 +71,8 @@ class ReviewState:
                 self._place[tag] = len(self.tag_ids)
                 self.tag_ids.append(tag)
             if new:
-                shape = (len(new), len(self.photos))
-                self._said = np.concatenate([self._said, np.full(shape, -1, dtype=np.int8)])
-                self._values = np.concatenate([self._values, np.full(shape, np.nan, dtype=np.float32)])
+                self._said = _longer(self._said, len(new), -1)
+                self._values = _longer(self._values, len(new), np.nan)
                 self._limits = np.concatenate([self._limits, np.full(len(new), np.inf)])
             self._live = np.isin(self.tag_ids, np.asarray(tag_ids, dtype=np.int64))
             self._closure = closure[[int(child) in self._place and int(top) in self._place for child, top in closure]]
@@ -288,3 +287,10 @@ class ReviewState:
         for row in np.flatnonzero(self._live):
             total += float(np.nansum(self._values[row], where=self.labels[row] == -1, dtype=np.float64))
         return total
+
+
+def _longer(array: NDArray[Any], n_rows: int, value: float) -> NDArray[Any]:
+    """Return an array with further rows; a large one is a memory map."""
+    found = scratch((len(array) + n_rows, array.shape[1]), array.dtype)
+    found[: len(array)], found[len(array) :] = array, value
+    return found

@@ -39,6 +39,10 @@ __all__ = ["FolderCache"]
 logger = logging.getLogger(__name__)
 
 CHUNK = 500
+#: Photos whose rows are looked up one by one; for more, those of all photos are read.
+MOST_LOOKED_UP = 10_000
+#: Of a number that holds a shard and a position in it.
+POSITION_BITS = 32
 _INSTEAD = "choose another output folder"
 
 
@@ -175,7 +179,7 @@ class FolderCache:
     def has(self, key: str, hashes: Sequence[str]) -> NDArray[np.bool_]:
         """Tell for each content hash whether a feature row is stored under this key."""
         where = self._locate(key, hashes)
-        return np.fromiter((name in where for name in hashes), dtype=bool, count=len(hashes))
+        return np.fromiter((bytes.fromhex(name) in where for name in hashes), dtype=bool, count=len(hashes))
 
     def put(self, key: str, hashes: Sequence[str], rows: NDArray[np.float32]) -> None:
         """Store feature rows durably: the shard first, its registration afterwards."""
@@ -202,8 +206,17 @@ class FolderCache:
                 [(set_id, bytes.fromhex(name), shard, position) for position, name in enumerate(hashes)],
             )
 
-    def get(self, key: str, hashes: Sequence[str]) -> NDArray[np.float32]:
+    def get(self, key: str, hashes: Sequence[str], out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
         """Return feature rows in the order of the hashes.
+
+        Parameters
+        ----------
+        key : str
+            What they are stored under.
+        hashes : sequence of str
+            Content hashes.
+        out : ndarray of float32, shape (n, d), optional
+            Where to put them. Default: a new array.
 
         Raises
         ------
@@ -211,22 +224,23 @@ class FolderCache:
             If a shard is not what was written. It is set aside, so that the next run reads its photos again.
         """
         where = self._locate(key, hashes)
-        missing = [name for name in hashes if name not in where]
-        if missing:
-            raise InvalidInputError(f"{len(missing)} of {len(hashes)} photos have no features {key!r} in this cache")
-        located = np.array([where[name] for name in hashes], dtype=np.int64).reshape(-1, 2)
+        at = np.fromiter((where.get(bytes.fromhex(name), -1) for name in hashes), dtype=np.int64, count=len(hashes))
+        del where
+        if (at < 0).any():
+            raise InvalidInputError(f"{(at < 0).sum()} of {len(at)} photos have no features {key!r} in this cache")
+        shards, positions = at >> POSITION_BITS, at & ((1 << POSITION_BITS) - 1)
         infos = self._shard_infos(key)
         n_columns = next(iter(infos.values())).n_columns if infos else 0
-        out = np.empty((len(hashes), n_columns), dtype=np.float32)
-        order = np.argsort(located[:, 0], kind="stable")
-        starts = np.flatnonzero(np.diff(located[order, 0], prepend=-1))
+        found = np.empty((len(hashes), n_columns), dtype=np.float32) if out is None else out
+        order = np.argsort(shards, kind="stable")
+        starts = np.flatnonzero(np.diff(shards[order], prepend=-1))
         for mine in np.split(order, starts[1:]) if len(order) else ():
-            shard = int(located[mine[0], 0])
+            shard = int(shards[mine[0]])
             if shard not in infos:
                 self._forget_shard(shard)
                 raise DamagedStoreError(f"rows of {key} are in a shard of others. They were set aside: run again")
-            out[mine] = self._read(key, shard, infos[shard], located[mine, 1])
-        return out
+            found[mine] = self._read(key, shard, infos[shard], positions[mine])
+        return found
 
     def _read(self, key: str, shard: int, info: ShardInfo, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         try:
@@ -250,20 +264,18 @@ class FolderCache:
         )
         return {row[0]: ShardInfo(*row[1:]) for row in self._execute(sql, (key,))}
 
-    def _locate(self, key: str, hashes: Sequence[str]) -> dict[str, tuple[int, int]]:
-        found = {}
+    def _locate(self, key: str, hashes: Sequence[str]) -> dict[bytes, int]:
+        """Return by content hash the shard, times 2³², plus the position in it, where there is a row."""
         ids = self._execute("SELECT id FROM feature_sets WHERE key = ?", (key,))
         if not ids:
             return {}
+        sql = f"SELECT content_hash, (shard << {POSITION_BITS}) | position FROM feature_rows WHERE set_id = ?"  # noqa: S608
+        if len(hashes) > MOST_LOOKED_UP:
+            return dict(self._execute(sql, (ids[0][0],)))
+        found: dict[bytes, int] = {}
         for chunk in _chunks(hashes):
-            marks = ",".join("?" * len(chunk))
-            sql = (
-                "SELECT content_hash, shard, position FROM feature_rows "  # noqa: S608
-                f"WHERE set_id = ? AND content_hash IN ({marks})"
-            )
-            values = (ids[0][0], *(bytes.fromhex(item) for item in chunk))
-            for content_hash, shard, position in self._execute(sql, values):
-                found[content_hash.hex()] = (shard, position)
+            some = f"{sql} AND content_hash IN ({','.join('?' * len(chunk))})"
+            found.update(self._execute(some, (ids[0][0], *(bytes.fromhex(item) for item in chunk))))
         return found
 
     # thumbnails ------------------------------------------------------------------------------------------------

@@ -10,10 +10,11 @@ SQLite opens its files by path: `ProjectFolder.check` looks at them, and at all 
 
 import contextlib
 import errno
+import mmap
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,6 +188,15 @@ class ProjectFolder:
         with os.fdopen(handle, "rb") as file:
             return file.read(-1 if longest is None else min(longest, os.fstat(handle).st_size + 1))
 
+    def map(self, *parts: str) -> mmap.mmap:
+        """Return what a file holds without reading it; nobody can write to it."""
+        with self._enter(parts[:-1]) as folder:
+            handle = _open(folder, parts[-1], os.O_RDONLY)
+        with os.fdopen(handle, "rb") as file:
+            if not os.fstat(handle).st_size:
+                raise OSError(errno.EINVAL, "it is empty")
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
     def _end(self, name: str) -> bytes:
         """Return the last bytes of a file, as many as tell a journal that names another."""
         with self._enter(()) as folder, os.fdopen(_open(folder, name, os.O_RDONLY), "rb") as file:
@@ -198,8 +208,15 @@ class ProjectFolder:
         with self._enter(parts[:-1]) as folder:
             return os.fdopen(_open(folder, parts[-1], os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
 
-    def write(self, data: bytes, *parts: str) -> None:
+    def write(self, data: bytes | Iterable[bytes | memoryview], *parts: str) -> None:
         """Write a file durably: it has its old content or the new one, whenever the power fails.
+
+        Parameters
+        ----------
+        data : bytes or iterable of bytes
+            The content, or its parts one after the other.
+        *parts : str
+            The file.
 
         Raises
         ------
@@ -213,7 +230,7 @@ class ProjectFolder:
                 try:
                     handle = _open(folder, temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
                     with os.fdopen(handle, "wb") as file:
-                        file.write(data)
+                        file.writelines([data] if isinstance(data, bytes) else data)
                         file.flush()
                         system.sync_file(file.fileno())
                     target = parts[-1] if folder.handle is not None else str(folder.path / parts[-1])

@@ -11,7 +11,7 @@ from tagloom.store.array_files import ArrayFile
 from tagloom.store.arrays import read_arrays
 from tagloom.store.database import fetch, schema_problem
 from tagloom.store.folder import check_array_name, is_array_name, is_digest, temporary_of
-from tagloom.store.layout import BACKUPS, FEATURES, MODELS, SCRATCH, SUGGESTIONS, WRITTEN
+from tagloom.store.layout import BACKUPS, FEATURES, KEPT, MODELS, SCRATCH, SUGGESTIONS, WRITTEN
 from tagloom.store.log import UNDONE
 from tagloom.store.schema import KNOWS_NOTHING, PROJECT_FORMAT
 from tagloom.store.session import Database
@@ -279,7 +279,7 @@ def _leftovers(database: Database) -> Iterator[tuple[tuple[str, ...], Finding]]:
     registered = {file for (file,) in database.read("SELECT file FROM shards")}
     registered.update(file for (file,) in database.read("SELECT file FROM models UNION SELECT file FROM suggestions"))
     kept = {digest for (digest,) in database.read("SELECT digest FROM contents WHERE data IS NULL")}
-    places: list[tuple[str, ...]] = [(), (BACKUPS,), (MODELS,), (SUGGESTIONS,), (WRITTEN,)]
+    places: list[tuple[str, ...]] = [(), (BACKUPS,), (MODELS,), (SUGGESTIONS,), (KEPT,), (WRITTEN,)]
     for name in files.folders(WRITTEN):
         if name.startswith(SCRATCH):
             yield (WRITTEN, name), Finding("temporary", f"{WRITTEN}/{name} was never finished", True)
@@ -292,5 +292,5 @@ def _leftovers(database: Database) -> Iterator[tuple[tuple[str, ...], Finding]]:
             elif place == (WRITTEN,):
                 if not is_blank and is_digest(name) and name not in kept:
                     yield parts, Finding("orphan", f"{where} is kept for no write", True)
-            elif not is_blank and is_array_name(name) and name not in registered:
+            elif not is_blank and place != (KEPT,) and is_array_name(name) and name not in registered:
                 yield parts, Finding("orphan", f"{where} is not registered", True)

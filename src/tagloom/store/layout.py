@@ -16,6 +16,7 @@ __all__ = [
     "BACKUPS",
     "DATABASE",
     "FEATURES",
+    "KEPT",
     "MODELS",
     "SCRATCH",
     "SUGGESTIONS",
@@ -32,6 +33,7 @@ DATABASE = "tagloom.sqlite"
 BACKUPS = "backups"
 FEATURES = "features"
 MODELS = "models"
+KEPT = "kept"
 SUGGESTIONS = "suggestions"
 WRITTEN = "written"
 SCRATCH = "scratch-"  # in WRITTEN: folders in which copies of photos are worked on
@@ -61,14 +63,16 @@ _KNOWN_FILES = "|".join(
         rf"{_SQLITE}{_TEMPORARY}",
         rf"features/[\w.-]+/[0-9a-f]{{32}}\.safetensors{_TEMPORARY}",
         rf"backups/[\w.-]+\.sqlite(-wal)?{_TEMPORARY}",
-        rf"({MODELS}|{SUGGESTIONS})/[0-9a-f]{{32}}\.safetensors{_TEMPORARY}",
+        rf"({MODELS}|{SUGGESTIONS}|{KEPT})/[0-9a-f]{{32}}\.safetensors{_TEMPORARY}",
         rf"vocabularies/[\w.-]+\.safetensors{_TEMPORARY}",
         rf"{WRITTEN}/[0-9a-f]{{64}}{_TEMPORARY}",
         rf"{WRITTEN}/{SCRATCH}\w+/((original|copy)\.\w+|packet\.xmp)",
         r"logs/tagloom\.log(\.\d+)?",
     )
 )
-_KNOWN_FOLDERS = rf"features(/[\w.-]+)?|backups|{MODELS}|{SUGGESTIONS}|vocabularies|{WRITTEN}(/{SCRATCH}\w+)?|logs"
+_KNOWN_FOLDERS = (
+    rf"features(/[\w.-]+)?|backups|{MODELS}|{SUGGESTIONS}|{KEPT}|vocabularies|{WRITTEN}(/{SCRATCH}\w+)?|logs"
+)
 
 
 def make_project_folder(folder: Path) -> None:

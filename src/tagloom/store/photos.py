@@ -253,8 +253,7 @@ class Photos:
                 (str(Verdict.RAW_OF_PHOTO),),
             )
             labeled = self._database.value(
-                "SELECT count(*) FROM photos p WHERE present = 1 AND verdict <> ? "
-                "AND EXISTS (SELECT 1 FROM standing WHERE photo = p.id)",
+                "SELECT count(*) FROM photos WHERE present = 1 AND verdict <> ? AND id IN (SELECT photo FROM standing)",
                 (str(Verdict.RAW_OF_PHOTO),),
             )
         present = sum(n for online, is_there, _, n in rows if online and is_there)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tagloom.store.contents import Contents
     from tagloom.store.decisions import Decisions
     from tagloom.store.integrity import Finding
+    from tagloom.store.kept import KeptArrays
     from tagloom.store.models import Models, Suggestions
     from tagloom.store.photos import Photos
     from tagloom.store.runs import Runs, StoredSettings
@@ -147,6 +148,13 @@ class ProjectStore:
         from tagloom.store.models import Suggestions
 
         return Suggestions(self.database)
+
+    @cached_property
+    def kept(self) -> "KeptArrays":
+        """Arrays that can be made again."""
+        from tagloom.store.kept import KeptArrays
+
+        return KeptArrays(self.database.files)
 
     @cached_property
     def writes(self) -> "Writes":

@@ -47,6 +47,9 @@ SMOOTHING_STEPS = 8
 SCORE_STEPS = 2
 #: Columns of coordinates or scores that are smoothed at a time: they stay in the cache. [speed]
 SMOOTHED_COLUMNS = 64
+#: Size of such columns, and how many there are at least. [memory]
+SMOOTHED_BYTES = 64 << 20
+FEWEST_SMOOTHED = 8
 #: Share of a group's variance that its principal axes keep. [corel]
 KEPT_VARIANCE = 0.92
 #: Axes of a group at least, all columns where it has no more, and at most. [corel]
@@ -60,8 +63,6 @@ SAMPLED_PHOTOS = 20_000
 MAPPED_ROWS = 8192
 #: Distances that are held at once. [memory]
 BLOCK_DISTANCES = 1_000_000
-#: Arrays up to this size are in memory, larger ones in a file. [memory]
-IN_MEMORY_BYTES = 16 << 20
 #: Entries up to which features are kept in float64: small problems are exact, large ones half the size. [memory]
 DOUBLE_ENTRIES = 2_000_000
 

@@ -1,5 +1,7 @@
 """The annotator that chooses for itself: views of features, kernels, smoothing, their combination, probabilities."""
 
+import contextlib
+import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,12 +29,14 @@ from tagloom.core import (
     check_generator,
     check_labels,
     fit_thresholds,
+    in_scratch,
     labeled_rows,
+    scratch,
 )
 from tagloom.exceptions import InvalidInputError, InvalidLabelsError
 from tagloom.graph import NeighborGraph
 from tagloom.tuning.auto.combine import choose_per_tag, combine
-from tagloom.tuning.auto.model import StackModel
+from tagloom.tuning.auto.model import Change, StackModel
 from tagloom.tuning.auto.priors import GivenMember, check_given
 from tagloom.tuning.auto.refine import TagMixing, counted_completeness, find_mixing, soften
 from tagloom.tuning.auto.search import Search
@@ -48,7 +52,7 @@ from tagloom.tuning.auto.state import (
     restored_views,
     unpack,
 )
-from tagloom.tuning.auto.views import PhotoViews, default_views, row_blocks, scratch, smoothed_priors
+from tagloom.tuning.auto.views import PhotoViews, default_views, row_blocks, smoothed_priors
 from tagloom.tuning.calibration import (
     Accepting,
     CalibrationMap,
@@ -80,6 +84,10 @@ FORMAT = 2
 NOT_STORED = {"given", "groups", "n_threads", "progress", "random_state"}
 #: Attributes that are made again, or stored in a way of their own. All others are stored as they are.
 MADE_AGAIN = {"views_", "model_", "labels_", "transduction_", "probabilities_", "_against", "_shared", "n_features_in_"}
+
+
+#: Gets tags, and what gives their log-odds (k, t) for some photos.
+FirstLook = Callable[[Indices, Callable[[Indices], Reals]], None]
 
 
 class AutoAnnotator(Accepting):
@@ -254,15 +262,16 @@ class AutoAnnotator(Accepting):
         self._learn(Y)
         progress.finish()
 
-    def _learn(self, Y: LabelMatrix) -> None:
+    def _learn(self, Y: LabelMatrix, first: FirstLook | None = None) -> None:
         """Learn from labels with the members there are: what a fit does once they are chosen, and all of an update."""
+        look = None if first is None else self._first_look(first)
         model, labels = self.model_, self._labels_to_learn(Y)
         rows, compared = self._choose_rows(labels)
         is_unknown = self.absent_means == "unknown"
         self.mixing_ = None
-        self._solve(labels, compared if is_unknown else rows, compared)
+        self._solve(labels, compared if is_unknown else rows, compared, look)
         folds = folds_of(self.views_.plain, labels, compared)
-        mixing = find_mixing(model.left_out, labels[compared], model.deviations.std(axis=0, dtype=np.float64), folds)
+        mixing = find_mixing(model.left_out, labels[compared], _spreads(model.deviations), folds)
         self.choice_ |= {"tag_mixing": {"strength": mixing.strength, "gain": mixing.gain}}
         plain = self.scores_ if is_unknown else None
         self.mixing_ = mixing if mixing.strength else None
@@ -274,9 +283,30 @@ class AutoAnnotator(Accepting):
             self._scale = self._scale_of(labels)
         self._finish(Y, labels)
 
-    def _solve(self, targets: NDArray[Any], rows: Indices, compared: Indices) -> None:
+    def _solve(
+        self,
+        targets: NDArray[Any],
+        rows: Indices,
+        compared: Indices,
+        look: Callable[[Indices, Change], None] | None = None,
+    ) -> None:
         self.priors_ = smoothed_priors(targets)
-        self.model_.fit(targets, rows, self.priors_, compared)
+        self.model_.fit(targets, rows, self.priors_, compared, solved=look)
+
+    def _first_look(self, first: FirstLook) -> Callable[[Indices, Change], None]:
+        """Return what tells the log-odds of some photos as the mixing and the map of before make them."""
+        mixing = self.mixing_
+
+        def look(tags: Indices, change: Change) -> None:
+            def log_odds(photos: Indices) -> Reals:
+                deviations = np.asarray(self.model_.deviations[photos])
+                deviations[:, tags] += change(photos)
+                scores = (deviations if mixing is None else mixing.apply(deviations)) + self.priors_
+                return self._log_odds(scores, None if self._given is None else self._given[photos])[:, tags]
+
+            first(tags, log_odds)
+
+        return look
 
     @property
     def own_scores_(self) -> Reals:
@@ -334,7 +364,7 @@ class AutoAnnotator(Accepting):
 
     def _finish(self, Y: LabelMatrix, labels: LabelMatrix) -> None:
         """Set what is reported of the training photos."""
-        self.labels_ = Y.copy()
+        self.labels_ = in_scratch(Y)
         if self.given_member_ is not None:
             self.given_member_ = self.given_member_.with_examples(labels)
         self.transduction_ = logits = self._log_odds(self.scores_, self._given)
@@ -415,7 +445,13 @@ class AutoAnnotator(Accepting):
         return np.minimum(named / self.completeness_, 1.0)
 
     def update(
-        self, Y: Any, against: Any = None, *, columns: ArrayLike | None = None, given: ArrayLike | None = None
+        self,
+        Y: Any,
+        against: Any = None,
+        *,
+        columns: ArrayLike | None = None,
+        given: ArrayLike | None = None,
+        first: FirstLook | None = None,
     ) -> Self:
         """Learn from changed labels of the training photos: features, graph and members stay.
 
@@ -435,6 +471,9 @@ class AutoAnnotator(Accepting):
         given : array of shape (n, c), optional
             What is given of new tags, as the parameter of that name; what was given of those of before stays. Default:
             nothing.
+        first : callable, optional
+            Told, before all photos have new scores, which tags have other ones, and what gives log-odds (k, t) of some
+            photos: nearly those that these will have. Not called where the tags are others than before.
 
         Returns
         -------
@@ -460,7 +499,7 @@ class AutoAnnotator(Accepting):
             return self
         self._against = against
         try:
-            self._learn(Y)
+            self._learn(Y, first if is_same and self.absent_means == "no" and hasattr(self, "map_") else None)
         finally:
             del self._against
         return self
@@ -499,8 +538,29 @@ class AutoAnnotator(Accepting):
         shape = [self.views_.n_photos, self.views_.given_groups.n_columns]
         return arrays, {"format": FORMAT, "shape": shape, **packed}
 
+    def kept(self) -> dict[str, Arrays]:
+        """Return arrays that spare `restore` most of its work, by a key that says what they are of: of many photos.
+
+        They can be made again from the features and from what `state` returns. Coordinates are the same for all models
+        of the same features.
+        """
+        if self.views_.dtype != np.float32:
+            return {}
+        marks = self.views_.marks.tobytes()
+        found = {_key(marks): {"plain": self.views_.plain, "smooth": self.views_.smooth}}
+        spreads = self.model_.kept_spreads()
+        return found | ({_key(marks, self.model_.kind): spreads} if spreads else {})
+
     @classmethod
-    def restore(cls, X: NDArray[Any], arrays: Arrays, info: dict[str, Any], *, n_threads: int | None = None) -> Self:
+    def restore(
+        cls,
+        X: NDArray[Any],
+        arrays: Arrays,
+        info: dict[str, Any],
+        *,
+        n_threads: int | None = None,
+        load: Callable[[str], Arrays | None] | None = None,
+    ) -> Self:
         """Return an annotator that behaves as the one whose `state` was stored.
 
         Parameters
@@ -511,6 +571,9 @@ class AutoAnnotator(Accepting):
             What `state` gave; there may be other arrays.
         n_threads : int, optional
             For neighbours of new photos.
+        load : callable, optional
+            Returns what `kept` gave, by its key; None where it is not there. With coordinates X is looked at for new
+            photos alone, and may be anything that gives rows.
 
         Raises
         ------
@@ -518,11 +581,18 @@ class AutoAnnotator(Accepting):
             If these are not the features that it was fitted on, or if another version stored it in a way not known
             here.
         """
-        return cls._checked(X, arrays, info, n_threads)
+        return cls._checked(X, arrays, info, n_threads, load)
 
     @classmethod
     def _checked(
-        cls, X: NDArray[Any], arrays: Arrays, info: dict[str, Any], n_threads: int | None, *, is_moved: bool = False
+        cls,
+        X: NDArray[Any],
+        arrays: Arrays,
+        info: dict[str, Any],
+        n_threads: int | None,
+        load: Callable[[str], Arrays | None] | None = None,
+        *,
+        is_moved: bool = False,
     ) -> Self:
         if info.get("format") != FORMAT:
             raise InvalidInputError(
@@ -537,7 +607,7 @@ class AutoAnnotator(Accepting):
             )
         try:
             parts = {name: unpack(value, arrays) for name, value in info.items()}
-            return cls._restored(X, parts, n_threads, is_moved=is_moved)
+            return cls._restored(X, parts, n_threads, load, is_moved=is_moved)
         except InvalidInputError:
             raise
         except (KeyError, TypeError, IndexError, ValueError, AttributeError, OverflowError) as error:
@@ -546,19 +616,36 @@ class AutoAnnotator(Accepting):
             ) from error
 
     @classmethod
-    def _restored(cls, X: NDArray[Any], parts: dict[str, Any], n_threads: int | None, *, is_moved: bool) -> Self:
+    def _restored(
+        cls,
+        X: NDArray[Any],
+        parts: dict[str, Any],
+        n_threads: int | None,
+        load: Callable[[str], Arrays | None] | None,
+        *,
+        is_moved: bool,
+    ) -> Self:
         found = cls(parts["groups"], n_threads=n_threads, **parts["parameters"])
-        X = found._check_X(X, reset=True)
+        found.n_features_in_ = X.shape[1]
         for name, value in parts["rest"].items():
             setattr(found, name, value)
         if is_moved:
-            found.views_ = found._make_views(X)
+            found.views_ = found._make_views(found._check_X(X, reset=True))
             found.model_ = StackModel(found.views_, parts["model"]["weightings"], parts["model"]["members"])
             found.labels_ = np.full((len(X), found.n_tags_), UNKNOWN, dtype=np.int8)
             found._given = None
             return found
-        found.views_ = restored_views(X, parts["views"], n_threads)
+        marks = parts["views"]["marks"].tobytes()
+        kept = None if load is None else load(_key(marks))
+        views = None
+        if kept is not None:
+            with contextlib.suppress(InvalidInputError, KeyError):  # a file may hold anything, and can be made again
+                views = restored_views(X, parts["views"], n_threads, (kept["plain"], kept["smooth"]))
+        found.views_ = views or restored_views(found._check_X(X, reset=True), parts["views"], n_threads)
         found.model_ = restored_model(found.views_, parts["model"])
+        spreads = None if load is None else load(_key(marks, found.model_.kind))
+        if spreads is not None:
+            found.model_.use_spreads(spreads)
         Y = add_rows(np.full(found.model_.labels.shape, UNKNOWN, dtype=np.int8), parts["labels"])
         found._finish(Y, found._labels_to_learn(Y))
         return found
@@ -576,7 +663,7 @@ class AutoAnnotator(Accepting):
         arrays, info, n_threads
             See `restore`.
         """
-        return cls._checked(X, arrays, info, n_threads, is_moved=True)
+        return cls._checked(np.asarray(X), arrays, info, n_threads, is_moved=True)
 
     def make_views(self, X: Any, link: Callable[[Reals], NeighborGraph] | None = None) -> PhotoViews:
         """Return what all fits to the same features share, and perhaps a graph; see `share_views` and `PhotoViews`."""
@@ -618,3 +705,15 @@ class AutoAnnotator(Accepting):
         drawn = rows[np.argsort(order[rows])]
         rows = np.sort(drawn[: self.max_rows])
         return rows, np.sort(drawn[: min(self.max_rows, self.max_search_rows)])
+
+
+def _spreads(values: NDArray[Any]) -> Floats:
+    """Return the standard deviations of columns, some rows at a time."""
+    blocks = list(row_blocks(len(values), DESCRIBED_ROWS))
+    centre = np.sum([values[one].sum(axis=0, dtype=np.float64) for one in blocks], axis=0) / len(values)
+    squares = np.sum([np.square(values[one] - centre).sum(axis=0) for one in blocks], axis=0)
+    return np.asarray(np.sqrt(squares / len(values)))
+
+
+def _key(*parts: bytes) -> str:
+    return hashlib.blake2b(b"".join(parts), digest_size=16).hexdigest()

@@ -1,6 +1,6 @@
 """The chosen combination, solved with all labels: coefficients per member, scores of all photos and of new ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from tagloom.core import UNKNOWN, Floats, Indices, Reals, known_patterns
+from tagloom.core import UNKNOWN, Floats, Indices, Reals, in_scratch, known_patterns, scratch
 from tagloom.tuning.auto.search import Candidate, LabelledKernels
 from tagloom.tuning.auto.views import (
     NewPhotos,
@@ -16,13 +16,16 @@ from tagloom.tuning.auto.views import (
     View,
     left_out_deviations,
     prior_shifts,
-    scratch,
     targets_of,
 )
 from tagloom.tuning.calibration import take_tags
 from tagloom.tuning.constants import MOST_GROWTH, SCORE_STEPS
 
 __all__ = ["Member", "StackModel"]
+
+
+#: Returns by how much deviations (k, t) of some photos have changed.
+Change = Callable[[Indices], Reals]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +97,15 @@ class StackModel:
         #: Of the photos compared; those of further ones would be too large to keep.
         self._systems = Systems(self, range(len(self.members)), leave_out=True)
 
-    def fit(self, Y: NDArray[Any], rows: Indices, priors: Floats, compared: Indices | None = None) -> Reals:
+    def fit(
+        self,
+        Y: NDArray[Any],
+        rows: Indices,
+        priors: Floats,
+        compared: Indices | None = None,
+        *,
+        solved: Callable[[Indices, Change], None] | None = None,
+    ) -> Reals:
         """Solve for the coefficients and return the deviations (n, c) of all training photos from the priors.
 
         Parameters
@@ -107,11 +118,13 @@ class StackModel:
             What labels are compared with.
         compared : array of int, optional
             Labelled photos that ``left_out`` is of: found by members that learn from these alone. Default: none.
+        solved : callable, optional
+            Told, before all photos are scored, which tags have changed, and what gives the change of some photos.
         """
         compared = rows[:0] if compared is None else compared
         if not hasattr(self, "labels"):
             self.restore(
-                np.full(Y.shape, UNKNOWN, dtype=Y.dtype),
+                np.broadcast_to(np.asarray(UNKNOWN, dtype=Y.dtype), Y.shape),
                 (rows, compared),
                 [np.zeros((len(rows), Y.shape[1])) for _ in self.members],
                 scratch(Y.shape, self.views.dtype),
@@ -120,19 +133,21 @@ class StackModel:
             tags = np.arange(Y.shape[1])
         else:
             tags = self._changed(Y, rows, compared)
-        left, solved = np.zeros((0, len(tags))), list[Floats]()
+        left, found = np.zeros((0, len(tags))), list[Floats]()
         # What most tags are known on, whichever of them have changed.
         often = np.flatnonzero((Y[rows] != UNKNOWN).mean(axis=1) > 0.5)
         known = rows[often], Y[:, tags], priors[tags], tags
         if len(compared):
-            solved, left = self._systems.solve(compared, *known)
+            found, left = self._systems.solve(compared, *known)
         if not np.array_equal(rows, compared):
-            solved = [
+            found = [
                 Systems(self, [place], leave_out=False).solve(rows, *known)[0][0] for place in range(len(self.members))
             ]
-        self._score(solved, rows, tags)
+        if solved is not None and len(tags):
+            solved(tags, lambda photos: self._change(found, rows, tags, photos))
+        self._score(found, rows, tags)
         self.coefficients = [
-            _merged(one, self.rows, rows, new, tags) for one, new in zip(self.coefficients, solved, strict=True)
+            _merged(one, self.rows, rows, new, tags) for one, new in zip(self.coefficients, found, strict=True)
         ]
         if len(compared):
             self.left_out = _merged(self.left_out, self.compared, compared, left, tags)
@@ -140,7 +155,7 @@ class StackModel:
             self.left_out = np.where(Y[compared] == UNKNOWN, self.deviations[compared], self.left_out)
         else:
             self.left_out = np.zeros((0, Y.shape[1]))
-        self.rows, self.compared, self.labels = rows, compared, Y.copy()
+        self.rows, self.compared, self.labels = rows, compared, in_scratch(Y)
         return self.deviations
 
     def restore(
@@ -154,6 +169,21 @@ class StackModel:
         """Take over what `fit` found before: its labels, rows and photos compared, and what it set."""
         self.labels, (self.rows, self.compared) = labels, rows
         self.coefficients, self.deviations, self.left_out = coefficients, deviations, left_out
+
+    @property
+    def kind(self) -> bytes:
+        """What kernels are of: members and photos compared."""
+        names = [str((one.view, one.smoothed, one.width)) for one in (member.candidate for member in self.members)]
+        return "|".join(names).encode() + self.compared.astype("<i8").tobytes()
+
+    def kept_spreads(self) -> dict[str, NDArray[Any]] | None:
+        """Return smoothed kernels among the photos compared, in single precision; None where none were computed."""
+        return self._systems.spreads(self.compared)
+
+    def use_spreads(self, kept: dict[str, NDArray[Any]]) -> None:
+        """Take over what `kept_spreads` gave, where it is of these photos, so that the next fit is quick."""
+        known = (self.labels[self.compared] != UNKNOWN).mean(axis=1) > 0.5
+        self._systems.use_spreads(self.compared, kept, self.compared[known])
 
     def set_tags(self, at: Indices) -> None:
         """Reorder, drop and add (-1) tags; a new one has the mean of each member's factors, and knows nothing yet."""
@@ -209,6 +239,22 @@ class StackModel:
             first += other
         self.deviations[:, tags] = first
 
+    def _change(self, coefficients: list[Floats], rows: Indices, tags: Indices, photos: Indices) -> Reals:
+        """Return by how much deviations (k, t) of some photos are others than before, as if no other photo's were."""
+        both = np.union1d(rows, self.rows)
+        changes = []
+        for new, old in zip(coefficients, self.coefficients, strict=True):
+            change = np.zeros((len(both), len(tags)))
+            change[np.searchsorted(both, rows)] = new
+            change[np.searchsorted(both, self.rows)] -= old[:, tags]
+            changes.append(change)
+        plain, smooth = (np.asarray(self.views.coordinates(smoothed)[photos]) for smoothed in (False, True))
+        sums, links = self._kernel_sums(plain, smooth, both, changes), self.views.links[photos][:, photos]
+        for strength, scores in sums.items():
+            if strength:
+                self.views.smooth_scores(scores, strength, links)
+        return np.sum(list(sums.values()), axis=0)
+
     def _kernel_sums(
         self, plain: Reals, smooth: Reals, rows: Indices, coefficients: list[Floats]
     ) -> dict[float, NDArray[Any]]:
@@ -220,17 +266,22 @@ class StackModel:
                 for member, values in zip(self.members, coefficients, strict=True)
                 if member.candidate.smoothed == smoothed
             ]
+            if not chosen:
+                continue
             names = sorted({candidate.view for candidate, _ in chosen})
             anchors = self.views.coordinates(smoothed)[rows]
             for candidate, _ in chosen:
                 if candidate.score_smoothing not in sums:
                     sums[candidate.score_smoothing] = scratch(shape, self.views.dtype)
                     sums[candidate.score_smoothing][:] = 0.0
-            for block in self.views.blocks(len(points), len(rows)) if chosen else ():
-                found = self.views.distances(points[block], anchors, [self.views_by_name[name] for name in names])
-                distances = dict(zip(names, found, strict=True))
+            to_anchors = self.views.to_anchors(anchors, [self.views_by_name[name] for name in names])
+            blocks = list(self.views.blocks(len(points), len(rows)))
+            kernels = np.empty((blocks[0].stop if blocks else 0, len(rows)), self.views.dtype)
+            for block in blocks:
+                distances = dict(zip(names, to_anchors(np.asarray(points[block])), strict=True))
+                kernel = kernels[: len(points[block])]
                 for candidate, values in chosen:
-                    kernel = distances[candidate.view] * self.views.dtype(-self._decay(candidate))
+                    np.multiply(distances[candidate.view], self.views.dtype(-self._decay(candidate)), out=kernel)
                     sums[candidate.score_smoothing][block] += np.exp(kernel, out=kernel) @ values
         return sums
 
@@ -287,6 +338,29 @@ class Systems:
         self._kernels: list[tuple[Floats, Floats | None]] = []
         self._common: Indices = np.empty(0, dtype=np.intp)
         self._factors: list[Factor] = []
+
+    def spreads(self, rows: Indices) -> dict[str, NDArray[Any]] | None:
+        """Return each member's smoothed kernel among photos that are held, in single precision."""
+        if not len(rows) or not np.isin(rows, self._held).all():
+            return None
+        square = np.ix_(*[self._places(rows)] * 2)
+        return {
+            str(place): spread[square].astype(np.float32)
+            for place, (_, spread) in enumerate(self._kernels)
+            if spread is not None
+        }
+
+    def use_spreads(self, rows: Indices, kept: dict[str, NDArray[Any]], often: Indices) -> None:
+        """Take over what `spreads` returned for these photos, unless there is something amiss with it.
+
+        Those that most tags are known on are factorised at once.
+        """
+        wanted = {str(place) for place, one in enumerate(self._members) if one.candidate.score_smoothing}
+        shape = len(rows), len(rows)
+        same = all(one.shape == shape and one.dtype == np.float32 and np.isfinite(one).all() for one in kept.values())
+        if set(kept) == wanted and same:
+            self._restore(rows, kept)
+            self._factorise(self._places(often))
 
     @property
     def _members(self) -> list[Member]:
@@ -377,7 +451,19 @@ class Systems:
             self._kernels[place:] = [(whole, spread), *self._kernels[place + 1 :]]
         self._held = both
 
-    def _find(self, rows: Indices, anchors: Indices) -> dict[tuple[str, bool, float], tuple[Floats, Floats]]:
+    def _restore(self, rows: Indices, kept: dict[str, NDArray[Any]]) -> None:
+        """Hold photos whose smoothed kernels are kept; what is left to compute is quick."""
+        found = self._find(rows, rows, leave_out=False)
+        for place, member in enumerate(self._members):
+            one = member.candidate
+            among, _ = found[one.view, one.smoothed, one.width]
+            spread = kept[str(place)].astype(np.float64) if one.score_smoothing else None
+            self._kernels.append((0.5 * (among + among.T), spread))
+        self._held = rows
+
+    def _find(
+        self, rows: Indices, anchors: Indices, *, leave_out: bool = True
+    ) -> dict[tuple[str, bool, float], tuple[Floats, Floats]]:
         """Return the kernels that members want, by view, whether features are smoothed, and width."""
         making = LabelledKernels(self._model.views, rows, anchors)
         wanted: dict[tuple[str, bool], dict[float, bool]] = {}
@@ -386,7 +472,7 @@ class Systems:
             needs[one.width] = needs.get(one.width, False) or bool(one.score_smoothing)
         found = {}
         for (name, smoothed), widths in wanted.items():
-            spread = self._leave_out and any(widths.values())
+            spread = leave_out and self._leave_out and any(widths.values())
             kernels = making.of(self._model.views_by_name[name], smoothed, list(widths), spread=spread)
             found.update({(name, smoothed, width): one for width, one in zip(widths, kernels, strict=True)})
         return found

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tagloom.core import UNKNOWN, FeatureGroups
+from tagloom.core import UNKNOWN, FeatureGroups, scratch
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import NeighborGraph
 from tagloom.tuning.auto.model import Member, StackModel
@@ -67,12 +67,17 @@ def parts_of_views(views: PhotoViews) -> dict[str, Any]:
         "indices": weights.indices.astype(np.int32),
         "starts": weights.indptr.astype(np.int64),
         "weights": None if (weights.data == 1.0).all() else weights.data,
-        "marks": _marks(views),
+        "marks": views.marks,
     }
 
 
-def restored_views(X: NDArray[Any], parts: dict[str, Any], n_threads: int | None) -> PhotoViews:
-    """Return views of the same features, from `parts_of_views`."""
+def restored_views(
+    X: NDArray[Any],
+    parts: dict[str, Any],
+    n_threads: int | None,
+    coordinates: tuple[NDArray[Any], NDArray[Any]] | None = None,
+) -> PhotoViews:
+    """Return views of the same features, from `parts_of_views`, and perhaps from coordinates that were kept."""
     indices, starts = parts["indices"], parts["starts"]
     data = np.ones(len(indices)) if parts["weights"] is None else parts["weights"]
     weights = sparse.csr_array((data, indices, starts.astype(indices.dtype)), shape=(len(X), len(X)))
@@ -85,20 +90,15 @@ def restored_views(X: NDArray[Any], parts: dict[str, Any], n_threads: int | None
         n_threads=n_threads,
         link=lambda _: NeighborGraph(weights, parts["recall"], parts["bandwidth"]),
         reductions=parts["reductions"],
+        coordinates=coordinates,
     )
-    differs = np.abs(_marks(views) - parts["marks"]).max(axis=0) > SAME_COORDINATES
+    differs = ~(np.abs(views.marks - parts["marks"]).max(axis=0) <= SAME_COORDINATES)
     if differs.any():
         raise InvalidInputError(
             f"expected the features that the model was trained on, in the same order, got others for {differs.sum()} "
             f"of {len(X)} photos; give those, or train again"
         )
     return views
-
-
-def _marks(views: PhotoViews) -> NDArray[np.float32]:
-    """Return two numbers for each photo, which tell its coordinates from others whatever rounding does."""
-    mixing = np.cos(np.arange(views.groups.n_columns)).astype(views.plain.dtype)
-    return np.stack([views.plain @ mixing, views.smooth @ mixing]).astype(np.float32)
 
 
 def parts_of_model(model: StackModel) -> dict[str, Any]:
@@ -120,7 +120,8 @@ def restored_model(views: PhotoViews, parts: dict[str, Any]) -> StackModel:
     rows, compared = (one.astype(np.intp) for one in parts["rows"])
     if not np.isin(np.concatenate([rows, compared]), np.arange(views.n_photos)).all():
         raise ValueError("it has learnt from photos that it does not have")
-    deviations = parts["deviations"].astype(views.dtype)
+    deviations = scratch(parts["deviations"].shape, views.dtype)
+    deviations[:] = parts["deviations"]
     labels = add_rows(np.full(deviations.shape, UNKNOWN, dtype=parts["targets"]["values"].dtype), parts["targets"])
     model.restore(labels, (rows, compared), parts["coefficients"], deviations, parts["left_out"])
     return model

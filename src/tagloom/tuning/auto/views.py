@@ -1,8 +1,8 @@
 """What every candidate of the search shares: scaled feature groups, one neighbour graph, features smoothed over it."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.utils.extmath import randomized_svd
 
-from tagloom.core import UNKNOWN, FeatureGroups, Floats, LabelMatrix, Reals
+from tagloom.core import UNKNOWN, FeatureGroups, Floats, LabelMatrix, Reals, scratch
+from tagloom.exceptions import InvalidInputError
 from tagloom.features import GroupScaler
 from tagloom.features.scaling import may_be_missing
 from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
@@ -20,7 +21,7 @@ from tagloom.tuning.constants import (
     DOUBLE_ENTRIES,
     EXACT_COLUMNS,
     FEWEST_COMPONENTS,
-    IN_MEMORY_BYTES,
+    FEWEST_SMOOTHED,
     KEPT_VARIANCE,
     LEADING_SHARES,
     MAPPED_ROWS,
@@ -29,6 +30,7 @@ from tagloom.tuning.constants import (
     PRIOR_COUNT,
     SAMPLED_PHOTOS,
     SCORE_STEPS,
+    SMOOTHED_BYTES,
     SMOOTHED_COLUMNS,
     SMOOTHING_STEPS,
     WORTHS,
@@ -42,7 +44,6 @@ __all__ = [
     "left_out_deviations",
     "prior_shifts",
     "row_blocks",
-    "scratch",
     "smoothed_priors",
     "targets_of",
 ]
@@ -291,6 +292,8 @@ class PhotoViews:
         Makes the graph of the coordinates, or has it already. Default: `knn_graph`.
     reductions : mapping of str to Reduction, optional
         Of each group, where they were learnt before.
+    coordinates : tuple of ndarray of shape (n, k), optional
+        Those of before, and the same smoothed; X is then looked at for new photos alone. Default: they are computed.
 
     Attributes
     ----------
@@ -324,6 +327,7 @@ class PhotoViews:
         n_threads: int | None,
         link: Callable[[Reals], NeighborGraph] | None = None,
         reductions: Mapping[str, Reduction] | None = None,
+        coordinates: tuple[Reals, Reals] | None = None,
     ) -> None:
         self.given_groups = FeatureGroups(["features"], [X.shape[1]]) if groups is None else groups
         self.smoothing = smoothing
@@ -333,23 +337,26 @@ class PhotoViews:
         self._weights = joint_weights(names.names, shares_of(names.embeddings))
         self._dtype: Any = np.float64 if X.size <= DOUBLE_ENTRIES else np.float32
         self._sample = np.unique(np.linspace(0, len(X) - 1, min(len(X), SAMPLED_PHOTOS)).astype(np.intp))
-        sample = X if len(self._sample) == len(X) else np.asarray(X[self._sample])
-        self._scaler = GroupScaler(self.given_groups).fit(sample)
-        self._moments = _column_moments(sample)
-        self.reductions = reductions or {
-            name: Reduction.of(self._mapped(name, sample), self._weights[name], may_be_missing=_is_optional(name))
-            for name in names
-        }
+        self._scaling = _Scaling(self.given_groups, X, self._sample)
+        self._mean_distances: dict[tuple[str, bool], float] = {}
+        self.reductions = reductions or self._reduce(names, X)
         sizes = [self.reductions[name].n_components for name in names]
         self.groups = FeatureGroups(list(names), sizes, names.embeddings)
-        self.plain = scratch((len(X), self.groups.n_columns), self._dtype)
-        for block in row_blocks(len(X), MAPPED_ROWS):
-            self.plain[block] = self._coordinates(X[block])
+        shape = len(X), self.groups.n_columns
+        if coordinates is None:
+            self.plain = scratch(shape, self._dtype)
+            for block in row_blocks(len(X), MAPPED_ROWS):
+                self.plain[block] = self._coordinates(X[block])
+        else:
+            self.plain, self.smooth = coordinates
+            if any(one.shape != shape or one.dtype != self._dtype for one in coordinates):
+                raise InvalidInputError(f"expected coordinates of shape {shape}; train again")
         make = link or (lambda points: knn_graph(points, n_neighbors, n_threads=n_threads))
         self.graph: NeighborGraph = make(self.plain)
         self._inverse_roots = _inverse_roots(self.graph.degrees)
-        self.links = self._normalized(self.graph.weights, self._inverse_roots)
-        self.smooth = self._smooth_features()
+        self.links = _normalized_links(self.graph.weights, self._inverse_roots, self._dtype)
+        if coordinates is None:
+            self.smooth = self._smooth_features()
 
     @property
     def has_network(self) -> bool:
@@ -360,6 +367,12 @@ class PhotoViews:
     def n_photos(self) -> int:
         """Number of training photos."""
         return len(self.plain)
+
+    @cached_property
+    def marks(self) -> NDArray[np.float32]:
+        """Two numbers for each photo, which tell its coordinates from others whatever rounding does."""
+        mixing = np.cos(np.arange(self.groups.n_columns)).astype(self.plain.dtype)
+        return np.stack([self.plain @ mixing, self.smooth @ mixing]).astype(np.float32)
 
     @property
     def dtype(self) -> Any:
@@ -383,13 +396,17 @@ class PhotoViews:
 
     def mean_distance(self, view: View, smoothed: bool) -> float:
         """Return the mean squared distance of two photos in a view, 1 where all are equal."""
+        known = self._mean_distances.get((view.name, smoothed))
+        if known is not None:
+            return known
         points, total = self.coordinates(smoothed)[self._sample], 0.0
         for name, factor in self.factors(view).items():
             columns = points[:, self.groups[name]]
             centre = columns.mean(axis=0, dtype=np.float64)
             length = float(np.einsum("ij,ij->", columns, columns, dtype=np.float64)) / len(columns)
             total += 2.0 * factor * max(length - float(centre @ centre), 0.0)
-        return total if total > np.finfo(np.float32).eps else 1.0
+        found = self._mean_distances[view.name, smoothed] = total if total > np.finfo(np.float32).eps else 1.0
+        return found
 
     def factors(self, view: View) -> dict[str, float]:
         """Return by group what squared distances of coordinates count in a view; the joint one has 1 throughout."""
@@ -397,18 +414,49 @@ class PhotoViews:
 
     def distances(self, points: Reals, anchors: Reals, views: Sequence[View]) -> list[Reals]:
         """Return squared distances (q, m) of rows of coordinates to others, for each view; each group is used once."""
+        return self.to_anchors(anchors, views)(points)
+
+    def to_anchors(self, anchors: Reals, views: Sequence[View]) -> Callable[[Reals], list[Reals]]:
+        """Return what gives `distances` of a block of rows, in arrays that the next block takes.
+
+        What does not depend on the rows is done once, and fresh memory costs as much as the products.
+        """
         factors = np.array([list(self.factors(view).values()) for view in views])
         kinds, kind_of = np.unique(factors.round(12), axis=1, return_inverse=True)
-        found = [np.zeros((len(points), len(anchors)), dtype=points.dtype) for _ in views]
+        parts = []
         for kind, wanted in enumerate(kinds.T):
-            if not wanted.any():
-                continue
-            columns = np.flatnonzero(np.isin(self.groups.labels, np.flatnonzero(kind_of.ravel() == kind)))
-            whole = len(columns) == self.groups.n_columns
-            squares = _squared_distances(*(part if whole else part[:, columns] for part in (points, anchors)))
-            for place in np.flatnonzero(wanted):
-                found[place] += squares if wanted[place] == 1.0 else points.dtype.type(wanted[place]) * squares
-        return found
+            if wanted.any():
+                columns = np.flatnonzero(np.isin(self.groups.labels, np.flatnonzero(kind_of.ravel() == kind)))
+                # Mostly columns in a row, which need not be copied.
+                is_run = columns[-1] - columns[0] == len(columns) - 1
+                at = slice(int(columns[0]), int(columns[-1]) + 1) if is_run else columns
+                ends = anchors[:, at]
+                parts.append((wanted, at, (-2.0 * ends).T, np.einsum("ij,ij->i", ends, ends)))
+
+        held = np.empty((2 + len(views), 0, len(anchors)), anchors.dtype)
+
+        def distances(points: Reals) -> list[Reals]:
+            nonlocal held
+            if held.shape[1] < len(points):
+                held = np.empty((2 + len(views), len(points), len(anchors)), anchors.dtype)
+            (squares, scaled), found = held[:2, : len(points)], held[2:, : len(points)]
+            is_new = np.ones(len(views), dtype=bool)
+            for wanted, at, ends, lengths in parts:
+                rows = points[:, at]
+                np.matmul(rows, ends, out=squares)
+                squares += np.einsum("ij,ij->i", rows, rows)[:, None]
+                squares += lengths
+                np.maximum(squares, 0.0, out=squares)
+                for place in np.flatnonzero(wanted):
+                    target = found[place] if is_new[place] else scaled
+                    np.multiply(squares, anchors.dtype.type(wanted[place]), out=target)
+                    if target is scaled:
+                        found[place] += scaled
+                    is_new[place] = False
+            found[is_new] = 0.0
+            return list(found)
+
+        return distances
 
     def reach(self, rows: NDArray[np.intp], strength: float) -> Any:
         """Return what all photos give to the smoothed scores of some, a sparse array (m, n)."""
@@ -425,15 +473,18 @@ class PhotoViews:
         found.eliminate_zeros()
         return found.astype(self._dtype)
 
-    def smooth_scores(self, scores: Reals, strength: float) -> None:
-        """Smooth scores k (n, c) of all photos in place: steps ``f ← (k + sSf)/(1 + s)``, some tags at a time."""
+    def smooth_scores(self, scores: Reals, strength: float, links: Any = None) -> None:
+        """Smooth scores k (n, c) of all photos in place: steps ``f ← (k + sSf)/(1 + s)``, some tags at a time.
+
+        Other links than those of all photos may be given.
+        """
+        links = self.links if links is None else links
         share = self._dtype(strength / (1.0 + strength))
-        for start in range(0, scores.shape[1], SMOOTHED_COLUMNS):
-            columns = slice(start, start + SMOOTHED_COLUMNS)
+        for columns in self._smoothed_together(scores.shape):
             found = np.ascontiguousarray(scores[:, columns])
             rest = (1 - share) * found
             for _ in range(SCORE_STEPS):
-                found = self.links @ found
+                found = links @ found
                 found *= share
                 found += rest
             scores[:, columns] = found
@@ -441,6 +492,13 @@ class PhotoViews:
     def blocks(self, n: int, n_anchors: int) -> Iterator[slice]:
         """Yield row ranges so small that a few blocks of distances are no matter."""
         return row_blocks(n, max(64, BLOCK_DISTANCES // max(n_anchors, 1)))
+
+    def _reduce(self, names: FeatureGroups, X: Reals) -> dict[str, Reduction]:
+        sample = _rows_of(X, self._sample)
+        return {
+            name: Reduction.of(self._mapped(name, sample), self._weights[name], may_be_missing=_is_optional(name))
+            for name in names
+        }
 
     def _coordinates(self, X: Reals) -> Reals:
         parts = []
@@ -454,9 +512,9 @@ class PhotoViews:
     def _mapped(self, name: str, X: Reals) -> Reals:
         """Return a group's rows on a scale of their own."""
         if name in self.given_groups:
-            return np.asarray(self._scaler.scale_group(name, X[:, self.given_groups[name]]), dtype=self._dtype)
+            return np.asarray(self._scaling.scaler.scale_group(name, X[:, self.given_groups[name]]), dtype=self._dtype)
         columns = self.given_groups[name.removesuffix(STANDARDIZED)]
-        means, deviations = self._moments
+        means, deviations = self._scaling.moments
         found = np.asarray((X[:, columns] - means[columns]) / deviations[columns], dtype=self._dtype)
         return found * X[:, columns].any(axis=1, keepdims=True) if _is_optional(name) else found
 
@@ -464,11 +522,16 @@ class PhotoViews:
         scaled = sparse.diags_array(roots) @ weights @ sparse.diags_array(self._inverse_roots)
         return sparse.csr_array(scaled).astype(self._dtype)
 
+    def _smoothed_together(self, shape: tuple[int, ...]) -> Iterator[slice]:
+        """Yield columns that are smoothed at a time: as many as stay in the cache, of many photos fewer."""
+        n, count = shape
+        most = SMOOTHED_BYTES // (max(n, 1) * np.dtype(self._dtype).itemsize)
+        return row_blocks(count, int(np.clip(most, FEWEST_SMOOTHED, SMOOTHED_COLUMNS)))
+
     def _smooth_features(self) -> Reals:
         result = scratch(self.plain.shape, self._dtype)
         share = self._dtype(self.smoothing / (1.0 + self.smoothing))
-        for start in range(0, self.groups.n_columns, SMOOTHED_COLUMNS):
-            columns = slice(start, start + SMOOTHED_COLUMNS)
+        for columns in self._smoothed_together(self.plain.shape):
             given = np.ascontiguousarray(self.plain[:, columns])
             rest, smooth = (1 - share) * given, given
             for _ in range(SMOOTHING_STEPS):
@@ -479,12 +542,31 @@ class PhotoViews:
         return result
 
 
-def scratch(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """Return an empty array; a large one is a memory map of a file that goes with it."""
-    if np.prod(shape, dtype=float) * np.dtype(dtype).itemsize <= IN_MEMORY_BYTES:
-        return np.empty(shape, dtype)
-    with tempfile.TemporaryFile() as file:
-        return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
+class _Scaling:
+    """What brings columns to one scale, learnt from some photos once it is asked for."""
+
+    def __init__(self, groups: FeatureGroups, X: Reals, rows: NDArray[np.intp]) -> None:
+        self._groups, self._source = groups, (X, rows)
+
+    @cached_property
+    def _learnt(self) -> tuple[GroupScaler, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        sample = _rows_of(*self._source)
+        del self._source  # features are not kept
+        return GroupScaler(self._groups).fit(sample), _column_moments(sample)
+
+    @property
+    def scaler(self) -> GroupScaler:
+        """Scales groups."""
+        return self._learnt[0]
+
+    @property
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and standard deviation of each column."""
+        return self._learnt[1]
+
+
+def _rows_of(X: Reals, rows: NDArray[np.intp]) -> Reals:
+    return X if len(rows) == len(X) and isinstance(X, np.ndarray) else np.asarray(X[rows])
 
 
 def row_blocks(n: int, step: int) -> Iterator[slice]:
@@ -524,13 +606,16 @@ def _column_moments(X: Reals) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     return means, np.where(constant | (deviations == 0.0), 1.0, deviations)
 
 
+def _normalized_links(weights: Any, roots: Reals, dtype: Any) -> Any:
+    """Return the weights of links times a root at both ends, on the structure of the graph itself."""
+    data = scratch(weights.data.shape, dtype)
+    for rows in row_blocks(weights.shape[0], MAPPED_ROWS):
+        starts = weights.indptr[rows.start : rows.stop + 1]
+        some = slice(int(starts[0]), int(starts[-1]))
+        ends = roots[weights.indices[some]]
+        data[some] = weights.data[some] * ends * np.repeat(roots[rows], np.diff(starts))
+    return sparse.csr_array((data, weights.indices, weights.indptr), shape=weights.shape)
+
+
 def _inverse_roots(degrees: Reals) -> Reals:
     return np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
-
-
-def _squared_distances(A: Reals, B: Reals) -> Reals:
-    products = A @ B.T
-    products *= -2.0
-    products += np.einsum("ij,ij->i", A, A)[:, None]
-    products += np.einsum("ij,ij->i", B, B)
-    return np.maximum(products, 0.0, out=products)

@@ -225,11 +225,15 @@ def common_threshold(values: NDArray[np.floating[Any]], is_open: NDArray[np.bool
         likely than not, however sure the others are (or less likely than a smaller precision that is wanted).
     """
     least = min(LEAST_SUGGESTED, precision)
-    found = values[is_open]
-    is_likely = found >= least
-    # Of all that are too unlikely the next one counts.
-    rest = found[~is_likely].max(initial=0.0)
-    ranked = -np.sort(-found[is_likely].astype(np.float64))
+    likely, rest = [np.empty(0)], 0.0
+    for start in range(0, len(values), DESCRIBED_ROWS):
+        block = slice(start, start + DESCRIBED_ROWS)
+        found = values[block][is_open[block]]
+        is_likely = found >= least
+        likely.append(found[is_likely].astype(np.float64))
+        # Of all that are too unlikely the next one counts.
+        rest = max(rest, float(found[~is_likely].max(initial=0.0)))
+    ranked = -np.sort(-np.concatenate(likely))
     # Equal ones are taken together or not at all.
     is_last = np.ones(len(ranked), dtype=bool)
     is_last[:-1] = ranked[1:] < ranked[:-1]
