@@ -13,6 +13,7 @@
     │   └── ChangedMeanwhileError             another program has changed the file since
     ├── PhotosError                           the photo folder is missing, empty or unreadable
     ├── ModelError                            a network's weights or description cannot be used
+    ├── RemoteError                           a project on a server cannot be reached, or refuses
     ├── SettingsError (also ValueError)       tagloom.toml, an environment variable or a flag
     ├── StoreError                            what tagloom keeps on disk
     │   ├── NewerFormatError                  written by a newer tagloom
@@ -40,6 +41,7 @@ __all__ = [
     "NotPositiveDefiniteError",
     "NothingToScoreError",
     "PhotosError",
+    "RemoteError",
     "SettingsError",
     "SimilarTagError",
     "StoreBusyError",
@@ -102,6 +104,14 @@ class PhotosError(TagloomError):
 
 class ModelError(TagloomError):
     """A network's weights or description cannot be used."""
+
+
+class RemoteError(TagloomError):
+    """A project on a server cannot be reached, or the server refuses; ``status`` is that of HTTP, 0 for none."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class SettingsError(TagloomError, ValueError):
