@@ -13,7 +13,6 @@ __all__ = ["serve"]
 
 serve = typer.Typer(
     cls=Group,
-    help="Serve the review page and the HTTP API to programs and to other people, each with a token and a role.",
     epilog=EPILOG,
     rich_markup_mode=None,
     invoke_without_command=True,
