@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from tagloom.catalog.identity import project_identity
-from tagloom.core.user_folders import config_folder
+from tagloom.core import config_folder
 from tagloom.exceptions import InvalidInputError, StoreBusyError, StoreError, WriteError
 
 if TYPE_CHECKING:
-    from tagloom.store.project import ProjectStore
+    from tagloom.store import ProjectStore
 
 __all__ = ["ROLES", "Role", "User", "UserBook"]
 

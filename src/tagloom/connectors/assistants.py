@@ -11,13 +11,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tagloom._version import __version__
-from tagloom.catalog.lookup import find_photo_ids
-from tagloom.catalog.photo_index import load_photos
-from tagloom.catalog.results import plain
+from tagloom.catalog import find_photo_ids, load_photos, plain
 from tagloom.exceptions import StoreError, TagloomError
-from tagloom.project.project import Project
+from tagloom.project import Project
 from tagloom.project.propose import proposals
-from tagloom.store.thumbnails import Thumbnails
+from tagloom.store import Thumbnails
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

@@ -15,14 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from tagloom.catalog.places import online_root
-from tagloom.catalog.results import Result
-from tagloom.core.files import write_bytes
-from tagloom.core.keywords import Keyword
-from tagloom.core.progress import NO_PROGRESS, Progress
+from tagloom.catalog import Result, online_root
+from tagloom.core import NO_PROGRESS, Keyword, Progress, write_bytes
 from tagloom.exceptions import DamagedStoreError, InvalidInputError, RemoteError
-from tagloom.project.project import Project
-from tagloom.store.log import IMPORTED
+from tagloom.project import Project
+from tagloom.store import IMPORTED
 
 __all__ = ["ImmichResult", "ImmichServer", "sync_immich"]
 

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tagloom.catalog.lookup import find_photo_ids
-from tagloom.catalog.results import Result
+from tagloom.catalog import Result, find_photo_ids
 from tagloom.exceptions import InvalidInputError
-from tagloom.store.project import ProjectStore
+from tagloom.store import ProjectStore
 
 if TYPE_CHECKING:
-    from tagloom.catalog.lookup import PhotoName
+    from tagloom.catalog import PhotoName
 
 __all__ = ["MOST_PROPOSED", "ProposeResult", "proposals", "propose"]
 

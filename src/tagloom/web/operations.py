@@ -15,11 +15,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tagloom.catalog.identity import project_identity
+from tagloom.catalog import project_identity
 from tagloom.catalog.users import ROLES, Role, User
 from tagloom.exceptions import TagloomError
-from tagloom.review.session import ReviewSession
-from tagloom.store.database import as_stored
+from tagloom.review import ReviewSession
+from tagloom.store import as_stored
 from tagloom.web.fields import LARGEST, Field, RequestError
 from tagloom.web.http import LONGEST_BODY, json_answer
 

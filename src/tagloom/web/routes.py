@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from tagloom._version import __version__
 from tagloom.exceptions import PhotosError
 from tagloom.images import MOST_KEYFRAMES
-from tagloom.learning.explain import ExplainResult
+from tagloom.learning import ExplainResult
 from tagloom.review import JOB_KINDS, EventHub, PhotoQuery, Ranking, ReviewEvent, Sort, TagState
 from tagloom.review.answers import (
     AddedTag,
