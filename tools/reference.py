@@ -1,9 +1,10 @@
-"""Write the pages that follow from the code: commands, settings, the Python API and the gallery.
+"""Write the pages that follow from the code: commands, settings, the Python and HTTP APIs and the gallery.
 
 Usage: ``python tools/reference.py [--check]``. tests/test_reference.py checks that the pages are up to date.
 """
 
 import importlib
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ SECTIONS = {
         "encoder",
     ),
     "Give keywords to other programs": ("write", "export"),
+    "Work with other programs": ("serve", "mcp", "sync"),
     "Undo and keep safe": ("undo", "redo", "history", "check", "repair", "backup", "restore", "trust", "remove"),
 }
 SHARED = ("--project", "--json", "--quiet", "--verbose", "--help")
@@ -94,6 +96,41 @@ def _command(name: str, command: Any, level: str) -> Iterator[str]:
     yield ""
 
 
+def _group(name: str, group: Any) -> Iterator[str]:
+    """Yield what a command with commands of its own says, and what they say, groups among them too."""
+    if group.invoke_without_command:
+        yield from _command(name, group, "###")
+    else:
+        yield f"### tagloom {name}\n\n{' '.join(group.help.split())}\n"
+    for each, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _group(f"{name} {each}", command)
+        else:
+            yield from _command(f"{name} {each}", command, "####")
+
+
+def http_pages() -> dict[str, str]:
+    """Return {file name: content} of the HTTP API: its page and its description for machines."""
+    from tagloom._version import __version__
+    from tagloom.web.openapi import openapi
+    from tagloom.web.operations import API
+    from tagloom.web.routes import OPERATIONS
+
+    rows = []
+    for one in OPERATIONS:
+        path = re.sub(r":int}", "}", API + one.path)
+        fields = ", ".join(f"`{name}`" + ("" if field.required else "?") for name, field in _fields(one).items())
+        rows.append(f"| `{one.method} {path}` | {one.role} | {_words(one.about)} | {fields} |")
+    intro, outro = (REFERENCE / "http-api-intro.txt").read_text(encoding="utf-8").split("<!-- table -->\n")
+    head = "| operation | role | what it does | fields (?: may be left out) |\n|---|---|---|---|\n"
+    document = json.dumps(openapi(OPERATIONS, __version__), indent=1, ensure_ascii=False)
+    return {"http-api.md": intro + head + "\n".join(rows) + "\n" + outro, "openapi.json": document + "\n"}
+
+
+def _fields(operation: Any) -> dict[str, Any]:
+    return {**operation.query, **(operation.body or {})}
+
+
 def commands_page() -> str:
     """Return the page of all commands."""
     import typer
@@ -113,9 +150,7 @@ def commands_page() -> str:
             if below is None:
                 out += _command(name, command, "###")
             else:
-                out.append(f"### tagloom {name}\n\n{' '.join(command.help.split())}\n")
-                for each in below:
-                    out += _command(f"{name} {each}", below[each], "####")
+                out += _group(name, command)
     return "\n".join(out).rstrip() + "\n"
 
 
@@ -207,6 +242,7 @@ def pages() -> dict[Path, str]:
     """Return {file: content} of every page that this program writes."""
     made = {REFERENCE / "commands.md": commands_page(), REFERENCE / "settings.md": settings_page()}
     made[ROOT / "docs" / "gallery" / "index.md"] = gallery_page()
+    made |= {REFERENCE / name: text for name, text in http_pages().items()}
     return made | {REFERENCE / "api" / name: text for name, text in api_pages().items()}
 
 

@@ -1,3 +1,4 @@
+from .client import RemoteProject as RemoteProject, connect as connect
 from .core.annotator import Annotator as Annotator
 from .core.folds import LabeledKFold as LabeledKFold, label_budget as label_budget
 from .core.groups import FeatureGroups as FeatureGroups

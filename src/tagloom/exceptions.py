@@ -14,6 +14,7 @@
     ├── PhotosError                           the photo folder is missing, empty or unreadable
     ├── ModelError                            a network's weights or description cannot be used
     ├── EngineError                           workers in other processes or on other machines cannot be used
+    ├── RemoteError                           a project on a server cannot be reached, or refuses
     ├── SettingsError (also ValueError)       tagloom.toml, an environment variable or a flag
     ├── StoreError                            what tagloom keeps on disk
     │   ├── NewerFormatError                  written by a newer tagloom
@@ -42,6 +43,7 @@ __all__ = [
     "NotPositiveDefiniteError",
     "NothingToScoreError",
     "PhotosError",
+    "RemoteError",
     "SettingsError",
     "SimilarTagError",
     "StoreBusyError",
@@ -108,6 +110,14 @@ class ModelError(TagloomError):
 
 class EngineError(TagloomError):
     """Work cannot be spread: the scheduler is not there, a package is missing, or workers die of it."""
+
+
+class RemoteError(TagloomError):
+    """A project on a server cannot be reached, or the server refuses; ``status`` is that of HTTP, 0 for none."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class SettingsError(TagloomError, ValueError):

@@ -17,12 +17,14 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 SHARED = {"--project", "--json", "--quiet", "-q", "--verbose", "-v", "--help", "-h"}
 
 
-def _commands():
-    for name, command in typer.main.get_command(app).commands.items():
-        if hasattr(command, "commands"):
-            yield from ((f"{name} {below}", f"{name} {below}", each) for below, each in command.commands.items())
-        else:
+def _commands(group=None, above=""):
+    """Yield all commands, those of groups below groups, and groups that do something themselves."""
+    for each, command in (group or typer.main.get_command(app)).commands.items():
+        name = f"{above}{each}"
+        if not hasattr(command, "commands") or command.invoke_without_command:
             yield name, name, command
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{name} ")
 
 
 COMMANDS = [pytest.param(*item, id=item[1]) for item in _commands()]
@@ -46,7 +48,14 @@ def test_every_command_and_option_is_documented(section, name, command):
 
 PAGES = sorted([*DOCS.rglob("*.md"), DOCS.parent / "README.md"])
 FLAG = r"(?<![\w-])--[a-z][a-z-]*[a-z]"
-OF_OTHER_PROGRAMS = {"--no-deps", "--nthreads", "--nworkers"}  # of pip and dask
+OF_OTHER_PROGRAMS = {
+    "--no-deps",
+    "--nthreads",
+    "--nworkers",
+    "--user",
+    "--now",
+    "--rm",
+}  # of pip, dask, systemctl, docker
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
@@ -61,7 +70,10 @@ def test_no_option_is_documented_that_does_not_exist(page):
     assert set(re.findall(FLAG, text)) <= known
 
 
-GROUPS = [pytest.param([], id="tagloom"), pytest.param(["tags"], id="tags")]
+GROUPS = [
+    pytest.param([], id="tagloom"),
+    *(pytest.param(words.split(), id=words) for words in ("tags", "serve user", "sync")),
+]
 
 
 @pytest.mark.parametrize("words", [*GROUPS, *(pytest.param(item.values[1].split(), id=item.id) for item in COMMANDS)])
@@ -94,8 +106,10 @@ def test_help_has_an_example_and_the_exit_codes(section, name, command, tagloom)
 
 @pytest.mark.parametrize(("section", "name", "command"), COMMANDS)
 def test_every_command_has_json(section, name, command):
-    """Every command prints a result, and so prints it for scripts, too; but one serves a page until it is ended."""
-    assert (name != "review") == ("--json" in {item for one in command.params for item in one.opts})
+    """Every command prints a result, and so prints it for scripts, too; but some serve until they are ended."""
+    assert (name not in ("review", "serve", "mcp")) == (
+        "--json" in {item for one in command.params for item in one.opts}
+    )
 
 
 @pytest.mark.parametrize(("section", "name", "command"), COMMANDS)

@@ -12,10 +12,11 @@ import pytest
 
 from tagloom.catalog.photo_index import UnknownPhotoError
 from tagloom.datasets import write_scenes
-from tagloom.exceptions import InvalidInputError, StoreBusyError
+from tagloom.exceptions import InvalidInputError
 from tagloom.learning.compare import compare
 from tagloom.learning.suggest import open_suggestions
 from tagloom.project.project import Project
+from tagloom.review.jobs import JobRunningError
 from tagloom.review.learner import ProjectLearner
 from tagloom.review.ranking import PhotoQuery
 from tagloom.review.session import NothingToUndoError, ReviewSession
@@ -425,7 +426,7 @@ def test_one_job_at_a_time_and_cancel(session):
 
     job = session.jobs.start("train", work)
     assert began.wait(20)
-    with pytest.raises(StoreBusyError):
+    with pytest.raises(JobRunningError):
         session.start_job("scan")
     session.jobs.cancel(job.id)
     go_on.set()

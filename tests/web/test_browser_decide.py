@@ -17,7 +17,7 @@ pytestmark = pytest.mark.medium
 
 LENS = "[data-testid=lens]"
 TOAST = "[data-testid=toast]"
-RANKING = re.compile(r"/api/ranking\?")
+RANKING = re.compile(r"/api/v1/ranking\?")
 _LARGEST_CELLS = "if (location.protocol === 'http:') localStorage.setItem('tagloom-size', '5');"
 
 
@@ -155,7 +155,9 @@ def test_all_that_is_selected_is_decided_and_undone_as_one(photos, browser):
     with reviewing(photos, browser) as review:
         review.visit.context.add_init_script(_LARGEST_CELLS)
         asked = []
-        review.visit.context.on("request", lambda request: "/api/cells?" in request.url and asked.append(request.url))
+        review.visit.context.on(
+            "request", lambda request: "/api/v1/cells?" in request.url and asked.append(request.url)
+        )
         page = review.open("/#state=suggested")
         page.wait_for_selector(f"{GRID} img.ready")
         assert len({photo for url in asked for photo in re.findall(r"\d+", url.partition("=")[2])}) < len(wanted)
@@ -246,7 +248,7 @@ def test_enter_makes_the_tag_that_was_typed(review):
     assert review.store.decisions.count() == count
 
 
-_STACKED = "(ids) => fetch(`/api/cells?ids=${ids}`).then((answer) => answer.json())"
+_STACKED = "(ids) => fetch(`/api/v1/cells?ids=${ids}`).then((answer) => answer.json())"
 
 
 def test_accepting_all_above_decides_stacks_as_one(photos, browser):
@@ -318,7 +320,7 @@ def test_a_new_tag_goes_to_the_photo_it_was_typed_for(review):
     press(page, "Enter")
     page.wait_for_selector("[data-testid=photo-view] img.large.ready")
     held = []
-    page.route("**/api/tags", lambda route: held.append(route))
+    page.route("**/api/v1/tags", lambda route: held.append(route))
     press(page, "t")
     page.wait_for_selector("[data-testid=photo-view] [data-testid=tag-input]:focus")
     page.keyboard.type("brand new")

@@ -35,7 +35,7 @@ def server(photos):
 
 
 def _path(page, photo):
-    return page.evaluate(f"fetch('/api/photo/{photo}').then((answer) => answer.json()).then(({{ path }}) => path)")
+    return page.evaluate(f"fetch('/api/v1/photo/{photo}').then((answer) => answer.json()).then(({{ path }}) => path)")
 
 
 def test_a_photo_that_is_gone_is_said_to_be(visit, server, photos):
@@ -101,7 +101,7 @@ def test_a_stack_is_decided_as_one_on_the_photo_page(browser, photos):
         tag = project.store.tags.numbers(["decided as one"], make=True)[0]
     with serving(photos, flags=FLAGS) as server, visiting_page(browser, server) as visit:
         page = visit.open()
-        stack = f"fetch('/api/cells?ids={members[0]}').then((it) => it.json()).then(({{ cells }}) => cells[0].stack)"
+        stack = f"fetch('/api/v1/cells?ids={members[0]}').then((it) => it.json()).then(({{ cells }}) => cells[0].stack)"
         until(page, lambda: sorted(page.evaluate(stack) or []) == members, "it is known who is alike")
         page.goto(f"{server.base}/#stacks=1")
         page.reload()

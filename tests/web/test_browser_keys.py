@@ -32,7 +32,7 @@ _ON_TOP = """(node) => {
 _AT_ONCE = """(keys) => {
   for (const key of keys) document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 }"""
-_LATEST = "fetch('/api/history?limit=1').then((answer) => answer.json()).then(({ batches }) => batches[0].id)"
+_LATEST = "fetch('/api/v1/history?limit=1').then((answer) => answer.json()).then(({ batches }) => batches[0].id)"
 LONG = "a rather long name of a tag, as somebody makes one who does not think of the page that has to show it"
 
 
@@ -49,7 +49,7 @@ def _by_path(page):
     """Return all photos in the order of their paths."""
     return page.evaluate(
         """async () => {
-          const buffer = await (await fetch("/api/ranking")).arrayBuffer();
+          const buffer = await (await fetch("/api/v1/ranking")).arrayBuffer();
           const length = new DataView(buffer).getUint32(0, true);
           return [...new Int32Array(buffer, Math.ceil((4 + length) / 4) * 4)];
         }"""
@@ -100,7 +100,7 @@ def test_keys_of_the_grid_lead_from_photo_to_photo_too(visit, server):
     page = visit.open()
     ids = _by_path(page)
     unsaid = page.evaluate(
-        "(ids) => fetch(`/api/cells?ids=${ids.join()}`).then((answer) => answer.json())"
+        "(ids) => fetch(`/api/v1/cells?ids=${ids.join()}`).then((answer) => answer.json())"
         ".then(({ cells }) => cells.filter((cell) => !cell.reviewed).map((cell) => cell.id))",
         ids,
     )
@@ -242,7 +242,7 @@ def test_a_plain_click_drops_the_selection(visit):
 def test_a_refusal_is_said_above_the_dialog(visit):
     page = visit.open("/tag/16")
     active(page)
-    other = page.evaluate("fetch('/api/project').then((answer) => answer.json()).then(({ tags }) => tags[0].text)")
+    other = page.evaluate("fetch('/api/v1/project').then((answer) => answer.json()).then(({ tags }) => tags[0].text)")
     page.click(":text('Rename, merge')")
     page.fill("dialog label:has-text('New name') input", other)
     press(page, "Enter")
@@ -293,7 +293,7 @@ def test_suggestions_of_a_new_tag_are_promised_only_where_there_are_any(visit, n
         route.fulfill(response=answer, json=found)
 
     page = visit.open()
-    page.route("**/api/project", counted)
+    page.route("**/api/v1/project", counted)
     press(page, "g", "t")
     page.click("[data-testid=new-tag]")
     page.wait_for_selector("[data-testid=new-tag-name]:focus")

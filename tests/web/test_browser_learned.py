@@ -16,7 +16,7 @@ _RENUMBER = """(tag) => {
   const real = window.fetch;
   window.fetch = async (path, init) => {
     const answer = await real(path, init);
-    if (!path.startsWith("/api/cells?")) return answer;
+    if (!path.startsWith("/api/v1/cells?")) return answer;
     const { version, cells } = await answer.json();
     const renumbered = cells.map((cell) => ({ ...cell, suggested: [[tag, 0.123]] }));
     return new Response(JSON.stringify({ version, cells: renumbered }));
@@ -27,7 +27,7 @@ _STACK = """() => {
   const real = window.fetch;
   window.fetch = async (path, init) => {
     const answer = await real(path, init);
-    if (!path.startsWith("/api/cells?")) return answer;
+    if (!path.startsWith("/api/v1/cells?")) return answer;
     const { version, cells } = await answer.json();
     const stacked = cells.map((cell) => ({ ...cell, stack: [cell.id, cell.id + 1000] }));
     return new Response(JSON.stringify({ version, cells: stacked }));
@@ -69,7 +69,7 @@ def _open_suggested(review):
 def _holding(page):
     """Hold back what the page asks of cells; return the list that the requests come to."""
     held = []
-    page.route("**/api/cells*", lambda route: held.append(route))
+    page.route("**/api/v1/cells*", lambda route: held.append(route))
     return held
 
 
@@ -117,12 +117,12 @@ def test_stacks_are_shown_when_they_are_known(review):
 def test_what_happens_before_the_news_are_heard_is_seen(review):
     review.visit.context.add_init_script(_OWN_NEWS)
     held = []
-    review.visit.context.route("**/api/events*", lambda route: held.append(route))
+    review.visit.context.route("**/api/v1/events*", lambda route: held.append(route))
     page = review.open("/")
     photo = shown(page)[-1]
     page.wait_for_selector(f"{GRID} {CELL}[data-photo='{photo}']:not([aria-label=Loading])")
     review.project.label([photo], add=["from elsewhere"])
-    known = "fetch('/api/project').then((answer) => answer.text()).then((text) => text.includes('from elsewhere'))"
+    known = "fetch('/api/v1/project').then((answer) => answer.text()).then((text) => text.includes('from elsewhere'))"
     until(page, lambda: page.evaluate(known), "the server knows of it")
     for route in held:
         route.continue_()
@@ -152,7 +152,7 @@ def test_the_mark_of_the_photo_view_stays_on_its_tag(review):
     photo = int(review.store.photos.table().ids[-1])
     page = review.visit.context.new_page()
     order = [[tag, 0.9], [other, 0.8]]
-    page.route(f"**/api/photo/{photo}", lambda route: _with_suggestions(route, order))
+    page.route(f"**/api/v1/photo/{photo}", lambda route: _with_suggestions(route, order))
     page.goto(review.visit.server.address)
     page.goto(f"{review.visit.server.base}/photo/{photo}")
     review.page = page

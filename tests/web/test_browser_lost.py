@@ -18,7 +18,7 @@ MAY_HAVE = "may have saved it"
 _LOSE = """(carried) => {
   const real = window.fetch;
   window.fetch = async (path, init) => {
-    if (carried && path === "/api/decide") await real(path, init);
+    if (carried && path === "/api/v1/decide") await real(path, init);
     throw new TypeError("the connection broke");
   };
   window.tagloomBack = async () => {
@@ -139,7 +139,7 @@ def test_a_late_answer_does_not_bring_back_what_was_decided(review):
     page = review.open(f"/photo/{photo}")
     page.wait_for_selector(SUGGESTION)
     tag = int(page.locator(SUGGESTION).first.get_attribute("data-tag"))
-    page.evaluate(_HOLD, f"/api/photo/{photo}")
+    page.evaluate(_HOLD, f"/api/v1/photo/{photo}")
     page.evaluate("import('/static/js/net/state.js').then(({ store }) => store.emit('learned', { tags: null }))")
     until(page, lambda: page.evaluate("window.held.length === 1"), "the photo is asked for again, and answered")
     press(page, "a")

@@ -158,7 +158,7 @@ def test_a_decision_shows_before_the_photo_has_come(browser, server):
     with visiting_page(browser, server) as visit:
         page = visit.open()
         held, released = [], []
-        page.route("**/api/cells*", lambda route: route.continue_() if released else held.append(route))
+        page.route("**/api/v1/cells*", lambda route: route.continue_() if released else held.append(route))
         page.goto(server.base + "/tag/16")
         ready(page)
         photo = active(page)

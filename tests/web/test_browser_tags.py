@@ -154,7 +154,7 @@ def test_tab_goes_on_where_there_is_nothing_to_complete(visit, typed, key):
 def test_who_is_in_a_box_before_the_tags_come_sees_them_then(visit):
     page = visit.open()
     waiting = []
-    page.route("**/api/project", lambda route: waiting.append(route))  # a bound method will not do
+    page.route("**/api/v1/project", lambda route: waiting.append(route))  # a bound method will not do
     page.reload()
     ready(page)
     page.locator("[data-testid=filter-tag]").focus()

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tagloom.web.http import PROJECT_HEADER
+from tagloom.web.operations import PROJECT_HEADER
 from tests.web.conftest import opened, visiting
 
 pytestmark = pytest.mark.medium

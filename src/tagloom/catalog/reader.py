@@ -93,10 +93,11 @@ class ProjectReader:
             now, last, tags_changed, np.ascontiguousarray(photos), np.ascontiguousarray(tags), states.astype(np.int8)
         )
 
-    def can_undo_or_redo(self) -> tuple[bool, bool]:
-        """Tell whether there is anything to take back, and anything to bring back."""
+    def can_undo_or_redo(self, who: str | None = None) -> tuple[bool, bool]:
+        """Tell whether there is anything to take back, and anything to bring back; or anything of one person."""
         with self._main.reading() as connection:
-            return find_undoable(connection) is not None, find_redoable(connection, writes=False) is not None
+            undoable, redoable = find_undoable(connection, who=who), find_redoable(connection, writes=False, who=who)
+        return undoable is not None, redoable is not None
 
     def thumbnail(self, content_hash: str) -> bytes | None:
         """Return the WebP thumbnail of a content, or None."""

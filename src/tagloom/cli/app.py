@@ -25,6 +25,7 @@ from tagloom.cli.extract import extract
 from tagloom.cli.import_ import import_
 from tagloom.cli.init import init, remove
 from tagloom.cli.label import label
+from tagloom.cli.mcp import mcp
 from tagloom.cli.methods import methods
 from tagloom.cli.next import next_
 from tagloom.cli.readable import Command, Group
@@ -32,8 +33,10 @@ from tagloom.cli.report import report
 from tagloom.cli.review import review
 from tagloom.cli.scan import scan
 from tagloom.cli.search import search
+from tagloom.cli.serve import serve
 from tagloom.cli.status import status
 from tagloom.cli.suggest import suggest
+from tagloom.cli.sync import sync
 from tagloom.cli.tags import tags
 from tagloom.cli.train import train, update
 from tagloom.cli.trust import trust
@@ -107,11 +110,14 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "annotate": annotate,
     "demo": demo,
     "doctor": doctor,
+    "mcp": mcp,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name, cls=Command, epilog=EPILOG)(_command)
 app.add_typer(tags, name="tags")
 app.add_typer(encoder, name="encoder")
+app.add_typer(serve, name="serve")
+app.add_typer(sync, name="sync")
 
 
 def _show_version(value: bool) -> None:

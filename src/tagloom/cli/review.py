@@ -11,6 +11,7 @@ from tagloom.cli.shared import ProjectOption, Verbose, logged, opened, who
 
 if TYPE_CHECKING:
     from tagloom.project import Project
+    from tagloom.web.server import Network
 
 __all__ = ["review", "serve_project"]
 
@@ -95,7 +96,7 @@ def _is_small(project: "Project") -> bool:
     return len(project.store.photos.table().ids) <= MOST_WAITED_FOR
 
 
-def serve_project(project: "Project", *, port: int | None, browser: bool) -> None:
+def serve_project(project: "Project", *, port: int | None, browser: bool, network: "Network | None" = None) -> None:
     """Serve the review page of a project until Ctrl-C or SIGTERM."""
     from tagloom.exceptions import StoreError
     from tagloom.review import ProjectLearner, ReviewSession
@@ -110,7 +111,14 @@ def serve_project(project: "Project", *, port: int | None, browser: bool) -> Non
     with ReviewSession(
         project, who=who(), exports=Path.cwd() / "tagloom-exports", make_learner=lambda: ProjectLearner(project)
     ) as session:
-        serve(session, port=port, ready=_announce, open_browser=_open if browser else None, moved=_moved)
+        serve(
+            session,
+            port=port,
+            ready=_announce,
+            open_browser=_open if browser else None,
+            moved=_moved,
+            network=network,
+        )
         print_note("The review has ended. All your decisions are saved")
 
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from tagloom.project.duplicates import DuplicatesResult
     from tagloom.project.export import ExportResult
     from tagloom.project.imports import ImportResult
+    from tagloom.project.propose import ProposeResult
     from tagloom.project.report import ReportResult
     from tagloom.project.scan import ScanResult
     from tagloom.project.status import Status
@@ -480,6 +481,15 @@ class Project:
         from tagloom.learning import suggest_each
 
         return list(suggest_each(self.store, photos, n=n, threshold=threshold, above_only=above_only, base=base))
+
+    @recorded("propose")
+    def propose(
+        self, photos: PhotoName | Sequence[PhotoName], tags: str | Sequence[str], *, take_back: bool = False
+    ) -> "ProposeResult":
+        """Propose tags for a person to decide on the review page (see `tagloom.project.propose.propose`)."""
+        from tagloom.project.propose import propose
+
+        return propose(self.store, photos, tags, take_back=take_back)
 
     def search(self, query: str, *, n: int = 20) -> "WordSearchResult":
         """Find photos by words: what the network sees, tags, names, dates (see `tagloom.learning.search.search`)."""

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tagloom.catalog import Result, is_trusted, make_folder
 from tagloom.core import Progress
-from tagloom.exceptions import InvalidInputError, PhotosError, StoreBusyError, StoreError, TagloomError
+from tagloom.exceptions import InvalidInputError, PhotosError, StoreError, TagloomError
 from tagloom.learning import needs_first, suggest_first
 from tagloom.learning.compare import compare
 from tagloom.learning.train import train
@@ -23,10 +23,11 @@ from tagloom.project import Project
 from tagloom.project.export import export
 from tagloom.project.scan import scan, scan_and_extract
 from tagloom.project.write import write
+from tagloom.review.answers import JobAnswer
 from tagloom.settings import Settings
 from tagloom.store import ProjectStore
 
-__all__ = ["JOB_KINDS", "Job", "JobBoard", "JobCancelled", "job_work"]
+__all__ = ["JOB_KINDS", "Job", "JobBoard", "JobCancelled", "JobRunningError", "job_work"]
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +55,12 @@ _SUFFIXES = {
 
 #: What came of a job in words, and what a comparison found of each method.
 Outcome = tuple[str, list[dict[str, Any]]]
+JobState = Literal["running", "done", "failed", "cancelled"]
 Work = Callable[[Progress], "str | Outcome"]
+
+
+class JobRunningError(StoreError):
+    """Another job is at work."""
 
 
 class JobCancelled(Exception):  # noqa: N818 - it is no error
@@ -88,13 +94,13 @@ class Job:
     label: str = ""
     done: int = 0
     total: int | None = None
-    state: str = "running"
+    state: JobState = "running"
     message: str = ""
     methods: list[dict[str, Any]] = field(default_factory=list)
     began: float = 0.0
     cancelled: bool = False
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JobAnswer:
         """Return the job as JSON can hold it."""
         left = None
         if self.state == "running" and self.total and self.done:
@@ -170,7 +176,7 @@ class JobBoard:
 
         Raises
         ------
-        StoreBusyError
+        JobRunningError
             If another one is running.
         """
         if kind not in JOB_KINDS:
@@ -178,7 +184,7 @@ class JobBoard:
         with self._lock:
             running = self.running()
             if running is not None:
-                raise StoreBusyError(f"{running.kind} is running; wait for it, or cancel it")
+                raise JobRunningError(f"{running.kind} is running; wait for it, or cancel it")
             self._n += 1
             job = Job(self._n, kind, label=kind, began=time.monotonic())
             self._jobs = [*self._jobs, job][-N_KEPT:]
@@ -212,9 +218,11 @@ class JobBoard:
 
     def _run(self, job: Job, work: Work) -> None:
         self._tell(job)
+        state: JobState
         try:
             with self._alone:
-                found, state = work(_JobProgress(job, self._tell)), "done"
+                found = work(_JobProgress(job, self._tell))
+                state = "done"
                 message, job.methods = (found, []) if isinstance(found, str) else found
         except JobCancelled:
             message, state = "cancelled; finished work is kept", "cancelled"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tagloom.exceptions import StoreBusyError, TagloomError
 from tagloom.learning import Updater, open_suggestions
 from tagloom.project import Project
+from tagloom.project.propose import proposals
 from tagloom.review.state import ReviewState
 from tagloom.store import ProjectStore
 
@@ -75,6 +76,7 @@ class ProjectLearner(Updater):
 
 def load_numbers(store: ProjectStore, state: ReviewState) -> bool:
     """Take the stored suggestions into the state; return whether there are any."""
+    state.set_proposals(proposals(store))
     found = open_suggestions(store)
     if found is None:
         return False

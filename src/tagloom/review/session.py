@@ -21,6 +21,25 @@ from tagloom.graph import NeighborGraph
 from tagloom.learning import Features, KeptFeatures, clip_facts, graph_of_model, load_choice_features
 from tagloom.learning.moments import moments
 from tagloom.project import Project, label_pairs
+from tagloom.project.propose import proposals
+from tagloom.review.answers import (
+    AddedTag,
+    CellsAnswer,
+    ChangedTag,
+    DecidedAnswer,
+    HistoryAnswer,
+    MomentsAnswer,
+    NextUndo,
+    OverviewAnswer,
+    PhotoAnswer,
+    PhotoIds,
+    PhotoList,
+    PlanAnswer,
+    ProgressAnswer,
+    TeachAnswer,
+    ThresholdsAnswer,
+    UndoneAnswer,
+)
 from tagloom.review.events import EventHub
 from tagloom.review.jobs import Job, JobBoard, job_work
 from tagloom.review.learner import BackgroundLearning, LiveLearner, load_numbers
@@ -33,6 +52,7 @@ from tagloom.review.views import (
     calibration_view,
     cell_views,
     clip_view,
+    photo_line,
     photo_view,
     plan_view,
     tag_views,
@@ -42,7 +62,7 @@ from tagloom.review.views import (
 from tagloom.settings import PROJECT_FILE_NAME
 from tagloom.store import Origin, ProjectStore, Tag
 
-__all__ = ["NothingToUndoError", "ReviewSession", "act_once"]
+__all__ = ["NothingToUndoError", "OthersActionError", "ReviewSession", "act_once"]
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +111,10 @@ class NothingToUndoError(StoreError):
     """There is nothing to take back, or to bring back."""
 
 
+class OthersActionError(StoreError):
+    """What was to be undone was done by somebody else."""
+
+
 class ReviewSession:
     """A review of a project.
 
@@ -102,7 +126,7 @@ class ReviewSession:
     project : Project
         The project; it stays the caller's to close.
     who : str
-        For the history.
+        For the history, where nobody else is named.
     exports : path, optional
         The folder that exports go to; default: none can be made.
     make_learner : callable, optional
@@ -112,6 +136,8 @@ class ReviewSession:
 
     Attributes
     ----------
+    who : str
+        For the history, where nobody else is named.
     events : EventHub
         News for the pages.
     jobs : JobBoard
@@ -145,7 +171,7 @@ class ReviewSession:
         make_learner: Callable[[], LiveLearner] | None = None,
         with_looks: bool = True,
     ) -> None:
-        self._who = who
+        self.who = who
         self._exports = None if exports is None else Path(exports)
         self._undo_lock = threading.Lock()
         self._made: set[int] = set()
@@ -167,7 +193,7 @@ class ReviewSession:
         except BaseException:
             self.reader.close()
             raise
-        self.jobs = JobBoard(lambda job: self.events.publish("job", job.as_dict()), self._job_ended, self.alone)
+        self.jobs = JobBoard(lambda job: self.events.publish("job", {**job.as_dict()}), self._job_ended, self.alone)
         self._learning = None if make_learner is None else BackgroundLearning(make_learner, self._learned, self.alone)
         self._threads = [threading.Thread(target=self._watch, name="tagloom-watch", daemon=True)]
         if with_looks:
@@ -199,7 +225,7 @@ class ReviewSession:
         self.pictures.close()
         self.reader.close()
 
-    def overview(self) -> dict[str, Any]:
+    def overview(self) -> OverviewAnswer:
         """Return the project: tags, folders, progress, and what to do next."""
         status = self.project.status()
         state, model = self.state, self.project.store.models.active()
@@ -230,21 +256,21 @@ class ReviewSession:
         texts = {tag.id: "\n".join((tag.text, *tag.aliases)).casefold() for tag in self._tags} if query.words else {}
         return rank(self.state, query, self.looks, texts)
 
-    def cells(self, ids: Sequence[int]) -> dict[str, Any]:
+    def cells(self, ids: Sequence[int]) -> CellsAnswer:
         """Return what the grid shows of some photos."""
         state = self.state
         clips = self.clips(ids)
         with state.lock:
             return {"version": state.version, "cells": cell_views(state, self.looks, ids, clips)}
 
-    def photo(self, photo: int) -> dict[str, Any]:
+    def photo(self, photo: int) -> PhotoAnswer:
         """Return all that is known of one photo."""
         state = self.state
         state.photos.row(photo)
         history = self.project.history(N_HISTORY, photo=photo)
         view = photo_view(self.project.store, state, {tag.id: tag.text for tag in self._tags}, photo, history)
         facts = self.clips([photo]).get(photo)
-        return view | {"clip": None if facts is None else clip_view(facts)}
+        return {**view, "clip": None if facts is None else clip_view(facts)}
 
     def why(self, photo: int, tag: int) -> dict[str, Any]:
         """Return what speaks for a suggestion."""
@@ -252,6 +278,24 @@ class ReviewSession:
         text = self.tag(tag).text
         found: dict[str, Any] = self.project.explain(photo, text).as_dict()
         return found
+
+    def photo_list(self, query: PhotoQuery, first: int, n: int) -> PhotoList:
+        """Return some of the photos that a query means: ``n`` of them, from the place ``first`` on."""
+        found, photos = self.ranking(query), self.photos
+        rows = photos.rows(found.ids[first : first + n].tolist())
+        values = [None] * len(rows) if found.values is None else found.values[first : first + n].tolist()
+        return {
+            "version": found.version,
+            "total": len(found.ids),
+            "photos": [photo_line(photos, row, value) for row, value in zip(rows.tolist(), values, strict=True)],
+        }
+
+    def find_photos(self, names: Sequence[str]) -> PhotoIds:
+        """Return the ids of photos by their paths below the folder of photos; None where there is no such photo."""
+        photos = self.photos
+        wanted = set(names)
+        ids = {name: int(number) for name, number in zip(photos.names, photos.ids, strict=True) if name in wanted}
+        return {"ids": [ids.get(name) for name in names]}
 
     def thumbnail(self, photo: int) -> bytes:
         """Return a photo's thumbnail, WebP."""
@@ -279,13 +323,13 @@ class ReviewSession:
         facts = {int(index.ids[row]): self._clips.get(index.hashes[row]) for row in rows}
         return {photo: one for photo, one in facts.items() if one is not None}
 
-    def moments(self, photo: int) -> dict[str, Any]:
+    def moments(self, photo: int) -> MomentsAnswer:
         """Return the scores of the key frames of a video by tag."""
         content = self.photos.hashes[self.photos.row(photo)]
         found = self._apart(lambda store: moments(store, self.project.settings, content))
         scores = zip(found.tag_ids.tolist(), found.scores.T.tolist(), strict=True)
         return {
-            "times": found.times,
+            "times": list(found.times),
             "tags": {tag: [round(value, 4) for value in row] for tag, row in scores},
         }
 
@@ -303,7 +347,7 @@ class ReviewSession:
         index = self.photos
         return os.path.join(os.fsencode(self.project.root), index.paths[index.row(photo)]), facts.media_type
 
-    def teach(self, tag: int | None, n: int) -> dict[str, Any]:
+    def teach(self, tag: int | None, n: int) -> TeachAnswer:
         """Return photos to label next."""
         state = self.state
         ids, reason = teach_ids(
@@ -315,7 +359,7 @@ class ReviewSession:
         )
         return {"ids": ids, "reason": reason}
 
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> ProgressAnswer:
         """Return how far the review is, whether scores are calibrated, and how long the rest takes at this pace."""
         state = self.state
         with state.lock:
@@ -331,17 +375,25 @@ class ReviewSession:
             "seconds_per_photo": None if pace is None else round(pace, 2),
         }
 
-    def thresholds(self) -> dict[str, Any]:
+    def thresholds(self) -> ThresholdsAnswer:
         """Return what is suggested at the threshold in force, and what would be at others."""
         return threshold_view(self.state)
 
-    def history(self, limit: int = 50) -> dict[str, Any]:
-        """Return the latest actions, what an undo would take back, and whether there is anything to bring back."""
-        can_undo, can_redo = self.reader.can_undo_or_redo()
-        batches = [batch_view(batch) for batch in self.project.history(limit)]
-        return {"batches": batches, "can_undo": can_undo, "can_redo": can_redo, "next_undo": self._next_undo()}
+    def history(self, limit: int = 50, *, who: str | None = None) -> HistoryAnswer:
+        """Return the latest actions, what an undo would take back, and whether there is anything to bring back.
 
-    def write_plan(self, n: int = N_PLANNED) -> dict[str, Any]:
+        Parameters
+        ----------
+        limit : int
+            How many actions.
+        who : str, optional
+            Only what this person did.
+        """
+        can_undo, can_redo = self.reader.can_undo_or_redo(who)
+        batches = [batch_view(batch) for batch in self.project.store.decisions.history(limit, who=who)]
+        return {"batches": batches, "can_undo": can_undo, "can_redo": can_redo, "next_undo": self._next_undo(who)}
+
+    def write_plan(self, n: int = N_PLANNED) -> PlanAnswer:
         """Return what writing keywords would do to the files of the first n photos; nothing is written."""
         photos = self.photos
         return plan_view(self.project.store, n, dict(zip(photos.paths, photos.ids.tolist(), strict=True)))
@@ -355,7 +407,8 @@ class ReviewSession:
         origin: Origin = "human",
         paired: bool = False,
         key: str | None = None,
-    ) -> dict[str, Any]:
+        who: str | None = None,
+    ) -> DecidedAnswer:
         """Say of photos that they have tags (1), have them not (0), or that nothing is said (-1): one action.
 
         Parameters
@@ -370,6 +423,8 @@ class ReviewSession:
             Whether photos and tags stand side by side; otherwise every tag is about every photo.
         key : str, optional
             A name for this request: asked for again under it, nothing is done twice.
+        who : str, optional
+            For the history; default: who the session belongs to.
         """
         n_pairs = max(len(photos), len(tags)) if paired else len(photos) * len(tags)
         if not 1 <= n_pairs <= N_PAIRS:
@@ -381,7 +436,7 @@ class ReviewSession:
         store = self.project.store
 
         def act() -> int | None:
-            return self._say(photos, tags, state, origin, paired)
+            return self._say(photos, tags, state, origin, paired, self.who if who is None else who)
 
         batch = self._made_here(act() if key is None else act_once(store, key, act))
         self._pace.append((time.monotonic(), len(photos)))
@@ -389,13 +444,13 @@ class ReviewSession:
         n = 0 if batch is None else store.decisions.batch(batch).n
         return {"batch": batch, "n": n, "version": self.state.version}
 
-    def set_threshold(self, threshold: float | None) -> dict[str, Any]:
+    def set_threshold(self, threshold: float | None) -> ThresholdsAnswer:
         """Suggest what lies above one number for all tags, from now on and everywhere; None: as training chose."""
         self.project.threshold = threshold
         self.take_in_threshold()
         return self.thresholds()
 
-    def add_tag(self, text: str, *, new: bool = False) -> dict[str, Any]:
+    def add_tag(self, text: str, *, new: bool = False) -> AddedTag:
         """Return the tag of a name, made if there is none.
 
         Parameters
@@ -415,7 +470,7 @@ class ReviewSession:
         (number,) = tags.numbers([text])
         doubt = None if number or new else self._doubt(text)
         if doubt is not None:
-            return {"id": None, "text": text, "created": False, **doubt}
+            return {"id": None, "text": text, "created": False, **doubt}  # type: ignore[typeddict-item]
         is_new = not number
         if is_new:
             (number,) = tags.numbers([text], make=True)
@@ -434,7 +489,7 @@ class ReviewSession:
         found = similar_tags(text, names)
         return {"similar": {"id": names[found[0]].id, "text": names[found[0]].text}} if found else None
 
-    def change_tag(self, tag: int, what: str, value: str | int) -> dict[str, Any]:
+    def change_tag(self, tag: int, what: str, value: str | int, *, who: str | None = None) -> ChangedTag:
         """Change a tag.
 
         Parameters
@@ -445,49 +500,82 @@ class ReviewSession:
             What to do: another text, a further name, make it another tag, say which tag it implies.
         value : str or int
             The text, or the other tag.
+        who : str, optional
+            For the history; default: who the session belongs to.
         """
-        tags = self.project.store.tags
+        tags, who = self.project.store.tags, self.who if who is None else who
         self.tag(tag)
         if what in ("merge_into", "parent"):
             self.tag(int(value))
         verbs: dict[str, Callable[[], int | None]] = {
-            "rename": lambda: tags.rename(tag, str(value), who=self._who),
-            "alias": lambda: tags.alias(str(value), tag, who=self._who),
-            "merge_into": lambda: tags.merge(tag, int(value), who=self._who),
-            "parent": lambda: tags.imply(tag, int(value), who=self._who),
+            "rename": lambda: tags.rename(tag, str(value), who=who),
+            "alias": lambda: tags.alias(str(value), tag, who=who),
+            "merge_into": lambda: tags.merge(tag, int(value), who=who),
+            "parent": lambda: tags.imply(tag, int(value), who=who),
         }
         batch = self._made_here(verbs[what]())
         self.sync()
         return {"batch": batch, "version": self.state.version}
 
-    def undo(self, batch: int | None = None) -> dict[str, Any]:
-        """Take back an action, by default the latest one."""
-        return self._turn("undo", batch)
+    def undo(self, batch: int | None = None, *, who: str | None = None, only_own: bool = False) -> UndoneAnswer:
+        """Take back an action, by default the latest one.
 
-    def withdraw(self, key: str) -> dict[str, Any]:
+        Parameters
+        ----------
+        batch : int, optional
+            The action.
+        who : str, optional
+            For the history; default: who the session belongs to.
+        only_own : bool, default=False
+            Whether that may only be a decision that ``who`` made.
+
+        Raises
+        ------
+        OthersActionError
+            If it is another's.
+        """
+        if only_own:
+            decisions = self.project.store.decisions
+            found = decisions.undoable(who=who) if batch is None else decisions.batch(batch)
+            if found is None:
+                raise NothingToUndoError("there is nothing of yours to undo")
+            if found.who != who or found.kind == "write":
+                raise OthersActionError(f"action {found.id} is not yours: only an owner undoes what others did")
+            batch = found.id
+        return self._turn("undo", batch, who)
+
+    def withdraw(self, key: str, *, who: str | None = None, only_own: bool = False) -> UndoneAnswer:
         """Take back what was asked for under a name, if it was done; what comes under it later does nothing."""
         batch = act_once(self.project.store, key, lambda: None)
         if batch is None or self.project.store.decisions.batch(batch).undone:
             return {"batch": None, "label": "", "version": self.state.version}
-        return self.undo(batch)
+        return self.undo(batch, who=who, only_own=only_own)
 
-    def redo(self) -> dict[str, Any]:
-        """Bring back what was taken back last."""
-        return self._turn("redo")
+    def redo(self, *, who: str | None = None, only_own: bool = False) -> UndoneAnswer:
+        """Bring back what was taken back last, or what ``who`` took back last of what was their own."""
+        if not only_own:
+            return self._turn("redo", None, who)
+        batch = self.project.store.decisions.redoable(who=who)
+        if batch is None:
+            raise NothingToUndoError("there is nothing of yours to redo")
+        return self._turn("redo", batch, who)
 
-    def start_job(self, kind: str, options: dict[str, Any] | None = None) -> Job:
+    def start_job(self, kind: str, options: dict[str, Any] | None = None, *, who: str | None = None) -> Job:
         """Start long work (see `tagloom.review.jobs`), with the settings as they are now."""
         self.take_in_settings()
-        return self.jobs.start(kind, job_work(self.project, kind, options or {}, exports=self._exports, who=self._who))
+        who = self.who if who is None else who
+        return self.jobs.start(kind, job_work(self.project, kind, options or {}, exports=self._exports, who=who))
 
-    def _say(self, photos: Sequence[int], tags: Sequence[int], state: int, origin: Origin, paired: bool) -> int | None:
+    def _say(
+        self, photos: Sequence[int], tags: Sequence[int], state: int, origin: Origin, paired: bool, who: str
+    ) -> int | None:
         self.photos.rows(photos)
         for tag in set(tags):
             self.tag(tag)
         if not paired:
             pairs = list(itertools.product(dict.fromkeys(photos), dict.fromkeys(tags)))
             photos, tags = [photo for photo, _ in pairs], [tag for _, tag in pairs]
-        result = label_pairs(self.project.store, photos, tags, state, who=self._who, origin=origin)
+        result = label_pairs(self.project.store, photos, tags, state, who=who, origin=origin)
         return None if result.batch is None else result.batch.id
 
     def _graph(self, photos: PhotoIndex) -> NeighborGraph:
@@ -514,19 +602,19 @@ class ReviewSession:
             self._made.add(batch)
         return batch
 
-    def _next_undo(self) -> dict[str, Any] | None:
+    def _next_undo(self, who: str | None) -> NextUndo | None:
         """Return what an undo would take back: how much it is, and whether it was done in this review."""
         store = self.project.store
-        found = store.decisions.undoable()
+        found = store.decisions.undoable(who=who)
         if found is None:
             return None
         n_files = len(store.writes.entries(batch=found.id, state="done")) if found.kind == "write" else 0
         return {**batch_view(found), "n_files": n_files, "is_own": found.id in self._made}
 
-    def _turn(self, verb: str, batch: int | None = None) -> dict[str, Any]:
+    def _turn(self, verb: str, batch: int | None, who: str | None) -> UndoneAnswer:
         turn = self.project.undo if verb == "undo" else self.project.redo
         with self._undo_lock:  # the project's lock tells processes apart, not threads
-            result = turn(batch, who=self._who)
+            result = turn(batch, who=self.who if who is None else who)
         if result.batch is None:
             raise NothingToUndoError(f"there is nothing to {verb}")
         self.sync()
@@ -649,6 +737,7 @@ class ReviewSession:
         self.sync()
         self.project.keep_backup()
         store = self.project.store
+        self.take_in_proposals()
         if (self._roots, self._numbers) != (tuple(store.roots.all()), store.suggestions.latest()):
             self._start_anew()
         self.take_in_threshold()
@@ -663,6 +752,19 @@ class ReviewSession:
             self._state.set_threshold(threshold)
             version, tags = self._state.version, [tag.id for tag in self._tags]
         self._tell_learned(version, tags)
+
+    def take_in_proposals(self) -> None:
+        """Show what programs propose now, and tell the pages if that has changed."""
+        found = proposals(self.project.store)
+        with self._sync_lock:
+            changed = set(found) ^ set(self._state.proposals)
+            if not changed:
+                return
+            if not {tag for _, tag in changed} <= {tag.id for tag in self._tags}:
+                self.load_tags()
+            self._state.set_proposals(found)
+        photos, tags = sorted({photo for photo, _ in changed}), sorted({tag for _, tag in changed})
+        self.tell(None, photos if len(photos) <= N_TOLD else None, tags)
 
     def take_in_settings(self) -> None:
         """Read the settings again; what learns in the background begins anew where they have changed."""

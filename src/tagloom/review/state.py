@@ -61,6 +61,7 @@ class ReviewState:
         self._limits = np.empty(0, dtype=np.float64)
         self._live = np.empty(0, dtype=bool)
         self._closure: Ids = np.empty((0, 2), dtype=np.int64)
+        self._proposed: list[tuple[int, int]] = []
         self._derived: dict[Any, Any] = {}
 
     def set_tags(self, tag_ids: Sequence[int], closure: Ids) -> None:
@@ -106,6 +107,12 @@ class ReviewState:
         """Set the limit of all tags, None: those of the model."""
         with self.lock:
             self.threshold = threshold
+            self._derived.clear()
+
+    def set_proposals(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Say which pairs of photo and tag are proposed by programs; they are suggested whatever the model says."""
+        with self.lock:
+            self._proposed = list(pairs)
             self._derived.clear()
 
     def clear_values(self, tags: Iterable[int] | None = None) -> None:
@@ -155,7 +162,35 @@ class ReviewState:
         return self._limits if self.threshold is None else np.full_like(self._limits, self.threshold)
 
     def suggested(self, rows: Any = slice(None), columns: Any = slice(None)) -> Bools:
-        """Return which pairs are suggested: nothing is said of them, and the number is above the limit."""
+        """Return which pairs are suggested: undecided, and above the threshold or proposed by a program."""
+        found = self._above(rows, columns)
+        proposed = self.proposed
+        if proposed is None:
+            return found
+        is_open = self.labels[rows][..., columns] == -1
+        live = self._live[rows]
+        return found | (proposed[rows][..., columns] & is_open & (live[:, None] if np.ndim(live) else live))
+
+    @property
+    def proposals(self) -> list[tuple[int, int]]:
+        """Pairs of photo and tag that programs propose."""
+        return self._proposed
+
+    @property
+    def proposed(self) -> Bools | None:
+        """Which pairs programs propose; None where there are none."""
+        return self._once("proposed", self._proposals) if self._proposed else None
+
+    def _proposals(self) -> Bools:
+        found = np.zeros(self._said.shape, dtype=bool)
+        photos, tags = np.asarray(self._proposed, dtype=np.int64).T
+        known, columns = self.photos.known(photos)
+        rows = self._rows_of(tags[known])
+        found[rows[rows >= 0], columns[rows >= 0]] = True
+        return found
+
+    def _above(self, rows: Any, columns: Any = slice(None)) -> Bools:
+        """Return which pairs the model suggests: nothing is said of them, and the number is above the limit."""
         values = self._values[rows][..., columns]
         limits = self.limits[rows]
         with np.errstate(invalid="ignore"):
@@ -217,7 +252,7 @@ class ReviewState:
         n, total = 0, 0.0
         for row in np.flatnonzero(self._live):
             with self.lock:
-                found = self._values[row][self.suggested(row)]
+                found = self._values[row][self._above(row)]
             n, total = n + len(found), total + float(found.sum(dtype=np.float64))
         return n, total
 

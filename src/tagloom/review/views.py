@@ -19,6 +19,19 @@ from tagloom.learning import (
 )
 from tagloom.project import FileWrite, suggestions_written, unwritten_photos
 from tagloom.project.write import write
+from tagloom.review.answers import (
+    BatchAnswer,
+    CalibrationAnswer,
+    CellAnswer,
+    ClipAnswer,
+    PhotoDetails,
+    PhotoLine,
+    PhotoTag,
+    PlanAnswer,
+    PlannedFile,
+    TagAnswer,
+    ThresholdsAnswer,
+)
 from tagloom.review.ranking import LookAlikes, moment_text
 from tagloom.review.state import ReviewState
 from tagloom.store import IMPORTED, ORIGINS, Batch, ProjectStore, Tag
@@ -27,6 +40,7 @@ __all__ = [
     "batch_view",
     "calibration_view",
     "cell_views",
+    "photo_line",
     "photo_view",
     "photos_to_write",
     "plan_view",
@@ -38,7 +52,7 @@ __all__ = [
 N_SUGGESTED = 5
 STEPS = [number / 20 for number in range(1, 20)]
 
-Pairs = list[list[list[Any]]]
+Pairs = list[list[list[int | float | None]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +93,7 @@ def photos_to_write(store: ProjectStore) -> PhotosToWrite:
     return PhotosToWrite([*sorted(first), *sorted(everyone - first)], len(first))
 
 
-def plan_view(store: ProjectStore, n: int, ids: Mapping[bytes, int]) -> dict[str, Any]:
+def plan_view(store: ProjectStore, n: int, ids: Mapping[bytes, int]) -> PlanAnswer:
     """Return what a write would do to the files of the first photos it looks at.
 
     Parameters
@@ -116,7 +130,7 @@ def plan_view(store: ProjectStore, n: int, ids: Mapping[bytes, int]) -> dict[str
     }
 
 
-def _file_view(item: FileWrite, ids: Mapping[bytes, int]) -> dict[str, Any]:
+def _file_view(item: FileWrite, ids: Mapping[bytes, int]) -> PlannedFile:
     return {
         "photo": ids.get(item.photo),
         "path": plain(item.photo),
@@ -127,7 +141,7 @@ def _file_view(item: FileWrite, ids: Mapping[bytes, int]) -> dict[str, Any]:
     }
 
 
-def tag_views(tags: Sequence[Tag], state: ReviewState, in_use: Collection[int]) -> list[dict[str, Any]]:
+def tag_views(tags: Sequence[Tag], state: ReviewState, in_use: Collection[int]) -> list[TagAnswer]:
     """Return all tags with names and counts, and whether to list them: they are in use, or suggested.
 
     The others have a name for whoever holds their id (an address, a decision on its way).
@@ -135,7 +149,7 @@ def tag_views(tags: Sequence[Tag], state: ReviewState, in_use: Collection[int]) 
     with state.lock:
         figures = zip(state.n_yes.tolist(), state.n_no.tolist(), state.n_suggested.tolist(), strict=True)
         counts = dict(zip(state.tag_ids, figures, strict=True))
-    views = []
+    views: list[TagAnswer] = []
     for tag in tags:
         n_yes, n_no, n_suggested = counts.get(tag.id, (0, 0, 0))
         views.append(
@@ -152,7 +166,7 @@ def tag_views(tags: Sequence[Tag], state: ReviewState, in_use: Collection[int]) 
     return views
 
 
-def clip_view(facts: ClipFacts) -> dict[str, Any]:
+def clip_view(facts: ClipFacts) -> ClipAnswer:
     """Return what is known of a video: its length, the times of its key frames, and whether a browser can play it."""
     return {
         "duration": round(facts.duration, 2),
@@ -164,7 +178,7 @@ def clip_view(facts: ClipFacts) -> dict[str, Any]:
 
 def cell_views(
     state: ReviewState, looks: LookAlikes, ids: Sequence[int], clips: Mapping[int, ClipFacts]
-) -> list[dict[str, Any]]:
+) -> list[CellAnswer]:
     """Return what the grid shows of some photos."""
     with state.lock:
         photos = state.photos
@@ -193,7 +207,7 @@ def cell_views(
 
 def photo_view(
     store: ProjectStore, state: ReviewState, tags: Mapping[int, str], photo: int, history: Sequence[Batch]
-) -> dict[str, Any]:
+) -> PhotoDetails:
     """Return all that is known of one photo."""
     current = store.decisions.current(photo_ids=[photo])
     origins = dict(zip(current.tag_ids.tolist(), current.origins.tolist(), strict=True))
@@ -203,11 +217,11 @@ def photo_view(
         said, labels, values = state.said[:, row], state.labels[:, row], state.values[:, row]
         (suggested,), (unsure,) = _suggestions(state, np.asarray([row]))
         version = state.version
-        shown = [
+        shown: list[PhotoTag] = [
             {
                 "id": tag,
                 "text": tags[tag],
-                "state": None if labels[place] < 0 else int(labels[place]),
+                "state": None if labels[place] < 0 else 1 if labels[place] else 0,
                 "origin": ORIGINS[origins[tag]] if tag in origins else None,
                 "p": finite(values[place]),
                 "implied": bool(labels[place] >= 0 and said[place] < 0),
@@ -233,7 +247,20 @@ def photo_view(
     }
 
 
-def batch_view(batch: Batch) -> dict[str, Any]:
+def photo_line(photos: PhotoIndex, row: int, value: float | None) -> PhotoLine:
+    """Return what a list says of one photo; ``value`` is the number that it was sorted by."""
+    return {
+        "id": int(photos.ids[row]),
+        "path": photos.names[row],
+        "time": moment_text(photos.taken[row]),
+        "width": int(photos.sizes[row, 0]),
+        "height": int(photos.sizes[row, 1]),
+        "state": photos.states[row],
+        "value": None if value is None else finite(value),
+    }
+
+
+def batch_view(batch: Batch) -> BatchAnswer:
     """Return one action of the history."""
     return {
         "id": batch.id,
@@ -290,7 +317,7 @@ def _predictions(state: ReviewState, tag: int | None) -> LabelledProbabilities:
 
 def picture_address(kind: str, photos: PhotoIndex, row: int) -> str:
     """Return where a picture is; the content is a part of it, so that a browser may keep it for good."""
-    return f"/{kind}/{int(photos.ids[row])}?v={photos.hashes[row][:12]}"
+    return f"/api/v1/photo/{int(photos.ids[row])}/{kind}?v={photos.hashes[row][:12]}"
 
 
 def finite(value: Any) -> float | None:
@@ -305,6 +332,9 @@ def _suggestions(state: ReviewState, rows: Any) -> tuple[Pairs, Pairs]:
     is_suggested = state.suggested(columns=rows)
     is_open = (state.labels[:, rows] == -1) & state.live[:, None]
     values = np.where(is_open & np.isfinite(state.values[:, rows]), state.values[:, rows], -np.inf)
+    if state.proposed is not None:  # what the model has no number for goes last
+        is_bare = state.proposed[:, rows] & is_open & ~np.isfinite(state.values[:, rows])
+        values[is_bare] = np.finfo(values.dtype).min
     sure = _best(state, np.where(is_suggested, values, -np.inf))
     unsure = _best(state, np.where(is_suggested, -np.inf, values))
     return sure, [more[: N_SUGGESTED - len(first)] for first, more in zip(sure, unsure, strict=True)]
@@ -313,12 +343,17 @@ def _suggestions(state: ReviewState, rows: Any) -> tuple[Pairs, Pairs]:
 def _best(state: ReviewState, values: Any) -> Pairs:
     order = np.argsort(-values, axis=0, kind="stable")[:N_SUGGESTED]
     return [
-        [[state.tag_ids[tag], finite(values[tag, place])] for tag in order[:, place] if np.isfinite(values[tag, place])]
+        [[state.tag_ids[tag], _shown(values[tag, place])] for tag in order[:, place] if np.isfinite(values[tag, place])]
         for place in range(values.shape[1])
     ]
 
 
-def threshold_view(state: ReviewState) -> dict[str, Any]:
+def _shown(value: Any) -> float | None:
+    """Return the number of a suggestion; None where a program proposed what the model has no number for."""
+    return None if value == np.finfo(value.dtype).min else finite(value)
+
+
+def threshold_view(state: ReviewState) -> ThresholdsAnswer:
     """Return how many pairs are suggested, now and at other thresholds, and the share of them expected to be right.
 
     Scores tell no share, and no threshold suits all tags: they have no steps.
@@ -337,7 +372,7 @@ def threshold_view(state: ReviewState) -> dict[str, Any]:
     }
 
 
-def calibration_view(state: ReviewState) -> dict[str, Any]:
+def calibration_view(state: ReviewState) -> CalibrationAnswer:
     """Return whether suggestions carry probabilities, and how many more labelled photos that takes."""
     with state.lock:
         n_labelled, n_yes = int(np.count_nonzero(state.reviewed)), int(np.count_nonzero(state.said == 1))

@@ -318,15 +318,14 @@ class Decisions:
         )
         return self._database.value(sql, (batch,)) is not None
 
-    def history(self, limit: int = 50, *, photo: int | None = None) -> list[Batch]:
-        """Return the latest batches, newest first; of one photo those that decided something about it."""
-        about = "" if photo is None else "AND id IN (SELECT batch FROM decisions WHERE photo = ?)"
+    def history(self, limit: int = 50, *, photo: int | None = None, who: str | None = None) -> list[Batch]:
+        """Return the latest batches, newest first; those that decided something about a photo, those of one person."""
         sql = (
-            f"SELECT id, kind, label, who, at, refers, n, id IN ({UNDONE}) FROM batches WHERE 1 {about} "  # noqa: S608
-            f"ORDER BY id DESC LIMIT ?"
+            f"SELECT id, kind, label, who, at, refers, n, id IN ({UNDONE}) FROM batches "  # noqa: S608
+            f"WHERE (?1 IS NULL OR id IN (SELECT batch FROM decisions WHERE photo = ?1)) AND (?2 IS NULL OR who = ?2) "
+            f"ORDER BY id DESC LIMIT ?3"
         )
-        values = (limit,) if photo is None else (photo, limit)
-        return [_batch(*row) for row in self._database.read(sql, values)]
+        return [_batch(*row) for row in self._database.read(sql, (photo, who, limit))]
 
     def batch(self, number: int) -> Batch:
         """Return one batch."""
@@ -336,16 +335,19 @@ class Decisions:
             raise InvalidInputError(f"no action has the number {number}; list them with: tagloom history")
         return _batch(*rows[0])
 
-    def undoable(self) -> Batch | None:
-        """Return the batch that `undo` would take back, or None."""
+    def undoable(self, *, who: str | None = None) -> Batch | None:
+        """Return the batch that `undo` would take back, or None; of one person the latest decision of theirs."""
         with self._database.reading() as connection:
-            number = find_undoable(connection)
+            number = find_undoable(connection, who=who)
         return None if number is None else self.batch(number)
 
-    def redoable(self) -> int | None:
-        """Return the number of what was undone last and is no write, unless something was decided since; or None."""
+    def redoable(self, *, who: str | None = None) -> int | None:
+        """Return the number of what was undone last and is no write, unless something was decided since; or None.
+
+        Of one person: what they decided and undid themselves, unless they decided something since.
+        """
         with self._database.reading() as connection:
-            return find_redoable(connection, writes=False)
+            return find_redoable(connection, writes=False, who=who)
 
     def undo(self, batch: int | None = None, *, who: str = "") -> Batch | None:
         """Take a batch back: the states are then as if it had never been.

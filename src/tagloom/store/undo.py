@@ -35,29 +35,36 @@ _CHANGED = f"""
 """  # noqa: S608
 
 
-def find_undoable(connection: apsw.Connection) -> int | None:
-    """Return the latest action that is not undone."""
-    sql = f"SELECT max(id) FROM batches WHERE kind IN {_ACTIONS} AND id NOT IN ({UNDONE})"  # noqa: S608
-    ((found,),) = fetch(connection, sql)
+def find_undoable(connection: apsw.Connection, *, who: str | None = None) -> int | None:
+    """Return the latest action that is not undone; of one person: the latest decision of theirs."""
+    actions = _ACTIONS if who is None else _DECIDING
+    sql = (
+        f"SELECT max(id) FROM batches WHERE kind IN {actions} AND id NOT IN ({UNDONE}) "  # noqa: S608
+        f"AND (?1 IS NULL OR who = ?1)"
+    )
+    ((found,),) = fetch(connection, sql, (who,))
     return None if found is None else int(found)
 
 
-def find_redoable(connection: apsw.Connection, *, writes: bool = True) -> int | None:
+def find_redoable(connection: apsw.Connection, *, writes: bool = True, who: str | None = None) -> int | None:
     """Return what was undone last and is undone still, unless there was another action since.
 
     Without ``writes`` those of files do not count as undone: they decide nothing, and what was written is not kept. One
-    that was made since is another action all the same.
+    that was made since is another action all the same. Of one person: what they did and undid themselves, and only
+    their own actions come in between.
     """
     actions = _ACTIONS if writes else _DECIDING
     rows = fetch(
         connection,
         f"SELECT u.id, u.refers FROM batches u JOIN batches b ON b.id = u.refers WHERE u.kind = 'undo' "  # noqa: S608
-        f"AND b.kind IN {actions} AND u.refers IN ({UNDONE}) ORDER BY u.id DESC LIMIT 1",
+        f"AND b.kind IN {actions} AND u.refers IN ({UNDONE}) AND (?1 IS NULL OR (u.who = ?1 AND b.who = ?1 "
+        f"AND u.id = (SELECT max(id) FROM batches WHERE refers = b.id))) ORDER BY u.id DESC LIMIT 1",
+        (who,),
     )
     if not rows or fetch(
         connection,
-        f"SELECT 1 FROM batches WHERE kind IN {_ACTIONS} AND id > ? LIMIT 1",  # noqa: S608
-        (rows[0][0],),
+        f"SELECT 1 FROM batches WHERE kind IN {_ACTIONS} AND id > ?1 AND (?2 IS NULL OR who = ?2) LIMIT 1",  # noqa: S608
+        (rows[0][0], who),
     ):
         return None
     return int(rows[0][1])

@@ -1,10 +1,11 @@
 """The review page as an application, and its files: read once at the start, what is not in the table does not exist."""
 
 import html
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -14,11 +15,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tagloom._version import __version__
-from tagloom.exceptions import TagloomError
+from tagloom.catalog.users import User, UserBook
+from tagloom.exceptions import InvalidInputError, TagloomError
 from tagloom.review import ReviewSession
 from tagloom.web.entry import EntryTokens
 from tagloom.web.http import error_answer, refused
-from tagloom.web.routes import ROUTES
+from tagloom.web.routes import OPERATIONS
 from tagloom.web.security import Guard
 
 __all__ = [
@@ -78,7 +80,16 @@ _PAGES = ("/", "/photo/{id:int}", "/tag/{id:int}", "/lens", "/teach", "/history"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def make_app(session: ReviewSession, *, tokens: EntryTokens, host: str, port: int) -> Starlette:
+def make_app(
+    session: ReviewSession,
+    *,
+    tokens: EntryTokens,
+    host: str,
+    port: int,
+    scheme: str = "http",
+    names: Iterable[str] = (),
+    users: UserBook | None = None,
+) -> Starlette:
     """Return the application.
 
     Parameters
@@ -89,6 +100,12 @@ def make_app(session: ReviewSession, *, tokens: EntryTokens, host: str, port: in
         Those that let a browser in.
     host, port : str, int
         Where the server listens: requests to any other name are refused.
+    scheme : {"http", "https"}
+        How it is spoken to.
+    names : iterable of str
+        Other addresses of it, as ``https://photos.example.org``: those of a machine, a proxy or a forwarded port.
+    users : UserBook, optional
+        Users with tokens of their own; default: there are none.
     """
     static = load_static()
     values = {"name": session.project.root.name, "version": __version__}
@@ -97,14 +114,44 @@ def make_app(session: ReviewSession, *, tokens: EntryTokens, host: str, port: in
         routes=[
             *(Route(path, shell) for path in _PAGES),
             Route("/static/{path:path}", _static(static)),
-            *ROUTES,
+            *OPERATIONS.routes(),
         ],
-        middleware=[Middleware(Guard, tokens=tokens, host=host, port=port)],
+        middleware=[
+            Middleware(
+                Guard,
+                tokens=tokens,
+                addresses=_addresses(host, port, scheme, names),
+                port=port,
+                owner=User(session.who, "owner", is_named=False),
+                users=users,
+            )
+        ],
         exception_handlers={TagloomError: _refused, HTTPException: _http_error},
     )
     app.router.redirect_slashes = False
     app.state.session = session
     return app
+
+
+def _addresses(host: str, port: int, scheme: str, names: Iterable[str]) -> dict[str, str]:
+    """Return the names of the server as requests spell them, each with its scheme."""
+    own = f"[{host}]" if ":" in host else host
+    found = {f"{name}:{port}": scheme for name in (own, "localhost", "127.0.0.1")}
+    usual = {"http": 80, "https": 443}
+    for name in names:
+        parts = urlsplit(name if "://" in name else f"{scheme}://{name}")
+        try:
+            is_fit = parts.scheme in usual and bool(parts.hostname) and parts.path in ("", "/") and "@" not in name
+            number = parts.port
+        except ValueError:
+            is_fit, number = False, None
+        if not is_fit:
+            raise InvalidInputError(f"expected an address such as https://photos.example.org, got {name!r}")
+        found[parts.netloc.lower()] = parts.scheme
+        if number is None:
+            # A name alone means the port of the server, too.
+            found.setdefault(f"{parts.netloc.lower()}:{usual[parts.scheme] if '://' in name else port}", parts.scheme)
+    return found
 
 
 def _shell(page: bytes) -> Endpoint:

@@ -1,38 +1,44 @@
-"""The routes of the review page: the project, photos and their pictures, and news as server-sent events."""
+"""The operations of the HTTP API: the project, photos and pictures, decisions, work, news as server-sent events."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, get_args
 
 from anyio import CapacityLimiter
-from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
+from tagloom._version import __version__
 from tagloom.exceptions import PhotosError
 from tagloom.images import MOST_KEYFRAMES
-from tagloom.review import JOB_KINDS, EventHub, PhotoQuery, Ranking, ReviewEvent
-from tagloom.web.http import (
-    Body,
-    RequestError,
-    check_project,
-    choice,
-    error_answer,
-    get,
-    id_list,
-    identity_of,
-    json_answer,
-    parameters,
-    picture_answer,
-    post,
-    session_of,
-    text,
-    whole_number,
+from tagloom.learning import ExplainResult
+from tagloom.review import JOB_KINDS, EventHub, PhotoQuery, Ranking, ReviewEvent, Sort, TagState
+from tagloom.review.answers import (
+    AddedTag,
+    CellsAnswer,
+    ChangedTag,
+    DecidedAnswer,
+    HistoryAnswer,
+    JobListAnswer,
+    MomentsAnswer,
+    PhotoAnswer,
+    PhotoIds,
+    PhotoList,
+    PlanAnswer,
+    ProgressAnswer,
+    ProjectAnswer,
+    StartedJob,
+    TeachAnswer,
+    ThresholdsAnswer,
+    UndoneAnswer,
 )
+from tagloom.web.fields import Field, RequestError, choice, id_list, name_list, number, text, whole_number
+from tagloom.web.http import error_answer, picture_answer
+from tagloom.web.openapi import HEALTH, HealthAnswer, openapi
+from tagloom.web.operations import Call, Operations, check_project, identity_of
 from tagloom.web.video import video_answer
 
-__all__ = ["ALIVE_SECONDS", "ROUTES", "ranking_body"]
+__all__ = ["ALIVE_SECONDS", "N_CELLS", "N_LISTED", "N_NAMES", "OPERATIONS", "ranking_body"]
 
 N_PHOTOS = 10_000
 N_DECIDED = 100_000
@@ -40,152 +46,204 @@ N_TAGS = 100
 N_HISTORY = 1_000
 N_PLANNED = 2_000
 N_CELLS = 300
+N_LISTED = 1_000
+N_NAMES = 1_000
 N_WORDS = 20
 N_DECODED = 8
 ALIVE_SECONDS = 15.0
 LONGEST_KEY = 64
+LONGEST_PATH = 4_096
 _LONGEST_ID = 64
-_QUERY = ("sort", "tag", "state", "folder", "since", "until", "q", "similar", "stacks")
-_TAG_CHANGES = ("rename", "alias", "merge_into", "parent")
+
+OPERATIONS = Operations()
+
+_FILTER: dict[str, Field] = {
+    "state": choice("Which photos, by `tag` or by any tag.", *get_args(TagState), default="any"),
+    "folder": text("Photos in or below this folder.", longest=LONGEST_PATH),
+    "since": text("The first day (YYYY-MM-DD) on which a photo was taken."),
+    "until": text("The last day."),
+    "q": text("Words; each must be in the path, in a tag, or in what the network sees."),
+    "similar": whole_number("A photo; those most like it come first."),
+    "stacks": choice("1: of near-duplicates only the first.", "0", "1", default="0"),
+}
+_QUERY: dict[str, Field] = {
+    "sort": choice("The order; `score` and `uncertainty` are about `tag`.", *get_args(Sort), default="path"),
+    "tag": whole_number("The tag that `state` and `sort` are about."),
+    **_FILTER,
+}
+_VERSION = {"v": text("The beginning of the photo's content hash: the answer may then be kept for good.")}
+_KEY = text("A name for this request: asked for again under it, nothing is done twice.", longest=LONGEST_KEY, least=1)
 
 
-@get
-def project(request: Request) -> Response:
+@OPERATIONS.get(HEALTH, HealthAnswer)
+async def health(call: Call) -> dict[str, Any]:  # noqa: ARG001
+    """Tell that the server answers; the only operation that needs no token."""
+    return {"status": "ok"}
+
+
+@OPERATIONS.get("/openapi.json", dict[str, Any])
+def schema(call: Call) -> dict[str, Any]:  # noqa: ARG001
+    """Return the OpenAPI 3.1 description of this API."""
+    return openapi(OPERATIONS, __version__)
+
+
+@OPERATIONS.get("/project", ProjectAnswer)
+def project(call: Call) -> dict[str, Any]:
     """Return the project: tags, folders, progress, and up to which news this is known."""
-    parameters(request, ())
-    session = session_of(request)
-    news = session.events.last_id()
-    return json_answer({"id": identity_of(request), "news": news, **session.overview()})
+    news = call.session.events.last_id()
+    about = {"id": identity_of(call.request), "news": news, "user": call.user.name, "role": call.user.role}
+    return {**about, **call.session.overview()}
 
 
-@get
-def progress(request: Request) -> Response:
+@OPERATIONS.get("/progress", ProgressAnswer)
+def progress(call: Call) -> ProgressAnswer:
     """Return how far the review is."""
-    parameters(request, ())
-    return json_answer(session_of(request).progress())
+    return call.session.progress()
 
 
-@get
-def history(request: Request) -> Response:
-    """Return the latest actions."""
-    limit = parameters(request, ("limit",)).get("limit", "50")
-    return json_answer(session_of(request).history(whole_number(limit, "limit", most=N_HISTORY)))
+@OPERATIONS.get(
+    "/history",
+    HistoryAnswer,
+    query={
+        "limit": whole_number("How many actions.", most=N_HISTORY, default=50),
+        "who": choice("`me`: your own actions; `all`: everybody's. Default: what you may undo.", "me", "all"),
+    },
+)
+def history(call: Call, limit: int, who: str | None = None) -> HistoryAnswer:
+    """Return the latest actions, and what you can undo or redo."""
+    own = call.user.name if who == "me" or (who is None and not call.is_owner) else None
+    found = call.session.history(limit, who=own)
+    if call.is_owner or own is not None:
+        return found
+    undoable = call.session.history(1, who=call.user.name)
+    return {**undoable, "batches": found["batches"]}
 
 
-@get
-def write_plan(request: Request) -> Response:
+@OPERATIONS.get(
+    "/write/plan", PlanAnswer, query={"n": whole_number("Photos that are looked at.", most=N_PLANNED, default=200)}
+)
+def write_plan(call: Call, n: int) -> PlanAnswer:
     """Return what a write would do to the files of the first photos that it looks at."""
-    n = parameters(request, ("n",)).get("n", "200")
-    return json_answer(session_of(request).write_plan(whole_number(n, "n", most=N_PLANNED)))
+    return call.session.write_plan(n)
 
 
-@post("photos", "tags", "state", "origin", "paired", "key")
-def decide(request: Request, body: Body) -> Response:
+@OPERATIONS.post(
+    "/decide",
+    DecidedAnswer,
+    role="labeller",
+    body={
+        "photos": id_list("Photos.", most=N_DECIDED).needed(),
+        "tags": id_list(f"Tags; at most {N_TAGS} unless paired.", most=N_DECIDED).needed(),
+        "state": choice("1 accepts, 0 rejects, -1 clears.", 1, 0, -1).needed(),
+        "origin": choice("`suggested`: an answer to a suggestion.", "human", "suggested", default="human"),
+        "paired": choice("Photos and tags stand side by side.", True, False, default=False),
+        "key": _KEY,
+    },
+)
+def decide(
+    call: Call, photos: list[int], tags: list[int], state: int, origin: Any, paired: bool, key: str | None = None
+) -> DecidedAnswer:
     """Decide tags of photos: each of all, or side by side one of each."""
-    paired = choice(body.get("paired", False), "paired", (True, False))
-    photos = id_list(body.get("photos"), "photos", most=N_DECIDED)
-    tags = id_list(body.get("tags"), "tags", most=N_DECIDED if paired else N_TAGS)
-    state = choice(body.get("state"), "state", (1, 0, -1))
-    origin = choice(body.get("origin", "human"), "origin", ("human", "suggested"))
-    key = _key(body["key"]) if "key" in body else None
-    return json_answer(session_of(request).decide(photos, tags, state, origin=origin, paired=paired, key=key))
+    if not paired and len(tags) > N_TAGS:
+        raise RequestError(f"tags must be from 1 to {N_TAGS} ids")
+    return call.session.decide(photos, tags, state, origin=origin, paired=paired, key=_own_key(call, key), who=call.who)
 
 
-@get
-def thresholds(request: Request) -> Response:
+@OPERATIONS.get("/thresholds", ThresholdsAnswer)
+def thresholds(call: Call) -> ThresholdsAnswer:
     """Return what is suggested at the threshold in force, and what would be at others."""
-    parameters(request, ())
-    return json_answer(session_of(request).thresholds())
+    return call.session.thresholds()
 
 
-@post("threshold")
-def set_threshold(request: Request, body: Body) -> Response:
+@OPERATIONS.post(
+    "/threshold",
+    ThresholdsAnswer,
+    role="owner",
+    body={"threshold": number("The threshold of all tags.", null="what training chose").needed()},
+)
+def set_threshold(call: Call, threshold: float | None) -> ThresholdsAnswer:
     """Suggest what lies above one number for all tags; null: as training chose."""
-    value = body.get("threshold", False)
-    if value is not None and type(value) not in (int, float):
-        raise RequestError("threshold must be a number, or null for what training chose")
-    return json_answer(session_of(request).set_threshold(value))
+    return call.session.set_threshold(threshold)
 
 
-@post("text", "new")
-def add_tag(request: Request, body: Body) -> Response:
+@OPERATIONS.post(
+    "/tags",
+    AddedTag,
+    role="labeller",
+    body={
+        "text": text("The name of the tag.").needed(),
+        "new": choice("Make it without asking whether another was meant.", True, False, default=False),
+    },
+)
+def add_tag(call: Call, text: str, new: bool) -> AddedTag:
     """Find or make a tag."""
-    new = choice(body.get("new", False), "new", (True, False))
-    return json_answer(session_of(request).add_tag(text(body.get("text")), new=new))
+    return call.session.add_tag(text, new=new)
 
 
-@post(*_TAG_CHANGES)
-def change_tag(request: Request, body: Body) -> Response:
+@OPERATIONS.post(
+    "/tags/{id:int}",
+    ChangedTag,
+    role="owner",
+    body={
+        "rename": text("Another name."),
+        "alias": text("A further name."),
+        "merge_into": whole_number("The tag that this one becomes."),
+        "parent": whole_number("The tag that this one implies."),
+    },
+    one_of=True,
+)
+def change_tag(call: Call, id: int, **change: Any) -> ChangedTag:
     """Rename, alias, merge or imply."""
-    if len(body) != 1:
-        raise RequestError(f"expected exactly one of {', '.join(_TAG_CHANGES)}")
-    ((what, value),) = body.items()
-    value = text(value) if what in ("rename", "alias") else whole_number(value, what)
-    try:
-        tag = whole_number(request.path_params["id"], "id")
-    except RequestError:
-        raise RequestError("there is no such tag", 404) from None
-    return json_answer(session_of(request).change_tag(tag, what, value))
+    ((what, value),) = change.items()
+    return call.session.change_tag(id, what, value, who=call.who)
 
 
-@post("batch", "key")
-def undo(request: Request, body: Body) -> Response:
+@OPERATIONS.post(
+    "/undo",
+    UndoneAnswer,
+    role="labeller",
+    body={"batch": whole_number("The action."), "key": _KEY},
+    one_of=True,
+)
+def undo(call: Call, batch: int | None = None, key: str | None = None) -> UndoneAnswer:
     """Take back the action that is named, and no other that was done meanwhile; or what was asked for under a name."""
-    if len(body) != 1:
-        raise RequestError("expected either a batch or a key")
-    if "key" in body:
-        return json_answer(session_of(request).withdraw(_key(body["key"])))
-    return json_answer(session_of(request).undo(whole_number(body.get("batch"), "batch")))
+    if key is not None:
+        return call.session.withdraw(str(_own_key(call, key)), who=call.who, only_own=not call.is_owner)
+    return call.session.undo(batch, who=call.who, only_own=not call.is_owner)
 
 
-@post()
-def redo(request: Request, body: Body) -> Response:  # noqa: ARG001
+@OPERATIONS.post("/redo", UndoneAnswer, role="labeller")
+def redo(call: Call) -> UndoneAnswer:
     """Bring back what was taken back last."""
-    return json_answer(session_of(request).redo())
+    return call.session.redo(who=call.who, only_own=not call.is_owner)
 
 
-@get
-def list_jobs(request: Request) -> Response:
-    """Return the latest jobs."""
-    parameters(request, ())
-    return json_answer({"jobs": [job.as_dict() for job in session_of(request).jobs.all()]})
+@OPERATIONS.get("/jobs", JobListAnswer)
+def list_jobs(call: Call) -> JobListAnswer:
+    """Return the latest jobs, newest first."""
+    return {"jobs": [job.as_dict() for job in call.session.jobs.all()]}
 
 
-@post("kind", "photos", "format", "accepted_only")
-def start_job(request: Request, body: Body) -> Response:
-    """Start long work."""
-    kind = choice(body.get("kind"), "kind", JOB_KINDS)
-    options: dict[str, Any] = {}
-    if "photos" in body:
-        options["photos"] = id_list(body["photos"], "photos", most=N_PHOTOS)
-    if "format" in body:
-        options["format"] = text(body["format"])
-    if "accepted_only" in body:
-        options["accepted_only"] = choice(body["accepted_only"], "accepted_only", (True, False))
-    return json_answer({"job": session_of(request).start_job(kind, options).as_dict()})
+@OPERATIONS.post(
+    "/jobs",
+    StartedJob,
+    role="owner",
+    body={
+        "kind": choice("What to do.", *JOB_KINDS).needed(),
+        "photos": id_list("Of a write: these photos only.", most=N_PHOTOS),
+        "format": text("Of an export: its format."),
+        "accepted_only": choice("Of an export: without suggestions.", True, False),
+    },
+)
+def start_job(call: Call, kind: str, **options: Any) -> StartedJob:
+    """Start long work: scan, extract, train, compare, write or export."""
+    return {"job": call.session.start_job(kind, options, who=call.who).as_dict()}
 
 
-@post()
-def cancel_job(request: Request, body: Body) -> Response:  # noqa: ARG001
+@OPERATIONS.post("/jobs/{id:int}/cancel", StartedJob, role="owner")
+def cancel_job(call: Call, id: int) -> StartedJob:
     """Ask a job to end."""
-    try:
-        number = whole_number(request.path_params["id"], "id")
-    except RequestError:
-        raise RequestError("there is no such job", 404) from None
-    return json_answer({"job": session_of(request).jobs.cancel(number).as_dict()})
-
-
-async def jobs(request: Request) -> Response:
-    """List or start jobs."""
-    return await (start_job(request) if request.method == "POST" else list_jobs(request))
-
-
-def _key(value: Any) -> str:
-    """Return the name that a page gave to a request."""
-    found = text(value, longest=LONGEST_KEY)
-    if not found:
-        raise RequestError("key must not be empty")
-    return found
+    return {"job": call.session.jobs.cancel(id).as_dict()}
 
 
 def ranking_body(ranking: Ranking, sort: str) -> bytes:
@@ -204,129 +262,144 @@ def ranking_body(ranking: Ranking, sort: str) -> bytes:
     return b"".join(parts)
 
 
-@get
-def ranking(request: Request) -> Response:
-    """Return the ids of photos in order."""
-    return _ranked(request, _query(parameters(request, _QUERY)))
+@OPERATIONS.get(
+    "/photos",
+    PhotoList,
+    query={
+        **_QUERY,
+        "first": whole_number("The place to begin at.", least=0, default=0),
+        "n": whole_number("How many photos.", most=N_LISTED, default=100),
+    },
+)
+def photos(call: Call, first: int, n: int, **query: Any) -> PhotoList:
+    """Return photos in order, filtered, some at a time."""
+    return call.session.photo_list(_photo_query(query), first, n)
 
 
-@get
-def lens(request: Request) -> Response:
-    """Return the photos of a tag, the likeliest first."""
-    given = parameters(request, [name for name in _QUERY if name not in ("tag", "sort")])
-    return _ranked(request, _query(given | {"tag": str(request.path_params["tag"]), "sort": "score"}))
+@OPERATIONS.post(
+    "/photos/find",
+    PhotoIds,
+    role="reader",
+    body={"paths": name_list("Paths below the folder of photos.", most=N_NAMES, longest=LONGEST_PATH).needed()},
+)
+def find_photos(call: Call, paths: list[str]) -> PhotoIds:
+    """Return the ids of photos by their paths."""
+    return call.session.find_photos(paths)
 
 
-@get
-def cells(request: Request) -> Response:
-    """Return what the grid shows of some photos."""
-    ids = id_list(parameters(request, ("ids",)).get("ids"), "ids", most=N_CELLS)
-    return json_answer(session_of(request).cells(ids))
+@OPERATIONS.get("/ranking", "application/octet-stream", query=_QUERY)
+def ranking(call: Call, **query: Any) -> Response:
+    """Return the ids of all photos in order as 32-bit numbers, for the grid."""
+    return _ranked(call, _photo_query(query))
 
 
-@get
-def thumb(request: Request) -> Response:
+@OPERATIONS.get("/lens/{tag:int}", "application/octet-stream", query=_FILTER)
+def lens(call: Call, **query: Any) -> Response:
+    """Return the ids of a tag's photos, the likeliest first, for the grid."""
+    return _ranked(call, _photo_query({**query, "sort": "score"}))
+
+
+@OPERATIONS.get("/cells", CellsAnswer, query={"ids": id_list("Photos.", most=N_CELLS).needed()})
+def cells(call: Call, ids: list[int]) -> CellsAnswer:
+    """Return what the grid shows of some photos: their tags and suggestions by id."""
+    return call.session.cells(ids)
+
+
+@OPERATIONS.get("/photo/{id:int}/thumb", "image/webp", query=_VERSION)
+def thumb(call: Call, id: int, v: str = "") -> Response:
     """Return a thumbnail."""
-    return _picture(request, session_of(request).thumbnail)
+    return _picture(call, id, v, call.session.thumbnail)
 
 
-def large(request: Request) -> Response:
-    """Return a large picture."""
-    return _picture(request, session_of(request).large)
+@OPERATIONS.get("/photo/{id:int}/large", "image/webp", query=_VERSION, limiter=CapacityLimiter(N_DECODED))
+def large(call: Call, id: int, v: str = "") -> Response:
+    """Return a picture of at most 1,600 pixels."""
+    return _picture(call, id, v, call.session.large)
 
 
-@get
-def frame(request: Request) -> Response:
+@OPERATIONS.get("/photo/{id:int}/frame/{frame:int}", "image/webp", query=_VERSION)
+def frame(call: Call, id: int, frame: int, v: str = "") -> Response:
     """Return the thumbnail of a key frame of a video."""
-    number = _frame(request)
-    return _picture(request, lambda photo: session_of(request).frame(photo, number))
+    if frame >= MOST_KEYFRAMES:
+        raise RequestError("there is no such key frame", 404)
+    return _picture(call, id, v, lambda photo: call.session.frame(photo, frame))
 
 
-@get
-def moments(request: Request) -> Response:
+@OPERATIONS.get("/photo/{id:int}/moments", MomentsAnswer)
+def moments(call: Call, id: int) -> MomentsAnswer:
     """Return where in a video its tags are."""
-    parameters(request, ())
-    return json_answer(session_of(request).moments(_id(request, "id")))
+    return call.session.moments(id)
 
 
-@get
-def video(request: Request) -> Response:
-    """Return a part of a video that browsers can play."""
-    parameters(request, ("v",))
+@OPERATIONS.get("/photo/{id:int}/video", "video/*", query=_VERSION)
+def video(call: Call, id: int, v: str = "") -> Response:  # noqa: ARG001
+    """Return a part of a video that browsers can play, by the header Range."""
     try:
-        path, media_type = session_of(request).video(_id(request, "id"))
-        return video_answer(path, media_type, request.headers.get("range"))
+        path, media_type = call.session.video(id)
+        return video_answer(path, media_type, call.request.headers.get("range"))
     except PhotosError as error:
         return error_answer(str(error), 404)
 
 
-@get
-def photo(request: Request) -> Response:
-    """Return all that is known of a photo."""
-    parameters(request, ())
-    return json_answer(session_of(request).photo(_id(request, "id")))
+@OPERATIONS.get("/photo/{id:int}", PhotoAnswer)
+def photo(call: Call, id: int) -> PhotoAnswer:
+    """Return all that is known of a photo: its tags, suggestions and history."""
+    return call.session.photo(id)
 
 
-@get
-def why(request: Request) -> Response:
+@OPERATIONS.get("/photo/{id:int}/why/{tag:int}", ExplainResult)
+def why(call: Call, id: int, tag: int) -> dict[str, Any]:
     """Return what speaks for a tag on a photo."""
-    parameters(request, ())
-    return json_answer(session_of(request).why(_id(request, "id"), _id(request, "tag")))
+    return call.session.why(id, tag)
 
 
-@get
-def teach(request: Request) -> Response:
+@OPERATIONS.get(
+    "/teach",
+    TeachAnswer,
+    query={"tag": whole_number("For this tag; default: any."), "n": whole_number("How many.", most=1_000, default=50)},
+)
+def teach(call: Call, n: int, tag: int | None = None) -> TeachAnswer:
     """Return photos to label next."""
-    given = parameters(request, ("tag", "n"))
-    tag = whole_number(given["tag"], "tag") if "tag" in given else None
-    return json_answer(session_of(request).teach(tag, whole_number(given.get("n", "50"), "n", most=1_000)))
+    return call.session.teach(tag, n)
 
 
-def _ranked(request: Request, query: PhotoQuery) -> Response:
-    found = session_of(request).ranking(query)
+def _own_key(call: Call, key: str | None) -> str | None:
+    """Return the name of a request, apart from those of other users."""
+    return key if key is None or call.who is None else f"{call.who}/{key}"
+
+
+def _ranked(call: Call, query: PhotoQuery) -> Response:
+    found = call.session.ranking(query)
     return Response(ranking_body(found, query.sort), media_type="application/octet-stream")
 
 
-def _query(given: dict[str, str]) -> PhotoQuery:
-    words = tuple(text(given["q"]).split()) if "q" in given else ()
+def _photo_query(given: dict[str, Any]) -> PhotoQuery:
+    words = tuple(given.pop("q", "").split())
     if len(words) > N_WORDS:
         raise RequestError(f"expected at most {N_WORDS} words to search for")
-    options: dict[str, Any] = {name: whole_number(given[name], name) for name in ("tag", "similar") if name in given}
-    options |= {name: given[name] for name in ("sort", "state", "folder", "since", "until") if name in given}
-    return PhotoQuery(words=words, stacks=choice(given.get("stacks", "0"), "stacks", ("0", "1")) == "1", **options)
+    return PhotoQuery(words=words, stacks=given.pop("stacks") == "1", **given)
 
 
-def _picture(request: Request, make: Any) -> Response:
-    version = parameters(request, ("v",)).get("v")
-    photos, number = session_of(request).photos, _id(request, "id")
+def _picture(call: Call, photo: int, version: str, make: Callable[[int], bytes]) -> Response:
+    photos = call.session.photos
     try:
-        picture = make(number)
+        picture = make(photo)
     except PhotosError as error:
         return error_answer(str(error), 404)
     # Only an address that names this very content may be kept for good.
-    return picture_answer(picture, keep=bool(version) and photos.hashes[photos.row(number)].startswith(version or "-"))
+    return picture_answer(picture, keep=bool(version) and photos.hashes[photos.row(photo)].startswith(version or "-"))
 
 
-def _frame(request: Request) -> int:
-    number = int(request.path_params["frame"])
-    if number >= MOST_KEYFRAMES:
-        raise RequestError("there is no such key frame", 404)
-    return number
-
-
-def _id(request: Request, name: str) -> int:
-    try:
-        return whole_number(request.path_params[name], name)
-    except RequestError:
-        raise RequestError(f"there is no such {'tag' if name == 'tag' else 'photo'}", 404) from None
-
-
-async def events(request: Request) -> Response:
-    """Send events until the page or the server goes away."""
-    # A browser sends no headers of ours with this request: the project is a parameter.
-    check_project(request, parameters(request, ("project",)).get("project"))
-    last = request.headers.get("last-event-id")
-    stream = _stream(session_of(request).events, last[:_LONGEST_ID] if last else None)
+@OPERATIONS.get(
+    "/events",
+    "text/event-stream",
+    query={"project": text("The project, in place of the header that a browser cannot send here.")},
+)
+async def events(call: Call, project: str | None = None) -> Response:
+    """Send events until the page or the server goes away: what was decided and learned, and how far jobs are."""
+    check_project(call.request, project)
+    last = call.request.headers.get("last-event-id")
+    stream = _stream(call.session.events, last[:_LONGEST_ID] if last else None)
     return StreamingResponse(stream, media_type="text/event-stream")
 
 
@@ -369,32 +442,3 @@ async def _arrivals(
 
 def _line(event: ReviewEvent) -> str:
     return f"id: {event.id}\nevent: {event.name}\ndata: {json.dumps(event.data, allow_nan=False)}\n\n"
-
-
-ROUTES = [
-    Route("/api/project", project),
-    Route("/api/progress", progress),
-    Route("/api/history", history),
-    Route("/api/write/plan", write_plan),
-    Route("/api/thresholds", thresholds),
-    Route("/api/threshold", set_threshold, methods=["POST"]),
-    Route("/api/decide", decide, methods=["POST"]),
-    Route("/api/tags", add_tag, methods=["POST"]),
-    Route("/api/tags/{id:int}", change_tag, methods=["POST"]),
-    Route("/api/undo", undo, methods=["POST"]),
-    Route("/api/redo", redo, methods=["POST"]),
-    Route("/api/jobs", jobs, methods=["GET", "POST"]),
-    Route("/api/jobs/{id:int}/cancel", cancel_job, methods=["POST"]),
-    Route("/api/ranking", ranking),
-    Route("/api/lens/{tag:int}", lens),
-    Route("/api/cells", cells),
-    Route("/api/photo/{id:int}", photo),
-    Route("/api/photo/{id:int}/why/{tag:int}", why),
-    Route("/api/teach", teach),
-    Route("/thumb/{id:int}", thumb),
-    Route("/frame/{id:int}/{frame:int}", frame),
-    Route("/video/{id:int}", video),
-    Route("/api/photo/{id:int}/moments", moments),
-    Route("/large/{id:int}", get(large, limiter=CapacityLimiter(N_DECODED))),
-    Route("/api/events", events),
-]

@@ -133,12 +133,12 @@ test("an order is read as the server writes it", async () => {
   const length = Buffer.alloc(4);
   length.writeUInt32LE(filled.length);
   const parts = [length, filled, Buffer.from(Int32Array.from([9, 4]).buffer), Buffer.from(Float32Array.from([0.5, NaN]).buffer)];
-  tab.server["/api/ranking"] = () => new Response(Buffer.concat(parts));
+  tab.server["/api/v1/ranking"] = () => new Response(Buffer.concat(parts));
   const found = await ranking({ sort: "score", tag: 3, q: "", folder: null });
-  assert.equal(tab.requests.at(-1).path, "/api/ranking?sort=score&tag=3");
+  assert.equal(tab.requests.at(-1).path, "/api/v1/ranking?sort=score&tag=3");
   assert.deepEqual([found.n, found.version, [...found.ids], [...found.values]], [2, 3, [9, 4], [0.5, NaN]]);
 });
 
 test("the large picture has the content hash of the small one", () => {
-  assert.equal(largeUrl(cell({ id: 3, thumb: "/thumb/3?v=abc" })), "/large/3?v=abc");
+  assert.equal(largeUrl(cell({ id: 3, thumb: "/api/v1/photo/3/thumb?v=abc" })), "/api/v1/photo/3/large?v=abc");
 });

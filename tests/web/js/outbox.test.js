@@ -15,20 +15,20 @@ function deciding() {
     done,
     lose: null,
     refuse: null,
-    "/api/decide": (body) => {
+    "/api/v1/decide": (body) => {
       if (server.refuse) return answer({ error: "not now" }, server.refuse);
       if (server.lose === "request") return BROKEN;
       if (!done.has(body.key)) done.set(body.key, { ...body, batch: done.size + 1 });
       if (server.lose === "answer") return BROKEN;
       return { batch: done.get(body.key).batch, n: 1, version: done.size };
     },
-    "/api/undo": ({ key }) => {
+    "/api/v1/undo": ({ key }) => {
       if (server.lose) return BROKEN;
       const found = done.get(key);
       done.delete(key);
       return { batch: found?.batch ?? null, label: found ? "label 1 photo" : "", version: 9 };
     },
-    "/api/cells": (_, query) => ({
+    "/api/v1/cells": (_, query) => ({
       version: 0,
       cells: query.get("ids").split(",").map((id) => cell({ id: Number(id) })),
     }),
@@ -45,7 +45,7 @@ test("a decision is sent at once, under a name, and for this project", async () 
   const { tab, outbox, store } = await opened();
   outbox.push({ ...ACCEPT });
   await settle();
-  const [{ body, headers }] = tab.sent("/api/decide");
+  const [{ body, headers }] = tab.sent("/api/v1/decide");
   assert.deepEqual({ ...body, key: null }, { ...ACCEPT, key: null });
   assert.match(body.key, /^[0-9a-f-]{36}$/);
   assert.equal(headers["X-Tagloom-Project"], "p");
@@ -56,17 +56,17 @@ test("a decision is sent at once, under a name, and for this project", async () 
 test("decisions are sent one after the other, in order", async () => {
   const { tab, server, outbox } = await opened();
   let go;
-  const slow = server["/api/decide"];
-  server["/api/decide"] = async (body) => (await new Promise((resolve) => (go = resolve)), slow(body));
+  const slow = server["/api/v1/decide"];
+  server["/api/v1/decide"] = async (body) => (await new Promise((resolve) => (go = resolve)), slow(body));
   outbox.push({ ...ACCEPT });
   outbox.push({ ...REJECT });
   await settle();
-  assert.equal(tab.sent("/api/decide").length, 1);
+  assert.equal(tab.sent("/api/v1/decide").length, 1);
   go();
   await settle();
   go();
   await settle();
-  assert.deepEqual(tab.sent("/api/decide").map(({ body }) => body.photos), [[1], [2]]);
+  assert.deepEqual(tab.sent("/api/v1/decide").map(({ body }) => body.photos), [[1], [2]]);
 });
 
 test("what may have arrived is sent again under the same name, and another decision never has that", async () => {
@@ -80,7 +80,7 @@ test("what may have arrived is sent again under the same name, and another decis
   await tab.pass();
   outbox.push({ ...ACCEPT });
   await settle();
-  const names = tab.sent("/api/decide").map(({ body }) => body.key);
+  const names = tab.sent("/api/v1/decide").map(({ body }) => body.key);
   assert.equal(names.length, 3);
   assert.equal(names[0], names[1]);
   assert.notEqual(names[1], names[2]);
@@ -127,7 +127,7 @@ test("a decision that is wrong is taken back with the server's sentence, and the
   const { server, outbox, store } = await opened();
   const failed = [];
   outbox.addEventListener("failed", ({ detail }) => failed.push(detail.message));
-  server["/api/decide"] = ({ photos }) =>
+  server["/api/v1/decide"] = ({ photos }) =>
     photos[0] === 1 ? answer({ error: "no such photo" }, 404) : { batch: 1, n: 1, version: 1 };
   outbox.push({ ...ACCEPT });
   outbox.push({ ...REJECT });
@@ -170,7 +170,7 @@ for (const [lost, label] of [["answer", "label 1 photo"], ["request", null]]) {
     server.lose = null;
     await tab.pass();
     assert.deepEqual(revoked, [label]);
-    assert.equal(tab.sent("/api/undo")[0].body.key, decision.key);
+    assert.equal(tab.sent("/api/v1/undo")[0].body.key, decision.key);
     assert.equal(server.done.size, 0);
     assert.equal(outbox.size, 0);
   });
@@ -187,10 +187,10 @@ test("what waits outlives a reload, under its name, before what is decided next"
   const { outbox: next } = await tab.import("net/outbox.js");
   next.push({ ...REJECT });
   await settle();
-  assert.equal(tab.sent("/api/decide").length, 1); // whose project this is is not known yet
+  assert.equal(tab.sent("/api/v1/decide").length, 1); // whose project this is is not known yet
   await store.loadProject();
   await settle();
-  const sent = tab.sent("/api/decide").map(({ body }) => body);
+  const sent = tab.sent("/api/v1/decide").map(({ body }) => body);
   assert.deepEqual(sent.map(({ photos }) => photos), [[1], [1], [2]]);
   assert.equal(sent[0].key, sent[1].key);
   assert.equal(server.done.size, 2);
@@ -203,12 +203,12 @@ test("what was kept of one project is not sent to another, and told of", async (
   outbox.push({ ...ACCEPT });
   await settle();
   server.lose = null;
-  tab.server["/api/project"] = () => ({ id: "q", name: "other", tags: [], merged: [], version: 0 });
+  tab.server["/api/v1/project"] = () => ({ id: "q", name: "other", tags: [], merged: [], version: 0 });
   tab.open();
   const next = await tab.begin();
   const { keptOfOthers } = await tab.import("net/outbox.js");
   assert.equal(next.outbox.size, 0);
-  assert.equal(tab.sent("/api/decide").length, 1);
+  assert.equal(tab.sent("/api/v1/decide").length, 1);
   assert.deepEqual(keptOfOthers(), [{ name: "album", n: 1 }]);
 });
 

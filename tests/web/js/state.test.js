@@ -10,7 +10,7 @@ const ACCEPT = { photos: [1], tags: [7], state: 1, origin: "suggested" };
 async function opened(cells = { 1: cell({ suggested: [[7, 0.9], [8, 0.4]] }) }) {
   const held = [];
   const tab = new Tab({
-    "/api/cells": (_, query) => {
+    "/api/v1/cells": (_, query) => {
       const ids = query.get("ids").split(",").map(Number);
       return new Promise((resolve) =>
         held.push((version, changes = {}) => {
@@ -30,10 +30,10 @@ test("cells that are wanted at once are asked for together, each once", async ()
   store.want([1, 2]);
   await want(2, 3);
   await want(1);
-  assert.deepEqual(tab.sent("/api/cells").map(({ path }) => path), ["/api/cells?ids=1,2,3"]);
+  assert.deepEqual(tab.sent("/api/v1/cells").map(({ path }) => path), ["/api/v1/cells?ids=1,2,3"]);
   await held[0](0);
   await want(1, 2, 3);
-  assert.equal(tab.sent("/api/cells").length, 1);
+  assert.equal(tab.sent("/api/v1/cells").length, 1);
 });
 
 test("a decision is shown at once, and a late answer does not take it back", async () => {
@@ -144,21 +144,21 @@ test("numbers that have aged can be decided on; what was said elsewhere is read 
   await settle();
   await held[2](1, { suggested: [] });
   assert.deepEqual((await read).get(1).suggested, []);
-  assert.equal(tab.sent("/api/cells").length, 3);
+  assert.equal(tab.sent("/api/v1/cells").length, 3);
 });
 
 test("a photo that is gone hides no others, and a refusal of all is not asked for one by one", async () => {
   const { tab, store, want } = await opened();
-  tab.server["/api/cells"] = (_, query) =>
+  tab.server["/api/v1/cells"] = (_, query) =>
     query.get("ids").split(",").includes("3")
       ? answer({ error: "no photo has the id 3" }, 404)
       : { version: 0, cells: query.get("ids").split(",").map((id) => cell({ id: Number(id) })) };
   await want(1, 2, 3, 4);
   assert.deepEqual([...store.cells.keys()].sort(), [1, 2, 4]);
-  const n = tab.sent("/api/cells").length;
-  tab.server["/api/cells"] = () => answer({ error: "refused" }, 412);
+  const n = tab.sent("/api/v1/cells").length;
+  tab.server["/api/v1/cells"] = () => answer({ error: "refused" }, 412);
   await want(5, 6, 7, 8);
-  assert.equal(tab.sent("/api/cells").length, n + 1);
+  assert.equal(tab.sent("/api/v1/cells").length, n + 1);
 });
 
 test("news of a decision of this tab are none, and those of others are, even if told after a later one", async () => {

@@ -55,7 +55,7 @@ export function cell(changes = {}) {
     name: "a.jpg",
     width: 3,
     height: 2,
-    thumb: "/thumb/1?v=abc",
+    thumb: "/api/v1/photo/1/thumb?v=abc",
     yes: [],
     no: [],
     suggested: [],
@@ -82,7 +82,7 @@ export class Tab {
 
   constructor(server = {}) {
     this.server = server;
-    this.server["/api/project"] = () => ({ id: "p", name: "album", tags: [], merged: [], version: 0 });
+    this.server["/api/v1/project"] = () => ({ id: "p", name: "album", tags: [], merged: [], version: 0 });
     this.open();
   }
 

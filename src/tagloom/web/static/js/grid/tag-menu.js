@@ -13,7 +13,7 @@ export function tagMenu(tag) {
   return openDialog(`Tag “${text}”`, (close) => {
     const change = async (body, said) => {
       try {
-        await post(`/api/tags/${tag}`, body);
+        await post(`/api/v1/tags/${tag}`, body);
         await store.loadProject();
         if (said) toast(said);
         close();

@@ -34,7 +34,7 @@ class Thresholds extends EventTarget {
   #readSoon() {
     clearTimeout(this.#timer);
     if (!store.project.model) return;
-    const read = () => get("/api/thresholds").then((found) => this.#set(found), () => {});
+    const read = () => get("/api/v1/thresholds").then((found) => this.#set(found), () => {});
     // Who decides on and on is not counted for after each key.
     this.#timer = setTimeout(read, this.found === null ? 0 : READ_MS);
   }
@@ -48,7 +48,7 @@ class Thresholds extends EventTarget {
   async choose(threshold) {
     clearTimeout(this.#timer);
     try {
-      this.#set(await post("/api/threshold", { threshold }));
+      this.#set(await post("/api/v1/threshold", { threshold }));
     } catch (error) {
       complain(error);
       this.#set(this.found);

@@ -1,10 +1,11 @@
 /** The page's one door to the server: JSON and the binary ranking. */
 
-/** The server refused: `message` is its sentence, `status` the HTTP status. */
+/** The server refused: `message` is its sentence, `status` the HTTP status; `isDenied`: this user may not do it. */
 export class ApiError extends Error {
-  constructor(message, status) {
+  constructor(message, status, isDenied = false) {
     super(message);
     this.status = status;
+    this.isDenied = isDenied;
   }
 }
 
@@ -41,17 +42,19 @@ async function request(path, init = {}) {
     throw new OfflineError("The server does not answer.");
   }
   if (UNREACHABLE.has(response.status)) throw new OfflineError("The server cannot be reached.");
-  if (!response.ok) throw new ApiError(await sentence(response), response.status);
+  if (!response.ok) throw await refusal(response);
   return response;
 }
 
-async function sentence(response) {
-  if (response.status === FORBIDDEN) return EARLIER;
+async function refusal(response) {
+  let found = {};
   try {
-    return (await response.json()).error ?? response.statusText;
+    found = await response.json();
   } catch {
-    return response.statusText;
+    // An answer of something in between.
   }
+  if (response.status === FORBIDDEN && !found.denied) return new ApiError(EARLIER, FORBIDDEN);
+  return new ApiError(found.error ?? response.statusText, response.status, Boolean(found.denied));
 }
 
 /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
@@ -76,7 +79,7 @@ export async function post(path, body = {}) {
  * @returns {Promise<Ranking>}
  */
 export async function ranking(query, signal) {
-  const response = await request(`/api/ranking${queryString(query)}`, { signal });
+  const response = await request(`/api/v1/ranking${queryString(query)}`, { signal });
   return decodeRanking(await response.arrayBuffer());
 }
 

@@ -104,7 +104,7 @@ class Outbox extends EventTarget {
       decision.isSent = true;
       this.#keep();
       if (decision.isRevoked) await this.#revoke(decision);
-      else store.confirm(decision, await post("/api/decide", asked(decision)));
+      else store.confirm(decision, await post("/api/v1/decide", asked(decision)));
       this.trouble = null;
       this.isForeign = this.cannotStore = false;
       this.#wait = FIRST_WAIT;
@@ -121,7 +121,7 @@ class Outbox extends EventTarget {
   }
 
   async #revoke(decision) {
-    const { batch, label, version } = await post("/api/undo", { key: decision.key });
+    const { batch, label, version } = await post("/api/v1/undo", { key: decision.key });
     store.invalidate(decision.photos, version);
     this.dispatchEvent(new CustomEvent("revoked", { detail: { label: batch === null ? null : label } }));
   }
@@ -154,7 +154,8 @@ function asked({ isSent, isRevoked, ...decision }) {
 
 /** Whether the same decision may be taken another time: the server is away, cannot store it, or is another project's. */
 function mayPass(error) {
-  return error instanceof OfflineError || isForeign(error) || (error instanceof ApiError && PASSING.has(error.status));
+  if (error instanceof OfflineError || isForeign(error)) return true;
+  return error instanceof ApiError && !error.isDenied && PASSING.has(error.status);
 }
 
 function keep(project, items) {

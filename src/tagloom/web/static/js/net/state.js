@@ -72,7 +72,7 @@ class Store extends EventTarget {
   }
 
   async loadProject() {
-    this.project = await api.get("/api/project");
+    this.project = await api.get("/api/v1/project");
     api.bind(this.project.id);
     this.tags = new Map(this.project.tags.map((tag) => [tag.id, tag]));
     this.merged = new Map(this.project.merged.map((tag) => [tag.id, tag]));
@@ -122,7 +122,7 @@ class Store extends EventTarget {
     }
     let again = [];
     try {
-      const answer = await api.get(`/api/cells?ids=${ids.join(",")}`);
+      const answer = await api.get(`/api/v1/cells?ids=${ids.join(",")}`);
       this.#put(answer.cells, answer.version);
       // What was said while the answer was on its way is not in it.
       again = ids.filter((id) => this.#stale.has(id));
@@ -231,7 +231,7 @@ class Store extends EventTarget {
     for (let start = 0; start < missing.length; start += CELLS_PER_REQUEST) {
       const part = missing.slice(start, start + CELLS_PER_REQUEST);
       const age = this.#age;
-      const { cells, version } = await api.get(`/api/cells?ids=${part.join(",")}`);
+      const { cells, version } = await api.get(`/api/v1/cells?ids=${part.join(",")}`);
       for (const { id } of cells) {
         this.#stale.delete(id);
         this.#ageOf.set(id, age);
@@ -354,19 +354,19 @@ function decided(cell, tags, state) {
  * @returns {string}
  */
 export function largeUrl(cell) {
-  return `/large/${cell.id}?v=${versionOf(cell)}`;
+  return `/api/v1/photo/${cell.id}/large?v=${versionOf(cell)}`;
 }
 
 const versionOf = ({ thumb }) => new URL(thumb, location.origin).searchParams.get("v") ?? "";
 
 /** @param {{id: number, thumb: string}} cell @param {number} at which key frame of a video @returns {string} */
 export function frameUrl(cell, at) {
-  return `/frame/${cell.id}/${at}?v=${versionOf(cell)}`;
+  return `/api/v1/photo/${cell.id}/frame/${at}?v=${versionOf(cell)}`;
 }
 
 /** @param {{id: number, thumb: string}} cell @returns {string} */
 export function videoUrl(cell) {
-  return `/video/${cell.id}?v=${versionOf(cell)}`;
+  return `/api/v1/photo/${cell.id}/video?v=${versionOf(cell)}`;
 }
 
 export const store = new Store();

@@ -26,7 +26,7 @@ export class Stream {
    */
   constructor(project, tell) {
     if (project) bind(project);
-    this.#address = `/api/events${project ? `?project=${encodeURIComponent(project)}` : ""}`;
+    this.#address = `/api/v1/events${project ? `?project=${encodeURIComponent(project)}` : ""}`;
     this.#tell = tell;
     this.#open();
   }
@@ -53,7 +53,7 @@ export class Stream {
   async #giveReason() {
     setTimeout(() => this.#open(), RETRY_MS);
     try {
-      await get("/api/progress");
+      await get("/api/v1/progress");
     } catch (error) {
       if (error instanceof ApiError)
         this.#tell({ link: true, on: false, why: error.message, isForeign: isForeign(error) });

@@ -61,7 +61,7 @@ export class ClipView {
   async #ask({ id, version }) {
     this.#version = version;
     try {
-      const { tags } = await api.get(`/api/photo/${id}/moments`);
+      const { tags } = await api.get(`/api/v1/photo/${id}/moments`);
       if (id !== this.#id) return;
       this.#scores = tags;
     } catch {

@@ -154,13 +154,13 @@ export class PhotoPage {
     const id = this.id;
     const turn = (this.#turn += 1);
     try {
-      const answer = await api.get(`/api/photo/${id}`);
+      const answer = await api.get(`/api/v1/photo/${id}`);
       if (turn !== this.#turn) return;
       // It was on its way when something was decided, and does not know of it.
       if (store.isOld(id, answer.version)) return this.#reloadSoon();
       this.#answer = answer;
       this.detail = store.pending(id).reduce((detail, { tags, ...said }) => withSaid(detail, tags, said), answer);
-      if (!answer.clip || this.image.getAttribute("src")?.startsWith("/frame/") !== true)
+      if (!answer.clip || this.image.getAttribute("src")?.includes("/frame/") !== true)
         this.#picture(answer.large, answer);
       this.clip.show(answer);
       this.#draw();

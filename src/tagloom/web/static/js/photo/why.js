@@ -19,7 +19,7 @@ export function openWhy(photo, tag) {
 /** The explanation as an element that fills itself. @param {number} photo @param {number} tag @returns {HTMLElement} */
 function whyPanel(photo, tag) {
   const panel = h("div", { class: "why" }, h("p", { class: "muted", text: "Computing…" }));
-  get(`/api/photo/${photo}/why/${tag}`).then(
+  get(`/api/v1/photo/${photo}/why/${tag}`).then(
     (why) => panel.replaceChildren(...parts(why)),
     (error) => panel.replaceChildren(h("p", { text: error.message })),
   );

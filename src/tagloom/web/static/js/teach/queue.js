@@ -72,7 +72,7 @@ export class TeachQueue {
   async start(tag) {
     this.#tag = tag;
     try {
-      const { ids, reason } = await get(`/api/teach?n=${LENGTH}${tag === null ? "" : `&tag=${tag}`}`);
+      const { ids, reason } = await get(`/api/v1/teach?n=${LENGTH}${tag === null ? "" : `&tag=${tag}`}`);
       if (tag !== this.#tag) return;
       this.#begin(ids);
       this.note.textContent = reason;

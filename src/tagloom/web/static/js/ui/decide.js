@@ -114,7 +114,7 @@ export function undo() {
   return inTurn(async () => {
     dropOffers();
     if (await takeBack(outbox.latest)) return;
-    const { next_undo: next } = await get("/api/history?limit=1");
+    const { next_undo: next } = await get("/api/v1/history?limit=1");
     if (next === null) return toast("Nothing to undo.");
     if (await mayUndo(next)) await step("undo", "Undone", { batch: next.id });
   });
@@ -158,7 +158,7 @@ function mayUndo(next) {
 export function redo() {
   return inTurn(async () => {
     await outbox.settled();
-    const { batches, can_redo: canRedo } = await get("/api/history?limit=1");
+    const { batches, can_redo: canRedo } = await get("/api/v1/history?limit=1");
     if (canRedo) await step("redo", "Done again");
     // Of all that can be undone, only a write cannot be redone.
     else if (batches[0]?.kind === "undo") toast("Redo does not write files again. Press Write.");
@@ -169,7 +169,7 @@ export function redo() {
 async function step(verb, word, body = {}) {
   await outbox.settled();
   try {
-    const answer = await post(`/api/${verb}`, body);
+    const answer = await post(`/api/v1/${verb}`, body);
     store.invalidate(null, answer.version);
     store.emit("decided", { batch: answer.batch, photos: null, own: true });
     toast(`${word}: ${answer.label}`);
@@ -188,7 +188,7 @@ async function step(verb, word, body = {}) {
  * @returns {Promise<number[]>} none where the person goes back
  */
 export async function ensureTags(text, { single = false, isNew = false } = {}) {
-  const tag = await post("/api/tags", { text, new: isNew });
+  const tag = await post("/api/v1/tags", { text, new: isNew });
   if (tag.id !== null) return [known(tag)];
   const meant = await askAboutTag(tag, single);
   if (meant === undefined) return [];

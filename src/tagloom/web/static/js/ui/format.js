@@ -25,11 +25,12 @@ export function percent(p) {
 
 /**
  * A value of the model: a percentage where it is a probability, else the bare score.
- * @param {number} value
+ * @param {number | null} value
  * @param {string} kind
  * @returns {string}
  */
 export function strength(value, kind) {
+  if (value === null) return "proposed"; // by a program, and the model has no number for it
   return kind === "score" ? value.toFixed(2) : percent(value);
 }
 

@@ -55,7 +55,7 @@ export class HistoryPage {
 
   async #load() {
     try {
-      const { batches, can_undo: canUndo, can_redo: canRedo } = await get(`/api/history?limit=${this.#limit}`);
+      const { batches, can_undo: canUndo, can_redo: canRedo } = await get(`/api/v1/history?limit=${this.#limit}`);
       enable(this.undo, canUndo);
       enable(this.redo, canRedo);
       this.more.hidden = batches.length < this.#limit || this.#limit >= MOST;

@@ -60,7 +60,7 @@ export class Jobs {
 
   async load() {
     try {
-      const { jobs = [] } = await get("/api/jobs");
+      const { jobs = [] } = await get("/api/v1/jobs");
       store.jobs.clear(); // what an earlier server ran has ended with it
       for (const job of jobs) store.jobs.set(job.id, job);
       this.#draw();
@@ -190,7 +190,7 @@ export function trainOffer() {
 /** Start long work. @param {string} kind */
 export async function startJob(kind) {
   try {
-    const { job } = await post("/api/jobs", { kind });
+    const { job } = await post("/api/v1/jobs", { kind });
     if (job?.id !== undefined) store.jobs.set(job.id, job);
     store.emit("jobs", null);
   } catch (error) {
@@ -200,7 +200,7 @@ export async function startJob(kind) {
 
 async function cancel(id) {
   try {
-    await post(`/api/jobs/${id}/cancel`);
+    await post(`/api/v1/jobs/${id}/cancel`);
   } catch (error) {
     complain(error);
   }

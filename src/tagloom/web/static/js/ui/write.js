@@ -75,7 +75,7 @@ export class WritePage {
   async #load() {
     const turn = (this.#turn += 1);
     try {
-      const plan = await get(`/api/write/plan?n=${this.#looked}`);
+      const plan = await get(`/api/v1/write/plan?n=${this.#looked}`);
       if (turn !== this.#turn) return;
       this.#plan = plan;
       this.#draw();
@@ -114,7 +114,7 @@ export class WritePage {
   async #start() {
     enable(this.write, false);
     try {
-      await post("/api/jobs", { kind: "write" });
+      await post("/api/v1/jobs", { kind: "write" });
       this.summary.textContent = "Writing…";
     } catch (error) {
       enable(this.write, true);
@@ -214,7 +214,7 @@ async function openExport() {
   });
   if (!chosen) return;
   try {
-    await post("/api/jobs", { kind: "export", ...chosen });
+    await post("/api/v1/jobs", { kind: "export", ...chosen });
     toast("Exporting…");
   } catch (error) {
     complain(error);

@@ -1,0 +1,1 @@
+"""Doors to other programs: assistants (MCP), Label Studio, Immich. Each is imported only where it is used."""
