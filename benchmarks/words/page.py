@@ -84,7 +84,7 @@ def headline(cells: Sequence[CellResult], figure: str) -> Headline | None:
             )
             for method in (*RIVALS, BOTH)
         }
-        if not all(len(values) for values in found.values()):
+        if any(len(values) != len(found[BOTH]) or not len(values) for values in found.values()):
             continue
         best = max(RIVALS, key=lambda method: float(found[method].mean()))
         gain = found[BOTH] / found[best] - 1.0
@@ -226,8 +226,7 @@ def _networks(cells: Sequence[CellResult]) -> list[str]:
     cost = []
     if names:
         cost = [
-            f"The names of 260 tags cost {names['milliseconds']:.3f} ms a photo, {names['load']:.2f} s at first",
-            f"and {names['megabytes']:.0f} MB.",
+            f"The names of 260 tags cost {names['milliseconds']:.3f} ms a photo, and {names['load']:.2f} s at first.",
             "",
         ]
     return [
