@@ -14,22 +14,21 @@ def page(folder: Path = HERE) -> str:
     """Return the page."""
     cells = [cell for cell in read_cells(folder / "results.json") if cell.data in SETS]
     lines = [
-        "# What the names of tags say",
+        "# Suggestions from tag names",
         "",
         *_answer(cells),
         "",
         "Mean average precision over all tags that a ranked photo has, the mean of three draws of labelled photos; in",
         "brackets over the tags with a labelled example. The ranked photos are those not labelled; of Corel5K, its",
         "test part. *Names alone* is `word_log_odds` of the bundled network's class probabilities and never sees a",
-        "label. `auto` is the default method with what the names say, *auto without names* the same without. Draws are",
-        "paired. Made by `python -m benchmarks.words run` from `benchmarks/words/results.json`; edit nothing here.",
+        "label. `auto` is the default method with tag names, *auto without names* the same without them. Draws",
+        "are paired. Made by `python -m benchmarks.words run` from `benchmarks/words/results.json`; edit nothing here.",
         "",
         "**No set here is an independent test of names alone.** Temperature, template and the share of kinds were",
-        "taken from Corel5K's training row while the figures of COCO-free and MSRC v2 were on the same screen. The",
-        "vocabulary rules were loosened after listing which tags of COCO-free, MSRC v2 and Caltech-101 were missing.",
-        "A set that nobody has looked at is still needed; see [the card](../reference/word-table.md). How names and",
-        "examples are weighed, and what makes log-odds of names, was fitted to Corel5K's training photos and to",
-        "Caltech-101 alone.",
+        "chosen on Corel5K's training photos, but with the figures of COCO-free and MSRC v2 in view. The vocabulary",
+        "rules were loosened to cover missing tags of COCO-free, MSRC v2 and Caltech-101. A fresh set is still needed;",
+        "see [the card](../reference/word-table.md). The weights of names and examples were fitted to Corel5K's",
+        "training photos and to Caltech-101 alone.",
         "",
     ]
     for name, counts in SETS.items():
