@@ -9,7 +9,7 @@ from benchmarks.report import markdown_table
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-HEAD = """# Kills, traces, full disks
+HEAD = """# Reliability: kills, full disks, hostile files
 
 {answer}
 

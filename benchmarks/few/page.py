@@ -16,12 +16,12 @@ def page(folder: Path = HERE) -> str:
     """Return the page."""
     cells = [cell for cell in read_cells(folder / "results.json") if cell.data in SETS]
     lines = [
-        "# What leaves a project with few labels",
+        "# Exports with few labels",
         "",
         *_answer(cells),
         "",
-        "A project of photos with `labels.csv` of a few of them: `tagloom import`, `tagloom train`, `tagloom export`",
-        "with the default settings and the tags' own names. The tags of the other photos stay hidden. Made by",
+        "Each project has photos and a `labels.csv` for a few of them. It runs `tagloom import`, `tagloom train` and",
+        "`tagloom export` with the default settings; the tags of the other photos stay hidden. Made by",
         "`python -m benchmarks.few run` from `benchmarks/few/results.json`; edit nothing here.",
         "",
         f"*Exported* is the mean number of suggestions over {DRAWS} draws of photos, *right* the share of right ones",
@@ -47,8 +47,8 @@ def _answer(cells: Sequence[CellResult]) -> list[str]:
     kept = sum(cell.test["right"] >= LEAST * cell.test["exported"] for cell in many)
     before = sum(cell.test["before_right"] for cell in few) / max(sum(cell.test["before"] for cell in few), 1.0)
     return [
-        f"With fewer than 20 labelled photos {sum(cell.test['exported'] for cell in few):.0f} suggestions leave the",
-        f"project; of the uncalibrated ones that would leave without the rule {100 * before:.0f} % are right.",
+        f"With fewer than 20 labelled photos {sum(cell.test['exported'] for cell in few):.0f} suggestions are",
+        f"exported; without this rule they would be, and {100 * before:.0f} % of them would be right.",
         f"Of {len(many)} projects that exported more than {MANY} suggestions, {kept} had at least {100 * LEAST:.0f} %",
         f"right ones, and all of them together {100 * _share(many):.0f} %.",
     ]

@@ -194,7 +194,7 @@ def page(folder: Path = RESULTS) -> str:
     """Return the docs page of the recorded results."""
     stored = json.loads((folder / "features.json").read_text(encoding="utf-8"))
     lines = [
-        "# What each feature group tells",
+        "# Feature groups compared",
         "",
         "Made by `python -m benchmarks.quality run features` from Corel-5K; the figures are in",
         "`benchmarks/quality/results/features.json`. Edit nothing here.",

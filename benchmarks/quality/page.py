@@ -46,7 +46,7 @@ def page(folder: Path, figures: Container[str] = ()) -> str:
     tables = {name: Table(found) for name, found in cells.items()}
     further = more_lines(cells)
     lines = [
-        "# Keywords from few labels",
+        "# Quality with few labels",
         "",
         *answer(tables["annotators"]),
         "",

@@ -1,1 +1,1 @@
-"""What a project says, beside what is true: numbers that a person is shown, compared with hidden tags."""
+"""The probabilities that a project shows, beside the hidden tags."""

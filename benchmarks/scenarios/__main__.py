@@ -11,7 +11,7 @@ from benchmarks.scenarios.situations import SITUATIONS
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command."""
-    parser = argparse.ArgumentParser(prog="benchmarks.scenarios", description="What a project says, beside the truth.")
+    parser = argparse.ArgumentParser(prog="benchmarks.scenarios", description="Promised and measured precision.")
     parser.add_argument("command", choices=["run", "report"])
     parser.add_argument("--set", action="append", default=[], choices=sorted(SETS), help="only this; repeatable")
     parser.add_argument("--situation", action="append", default=[], choices=sorted(SITUATIONS), help="only this")

@@ -1,4 +1,4 @@
-"""The page of what a project says, from the recorded cells alone."""
+"""The page of promised and measured precision, from the recorded cells alone."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -10,7 +10,7 @@ from benchmarks.results import environment_lines, read_cells
 from benchmarks.scenarios.cells import CONDITION, DRAWS, EVALUATED, HERE, SETS
 from benchmarks.scenarios.situations import LEARNT, TOLD, Situation
 
-HEADER = ["tags came by", "suggested", "said to be right", "right", "calibration error", "tags expected of true", "MAP"]
+HEADER = ["project", "suggested", "promised", "right", "calibration error", "expected tags", "MAP"]
 
 
 def page(folder: Path = HERE) -> str:
@@ -18,19 +18,19 @@ def page(folder: Path = HERE) -> str:
     cells = [cell for cell in read_cells(folder / "results.json") if cell.data in SETS]
     table = Table(cells)
     lines = [
-        "# What a project says",
+        "# Promised and measured precision",
         "",
         *answer(table),
         "",
-        "Each row is a project of real photos that gets its tags in another way, by the commands that a person has",
-        "(`import`, `label`, `train`, `update`, judging suggestions), at the default settings, which promise 90 %",
-        "precision. The tags of the other photos stay hidden; they are what the probabilities are compared with.",
+        "Each row is a project of real photos, labelled in another way with `import`, `label`, `train`, `update` and",
+        "by accepting and rejecting suggestions. All settings are the defaults, which promise 90 % precision. The tags",
+        "of the other photos stay hidden; we compare the probabilities with them.",
         "",
-        f"Means of {DRAWS} draws of photos, with 95 % intervals over draws. *Suggested* are pairs of photo and tag",
-        "above the threshold; *said to be right* is their mean probability, *right* how many are true, all draws",
-        "together. The calibration error is that of entries with p ≥ 0.05 in 15 bins. *Tags expected of true* is the",
-        "sum of all probabilities of unlabelled photos, over the number of tags that they have. Choices",
-        "for tagloom were made on Corel5K's training photos, how silence is taken among them; MSRC v2 took no part.",
+        f"Means of {DRAWS} draws of photos, with 95 % intervals over draws. *Suggested* counts pairs of photo and tag",
+        "above the threshold; *promised* is their mean probability, *right* the share that is true, over all draws.",
+        "The calibration error takes entries with p ≥ 0.05 in 15 bins. *Expected tags* is the sum of all probabilities",
+        "of unlabelled photos, divided by the number of tags that they really have; 1 is perfect. tagloom's choices,",
+        "including the one about silence, come from Corel5K's training photos; MSRC v2 took no part.",
         "",
     ]
     for name, sizes in SETS.items():
@@ -39,7 +39,7 @@ def page(folder: Path = HERE) -> str:
         lines += [f"## {title_of(name)}, {about}", "", *_situations(table, name, TOLD, counts)]
         lines += [*_evaluated(table, name)]
         lines += [
-            f"After a training with {sizes.listed} photos, {sizes.more} more are listed:",
+            f"After a training with {sizes.listed} photos, {sizes.more} more are labelled:",
             "",
             *_situations(table, name, LEARNT, counts),
         ]
@@ -116,9 +116,9 @@ def _evaluated(table: Table, name: str) -> list[str]:
     told = [values["told/precision"][draw] for draw in draws]
     n_told = [values["told/accepted"][draw] for draw in draws]
     return [
-        f"`evaluate` with {SETS[name].listed} photos listed, of suggestions above the threshold on labelled photos: "
-        f"{_mean(told)} right by cross-validation (mean of {len(draws)} draws, {_range(n_told)} suggestions in each); "
-        f"its 95 % interval held the true share of the suggestions for other photos in {held} of {len(draws)}.",
+        f"`evaluate` with {SETS[name].listed} photos labelled: {_mean(told)} of the suggestions above the threshold "
+        f"on labelled photos are right by cross-validation (mean of {len(draws)} draws, {_range(n_told)} "
+        f"suggestions in each); its 95 % interval holds the true share for other photos in {held} of {len(draws)}.",
         "",
     ]
 

@@ -215,23 +215,23 @@ class Situation:
 
 #: How tags were told.
 TOLD = {
-    "listed-few": Situation("{few} photos listed with all their tags", listed_few),
-    "listed": Situation("{listed} photos listed", listed),
-    "listed-many": Situation("{many} photos listed", listed_many),
+    "listed-few": Situation("{few} photos labelled with all their tags", listed_few),
+    "listed": Situation("{listed} photos labelled", listed),
+    "listed-many": Situation("{many} photos labelled", listed_many),
     "named-few": Situation(
-        "{few} photos named completely, absence meaning unknown", lambda work: named(work, work.sizes.few)
+        "{few} photos with all their keywords, absence meaning unknown", lambda work: named(work, work.sizes.few)
     ),
-    "named": Situation("{listed} photos named completely", lambda work: named(work, work.sizes.listed)),
-    "named-many": Situation("{many} photos named completely", lambda work: named(work, work.sizes.many)),
+    "named": Situation("{listed} photos with all their keywords", lambda work: named(work, work.sizes.listed)),
+    "named-many": Situation("{many} photos with all their keywords", lambda work: named(work, work.sizes.many)),
     "half-named": Situation(
-        "{listed} photos, half of their tags named", lambda work: named(work, work.sizes.listed, NAMED)
+        "{listed} photos with half of their keywords", lambda work: named(work, work.sizes.listed, NAMED)
     ),
     "half-named-many": Situation(
-        "{many} photos, half of their tags named", lambda work: named(work, work.sizes.many, NAMED)
+        "{many} photos with half of their keywords", lambda work: named(work, work.sizes.many, NAMED)
     ),
-    "given": Situation("{listed} listed, then {more} given their tags one by one, none refused", listed_then_given),
-    "new-tags": Situation("{listed} listed, every third tag new and given to them later", new_tags),
-    "judged": Situation("{listed} listed, then the {judged} likeliest suggestions judged", judged),
+    "given": Situation("{listed} labelled, then {more} given their tags one by one, none rejected", listed_then_given),
+    "new-tags": Situation("{listed} labelled, every third tag new and added later", new_tags),
+    "judged": Situation("{listed} labelled, then the {judged} likeliest suggestions decided", judged),
 }
 #: What is learnt from more photos after a training.
 LEARNT = {

@@ -125,7 +125,7 @@ def page(folder: Path = HERE) -> str:
     """Return the page."""
     cells = [cell for cell in read_cells(folder / "results.json") if cell.data in SETS]
     lines = [
-        "# What the names of tags say",
+        "# Suggestions from tag names",
         "",
         *_answer(cells),
         "",

@@ -1,5 +1,6 @@
-"""What a project says beside the truth: the situations are what they claim, and so are the figures and the page."""
+"""Promised beside measured precision: the situations are what they claim, and so are the figures and the page."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ from benchmarks.scenarios.cells import TOY, figures, run_cell
 from benchmarks.scenarios.situations import SITUATIONS, Work
 from tagloom.core.labels import UNKNOWN
 from tagloom.learning.labels import read_labels
+from tests.pages import ROOT
 
 N = cells.TOY_SIZES
 
@@ -97,8 +99,16 @@ def test_every_situation_ends_with_probabilities_and_a_page(tmp_path, monkeypatc
     cells.store_of(tmp_path).commit(results, [])
     text = page.page(tmp_path)
     assert "No results yet" not in text
-    assert f"{N.few} photos listed with all their tags" in text
+    assert f"{N.few} photos labelled with all their tags" in text
 
 
 def test_without_results_the_page_says_so(tmp_path):
     assert page.page(tmp_path).count("No results yet.") == 1 + 2 * len(cells.SETS)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/explanation/probabilities.md"])
+def test_pages_quote_the_recorded_precision(name):
+    text = (ROOT / "docs/benchmarks/scenarios.md").read_text(encoding="utf-8")
+    low, high, n_scenarios = re.search(r"(\d+) to (\d+) % .* across (\d+) scenarios", text).groups()
+    quoted = " ".join((ROOT / name).read_text(encoding="utf-8").replace("[scenarios]", "scenarios").split())
+    assert f"measured {low}–{high} % across {n_scenarios} scenarios" in quoted

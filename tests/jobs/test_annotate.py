@@ -451,7 +451,7 @@ def test_without_labels_names_speak(photos, tmp_path):
 
 @pytest.mark.parametrize("options", [{"truth": "truth.csv"}, {"evaluate": True}])
 def test_without_labels_nothing_can_be_measured(photos, tmp_path, options):
-    with pytest.raises(InvalidInputError, match="takes labels"):
+    with pytest.raises(InvalidInputError, match="needs labels"):
         annotate(photos, None, tmp_path / "out", LIGHT, **options)
 
 

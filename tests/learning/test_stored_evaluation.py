@@ -33,7 +33,7 @@ def test_it_comes_back_as_it_was(made, changes):
     last = made.project.last_evaluation()
     assert last.evaluation == make_evaluation(**changes)
     assert (last.is_current, last.n_further) == (True, 0)
-    assert "on all that is decided" in last.note
+    assert "on all your decisions" in last.note
     assert json.loads(json.dumps(last.as_dict()))["evaluation"]["method"] == "ridge"
 
 

@@ -74,7 +74,7 @@ def test_the_last_evaluation_is_on_it_and_says_when_it_is_old(trained, page):
     found = trained.project.evaluate("ridge", folds=2, curve=False, groups=False)
     now, result = page(trained)
     assert f"{found.map:.3f} ({found.map_low:.3f} to {found.map_high:.3f})" in now.text
-    assert "on all that is decided" in now.text
+    assert "on all your decisions" in now.text
     assert result.has_evaluation
     trained.say([30], [0, 1])
     old, result = page(trained)

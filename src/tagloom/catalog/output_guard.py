@@ -172,7 +172,7 @@ def refuse_foreign_target(
     inside = project_folder_around(target.parent)
     if inside is not None:
         raise InvalidInputError(
-            f"expected a place outside of {str(inside)!r}, where tagloom keeps a project, but got {str(target)!r}; "
+            f"expected a path outside of {str(inside)!r}, where tagloom keeps a project, but got {str(target)!r}; "
             f"choose another folder"
         )
     if not os.path.lexists(target):

@@ -182,7 +182,10 @@ def find_project(where: str | os.PathLike[str] | None = None) -> Path:
             if (folder / DATABASE).is_file():
                 return folder
     above = " or above it" if where is None else ""
-    raise StoreError(f"there is no tagloom project in {str(start)!r}{above}; make one with: tagloom init PHOTOS")
+    raise StoreError(
+        f"there is no tagloom project in {str(start)!r}{above}; "
+        "make one with: tagloom review PHOTOS (or tagloom init PHOTOS)"
+    )
 
 
 def find_damaged_project(where: str | os.PathLike[str] | None = None) -> Path:

@@ -165,8 +165,8 @@ def _refused(error: OSError) -> WriteError:
     folder = str(config_folder())
     return WriteError(
         error.errno or 0,
-        f"could not save in {folder!r} what is trusted ({error.strerror or error}); set TAGLOOM_CONFIG to a folder "
-        f"that you may write to",
+        f"could not save which projects you trust in {folder!r} ({error.strerror or error}); "
+        "set TAGLOOM_CONFIG to a folder that you may write to",
     )
 
 

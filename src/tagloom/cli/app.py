@@ -51,10 +51,9 @@ NEXT_STEPS = """tagloom {version}: tag a few photos, and tagloom tags the rest.
 See it work on made-up photos:
   tagloom demo
 
-Start a project for your own photos:
-  tagloom init PHOTOS
-  cd PHOTOS
-  tagloom status        tells you what to do next, at any time
+Tag your own photos on a page in your browser:
+  tagloom review PHOTOS
+In a terminal start with tagloom init PHOTOS; then tagloom status tells you what to do next.
 
 Or do it in one go. List a few dozen photos with their tags in labels.csv:
   file,tags

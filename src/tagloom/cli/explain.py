@@ -69,7 +69,7 @@ def _print(result: "ExplainResult", quiet: bool) -> None:
 
     said = {True: "yes", False: "no", None: "nothing"}
     print_line(f"{name_to_text(result.photo)}: {result.tag}, score {result.score:.3f} ({_number(result)})")
-    own = "; the score knows it" if result.knows_own_label else "; score and probability are without it"
+    own = "; the score uses it" if result.knows_own_label else "; score and probability do not use it"
     own = "" if result.decided is None else own
     print_line(f"your label: {said[result.decided]}{own}; model {result.model} ({result.method})")
     near = [(name_to_text(item.photo), said[item.has_tag], f"{item.amount:+.4f}") for item in result.photos]

@@ -55,4 +55,5 @@ def print_first(result: "FirstResult") -> None:
         "They stay in the project until you accept them or train."
     )
     if result.unknown:
-        print_line(f"Names that say nothing: {', '.join(cut(tag) for tag in result.unknown[:N_TAGS])}.")
+        unknown = ", ".join(cut(tag) for tag in result.unknown[:N_TAGS])
+        print_line(f"No suggestions by name for {unknown}: label some examples.")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tagloom.cli.console import RichProgress, print_json, print_line, print_table, working
+from tagloom.cli.console import RichProgress, counted, print_json, print_line, print_table, working
 from tagloom.cli.shared import (
     N_SHOWN,
     EncoderOption,
@@ -85,8 +85,8 @@ def _print(result: "TrainResult", verbose: bool) -> None:
         print_line("Interrupted: this is the best model found so far. To search on, run: tagloom train")
     elif result.untried:
         print_line(
-            f"there was no time for {len(result.untried)} of the ways to learn that are compared (train --json names "
-            f"them): the setting budget_seconds gives more"
+            f"Skipped {counted(len(result.untried), 'candidate')} for lack of time (train --json names them). "
+            "To try more, raise the setting budget_seconds"
         )
     if result.kind != "probability":
         print_line(f"Scores are {not_calibrated(n_missing(result.n_labeled, result.n_yes))}.")

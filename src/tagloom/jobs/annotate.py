@@ -212,9 +212,9 @@ def annotate(
     settings = settings if settings is not None else Settings()
     learner = choose_learner(settings)
     if labels is None and (truth is not None or evaluate):
-        raise InvalidInputError("to see how good suggestions are takes labels; give a labels file (--labels)")
+        raise InvalidInputError("measuring suggestions needs labels; give a labels file with --labels")
     if labels is not None and vocabulary is not None:
-        raise InvalidInputError("a vocabulary is for photos without labels; give labels or a vocabulary")
+        raise InvalidInputError("labels and a vocabulary exclude each other; leave out --labels or --vocabulary")
     check_output_folder(out, photos)
     inputs = [one for one in (labels, truth) if one is not None]
     check_results(Path(out), (KEYWORDS_FILE, SCORES_FILE, REPORT_FILE), inputs=inputs, overwrite=overwrite)
@@ -244,7 +244,7 @@ def annotate(
             _add_photos(store, root, records)
             if labels is None:
                 suggest_first(store, settings, vocabulary, compute=False, progress=progress)
-                method, why_scores = "names", "no photo is labelled, so names of tags speak alone"
+                method, why_scores = "names", "no photo is labelled, so they come from tag names alone"
             else:
                 import_keywords(
                     store,

@@ -235,4 +235,4 @@ def _nothing_found(source: str) -> str:
             "no everyday word stands out in these photos; name the tags you want in a text file, one a line: "
             "tagloom suggest --vocabulary FILE, or label some photos: tagloom review"
         )
-    return "the names of these tags say nothing of photos (English nouns do); label some photos: tagloom review"
+    return "tagloom knows none of these names (it knows English nouns); label some photos: tagloom review"

@@ -71,7 +71,7 @@ def moments(store: ProjectStore, settings: Settings, content_hash: str) -> Momen
         model = load_model(store, active, n_threads=settings.n_threads)
         facts = clip_facts(store, [content_hash]).get(content_hash)
         if facts is None or not facts.times:
-            raise StoreError("nothing is known of the key frames of this video; run: tagloom scan")
+            raise StoreError("this video has no key frames yet; run: tagloom scan")
         with store.cache() as cache:
             frames = load_frames(store, cache, settings, content_hash, len(facts.times))
             if tuple(frames.groups.names) != tuple(model.header.group_names):

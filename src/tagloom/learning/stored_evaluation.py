@@ -54,7 +54,7 @@ class LastEvaluation(Result):
             return _UNREADABLE
         when = f"Measured {time.strftime('%Y-%m-%d %H:%M', time.localtime(self.at))}"
         if self.is_current:
-            return f"{when}, on all that is decided."
+            return f"{when}, on all your decisions."
         if self.n_further > 0:
             return f"{when}, before {self.n_further:,} further decision{'' if self.n_further == 1 else 's'}."
         return f"{when}, before tags were changed."

@@ -210,8 +210,8 @@ class KeywordEmbedder:
         except OSError as error:
             raise WriteError(
                 error.errno or 0,
-                f"no copy of the photo could be made to work on ({error.strerror or error}); the photo is left as it "
-                f"was. Free some space, run again",
+                f"could not copy the photo ({error.strerror or error}), so it is left as it was. "
+                f"Free some space and run again",
             ) from error
         entry = self._changes.replace(photo, original, after, kind="photo", run=run, note=plan.note())
         return WriteOutcome(change.photo, change.photo, "written", plan.xmp, entry)

@@ -174,4 +174,4 @@ def _listen(process: subprocess.Popen[bytes], answers: "queue.SimpleQueue[bytes]
 
 def _last_line(answer: bytes) -> str:
     lines = [line for line in answer.decode(errors="replace").splitlines() if line.strip()]
-    return lines[-1].strip()[:300] if lines else "it ended without a word"
+    return lines[-1].strip()[:300] if lines else "it ended without a message"

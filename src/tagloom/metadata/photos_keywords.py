@@ -56,7 +56,7 @@ def read_photos_keywords(
         if isinstance(result, PhotoFields):
             yield meaning(result, None if known is None else known[row])
             continue
-        reason = result.reason if isinstance(result, CallFailure) else "the reader answered nonsense"
+        reason = result.reason if isinstance(result, CallFailure) else "the process that reads it sent damaged data"
         problem = f"{os.fsdecode(os.path.basename(photo))!r}: its keywords could not be read: {reason}"
         yield FoundKeywords((), {}, find_sidecar(photo), problems=(problem,))
 

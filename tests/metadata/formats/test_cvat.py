@@ -26,7 +26,7 @@ def test_the_file_is_cvat(tmp_path):
         PhotoKeywords(b"b.jpg", 4, 3, (), (), (SEA,)),
     ]
     report = export_keywords(photos, tmp_path / "annotations.xml", format="cvat")
-    assert report.warnings == ("1 rejected keywords are not written: CVAT has no way to say no",)
+    assert report.warnings == ("1 rejected keywords are not written: CVAT cannot store them",)
     assert report.n_rejected == 0
     root = etree.parse(tmp_path / "annotations.xml").getroot()
     assert [child.tag for child in root] == ["version", "meta", "image", "image"]

@@ -50,7 +50,7 @@ class CvatExporter:
     """Writes one XML file that CVAT takes as annotations of a task with the same photos.
 
     A suggested keyword has ``source="auto"`` and an attribute ``score``, an accepted one ``source="manual"``. CVAT has
-    no way to say no: rejected keywords are not written.
+    no way to store a rejection: rejected keywords are not written.
     """
 
     name = "cvat"
@@ -83,7 +83,7 @@ class CvatExporter:
             images.copy_to(handle)
             handle.write(b"\n</annotations>\n")
         if n_rejected:
-            tally.warn(f"{n_rejected} rejected keywords are not written: CVAT has no way to say no")
+            tally.warn(f"{n_rejected} rejected keywords are not written: CVAT cannot store them")
         return tally.report(self.name, target)
 
 

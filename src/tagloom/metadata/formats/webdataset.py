@@ -100,7 +100,7 @@ def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     position = -1
     for member in archive:
         if member.offset <= position or member.size < 0:
-            raise ValueError("a member that lies before the one before it")
+            raise ValueError("members out of order")
         if len(member.name) > _LONGEST_NAME:
             raise ValueError(f"a member whose name has {len(member.name):,} characters")
         position = member.offset
