@@ -91,6 +91,13 @@ def test_the_file_is_the_same_for_any_number_of_workers(clips, pool):
         np.testing.assert_array_equal(a.pixels["fit-64"], b.pixels["fit-64"])
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="no such call here")
+def test_writing_a_clip_leaves_this_process_as_it_was(av, tmp_path):
+    before = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
+    write_format(tmp_path, "av1.mp4")
+    assert (os.sched_getscheduler(0), os.sched_getparam(0).sched_priority) == before
+
+
 def test_the_time_a_clip_was_taken(av, tmp_path, pool):
     from tagloom.features import read_exif
 

@@ -1,8 +1,9 @@
 """Frames and sound into a video file, by FFmpeg through PyAV (the extra "video")."""
 
+import contextlib
 import fractions
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def write_clip(
         import av
     except ImportError as error:
         raise PhotosError("writing videos needs PyAV; install it with: pip install 'tagloom[video]'") from error
-    with av.open(os.fspath(path), "w", format=container) as output:
+    with _kept_scheduling(), av.open(os.fspath(path), "w", format=container) as output:
         output.metadata.update(metadata or {})
         picture: Any = None
         voice: Any = None
@@ -85,6 +86,17 @@ def write_clip(
             output.mux(picture.encode(None))
         if voice is not None and sound is not None:
             _add_sound(output, voice, sound, sound_rate)
+
+
+@contextlib.contextmanager
+def _kept_scheduling() -> Iterator[None]:
+    """Leave the thread scheduled as it was: SVT-AV1 gives it real-time priority where it may, before all else here."""
+    before = (os.sched_getscheduler(0), os.sched_getparam(0)) if hasattr(os, "sched_getscheduler") else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.sched_setscheduler(0, *before)
 
 
 def _add_sound(output: Any, voice: Any, sound: Floats, rate: int) -> None:
