@@ -8,7 +8,6 @@ processes. The start of workers is not counted.
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.clock import Elapsed, cpu_seconds
+from benchmarks.clock import Elapsed, cpu_seconds, measure
 from benchmarks.datasets import data_folder
 from benchmarks.errors import DataMissingError
 from benchmarks.speed.features import SIZES, make_files
@@ -78,9 +77,10 @@ class Spread(Local):
 
     def once(self) -> Elapsed:
         """Do the work once."""
-        cpu, wall = tree_seconds(), time.perf_counter()
-        self._result = self._function()
-        return Elapsed(tree_seconds() - cpu, time.perf_counter() - wall)
+        cpu = tree_seconds()
+        with measure() as elapsed:
+            self._result = self._function()
+        return Elapsed(tree_seconds() - cpu, elapsed.wall)
 
 
 def tree_seconds() -> float:

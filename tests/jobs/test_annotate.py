@@ -456,5 +456,5 @@ def test_without_labels_nothing_can_be_measured(photos, tmp_path, options):
 
 
 def test_a_vocabulary_is_for_photos_without_labels(photos, tmp_path):
-    with pytest.raises(InvalidInputError, match="labels or a vocabulary"):
+    with pytest.raises(InvalidInputError, match="labels and a vocabulary exclude each other"):
         annotate(photos, photos / "labels.csv", tmp_path / "out", LIGHT, vocabulary=["zebra"])

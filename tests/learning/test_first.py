@@ -151,7 +151,7 @@ def test_without_the_networks_classes_there_is_a_message(made_up):
 
 
 def test_names_that_say_nothing_alone_have_a_message(made):
-    with pytest.raises(StoreError, match="names of these tags say nothing"):
+    with pytest.raises(StoreError, match="knows none of these names"):
         made.project.suggest_first(["Anna", "2019"])
 
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+import tagloom.web
 from tagloom.catalog.identity import remember_port
 from tagloom.cli.review import review, serve_project
 from tagloom.datasets import write_scenes
@@ -155,6 +156,7 @@ def test_the_command_says_that_another_port_is_used(session, monkeypatch, capsys
 
 def test_missing_package_is_told(session, monkeypatch):
     monkeypatch.delitem(sys.modules, "tagloom.web.server", raising=False)
+    monkeypatch.delitem(vars(tagloom.web), "serve", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(StoreError, match="uvicorn"):
         serve_project(session.project, port=0, browser=False)

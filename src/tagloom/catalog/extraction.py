@@ -121,7 +121,7 @@ def parameters_of(settings: Settings) -> dict[str, dict[str, Any]]:
     settings : Settings
         ``network`` names the bundled network.
     """
-    return {"deep": {"network": settings.network}}
+    return {} if settings.network == "small" else {"deep": {"network": settings.network}}
 
 
 def understands_text(settings: Settings) -> bool:

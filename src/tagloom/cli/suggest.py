@@ -60,7 +60,7 @@ def suggest(
     import os
 
     from tagloom.cli.first import print_first, suggest_first
-    from tagloom.learning import labels_needed, suggest_each, suggestions_kind
+    from tagloom.learning import knows_names_alone, labels_needed, suggest_each, suggestions_kind
 
     with opened(project, verbose=verbose) as found, working("reading suggestions", quiet=quiet) as progress:
         if remember:
@@ -73,7 +73,7 @@ def suggest(
         kind = suggestions_kind(found.store)
         n_needed = 0 if kind == "probability" else labels_needed(found.store)
         if not as_json:
-            is_share = kind == "probability" or found.needs_first_suggestions()
+            is_share = kind == "probability" or knows_names_alone(found.store)
             least = UNLIKELY if is_share else UNLIKELY_SCORE
             shown, n_photos = _read(rows, None if verbose or photos or keywords is not None else least, verbose)
         else:

@@ -3,7 +3,12 @@ from .constants import MIN_PHOTOS as MIN_PHOTOS
 from .evaluate import Comparison as Comparison, compare_with_truth as compare_with_truth, read_truth as read_truth
 from .evaluation import ModelEvaluation as ModelEvaluation
 from .explain import ExplainResult as ExplainResult, ProjectExplainer as ProjectExplainer
-from .few_labels import labels_needed as labels_needed, n_missing as n_missing, not_calibrated as not_calibrated
+from .few_labels import (
+    knows_names_alone as knows_names_alone,
+    labels_needed as labels_needed,
+    n_missing as n_missing,
+    not_calibrated as not_calibrated,
+)
 from .first import (
     FirstResult as FirstResult,
     needs_first as needs_first,

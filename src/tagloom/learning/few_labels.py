@@ -3,7 +3,22 @@
 from tagloom.learning.constants import MIN_PHOTOS, MIN_YES
 from tagloom.store import ProjectStore
 
-__all__ = ["labels_needed", "n_missing", "not_calibrated"]
+__all__ = ["NAMES", "knows_names_alone", "labels_needed", "n_missing", "not_calibrated"]
+
+#: The method of a model that knows the names of tags alone.
+NAMES = "names"
+
+
+def knows_names_alone(store: ProjectStore) -> bool:
+    """Tell whether the model in use suggests by the names of tags alone.
+
+    Parameters
+    ----------
+    store : ProjectStore
+        The project.
+    """
+    active = store.models.active()
+    return active is not None and active.settings.get("method") == NAMES
 
 
 def labels_needed(store: ProjectStore) -> int:

@@ -14,6 +14,7 @@ from tagloom.core import NO_PROGRESS, Bools, Progress, fold_tag, normalize_tag
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.features.network import EVERYDAY_WORDS
 from tagloom.learning.constants import FIRST_SHOWN, LEAST_COUNTED, LEAST_FOUND, MOST_LISTED_BYTES, SAME_PHOTOS
+from tagloom.learning.few_labels import NAMES, knows_names_alone
 from tagloom.learning.labels import offer_tags, unlabelled
 from tagloom.learning.names import CLASSES, Sight, given_by_names
 from tagloom.learning.predictions import Predictions
@@ -26,7 +27,6 @@ from tagloom.store import ProjectStore
 
 __all__ = ["FirstResult", "FoundTag", "needs_first", "read_vocabulary", "suggest_first"]
 
-NAMES = "names"
 NO_CLASSES = (
     f"suggestions by name need the classes that the bundled network sees, the feature group {CLASSES!r}, or an encoder "
     "with a [text] section; leave --groups and --encoder out, or label some photos first: tagloom review"
@@ -110,8 +110,7 @@ def needs_first(store: ProjectStore) -> bool:
     store : ProjectStore
         The project.
     """
-    active = store.models.active()
-    is_first = active is None or active.settings.get("method") == NAMES
+    is_first = store.models.active() is None or knows_names_alone(store)
     return is_first and not len(store.decisions.current().photo_ids)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct
-from scipy.signal import savgol_filter
 
 from tagloom.core import Floats
 from tagloom.exceptions import InvalidInputError
@@ -87,6 +86,8 @@ def deltas(coefficients: NDArray[Any], order: int = 1) -> Floats:
     order : {1, 2}, default=1
         Of the derivative, and of the polynomial.
     """
+    from scipy.signal import savgol_filter  # here, as it loads much that other commands do without
+
     found = savgol_filter(coefficients, DELTA_WIDTH, polyorder=order, deriv=order, axis=0, mode="interp")
     return np.asarray(found, dtype=np.float64)
 
