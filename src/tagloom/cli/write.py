@@ -30,7 +30,7 @@ def write(
     embed: Annotated[
         bool,
         typer.Option(
-            "--embed", help="Write into the photos themselves, with exiftool; RAW and AVIF files get sidecars."
+            "--embed", help="Write into the photos themselves, with exiftool; RAW, HEIC, AVIF and GIF files get sidecars."
         ),
     ] = False,
     iptc: Annotated[
