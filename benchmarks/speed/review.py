@@ -206,7 +206,7 @@ def right_photos(page: Any, contents: dict[int, str], n_stops: int) -> float:
         seen = page.evaluate(_SHOWN)
         start = place[seen[0][0]] if seen else 0
         is_run = [photo for photo, _ in seen] == order[start : start + len(seen)]
-        return bool(seen) and is_run and all(src.endswith(f"/{i}?v={contents[i][:12]}") for i, src in seen)
+        return bool(seen) and is_run and all(src.endswith(f"/{i}/thumb?v={contents[i][:12]}") for i, src in seen)
 
     right = 0
     for part in np.linspace(0.0, 1.0, n_stops):
