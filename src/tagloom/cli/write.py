@@ -30,7 +30,8 @@ def write(
     embed: Annotated[
         bool,
         typer.Option(
-            "--embed", help="Write into the photos themselves, with exiftool; RAW, HEIC, AVIF and GIF files get sidecars."
+            "--embed",
+            help="Write into the photos themselves, with exiftool; RAW, HEIC, AVIF and GIF files get sidecars.",
         ),
     ] = False,
     iptc: Annotated[
