@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 __all__ = ["Command", "Group", "LightCommand", "LightGroup", "lighten"]
 
 
-#: How a path is declared of which nothing is asked but that it can be read if it is there.
+#: How a path is declared that only has to be readable, if it is there.
 _PLAIN_PATH = {
     "exists": False,
     "file_okay": True,

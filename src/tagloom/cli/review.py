@@ -88,7 +88,7 @@ def _make_if_new(where: Path | None, project: Path | None) -> None:
         if where is None and not confirm(f"There is no project yet. Make one for the photos in {folder}?"):
             raise typer.Exit(1) from None
         with Project.init(folder) as made:
-            print_note(f"the project for {made.root} is in {made.folder}")
+            print_note(f"Made a project for {made.root}; tagloom keeps it in {made.folder}")
 
 
 def _is_small(project: "Project") -> bool:

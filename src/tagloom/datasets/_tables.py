@@ -215,7 +215,7 @@ def read_states(path: Path, n_columns: int = 1, n_rows: int | None = None) -> ND
 
 
 def read_names(path: Path, n_names: int | None = None) -> list[str]:
-    """Read one name per line; blank lines and a number before the name are passed over.
+    """Read one name per line; skip blank lines, and a number before the name.
 
     Parameters
     ----------

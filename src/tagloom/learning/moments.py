@@ -93,7 +93,7 @@ def clip_facts(store: ProjectStore, hashes: Sequence[str]) -> dict[str, ClipFact
     store : ProjectStore
         The project; its lock is taken.
     hashes : sequence of str
-        Contents; those of photos, and of videos of which nothing is known, are left out.
+        Contents; photos, and videos without a record, are skipped.
     """
     with store.cache() as cache:
         has = cache.has(CLIP_KEY, hashes)

@@ -248,7 +248,7 @@ def photo_view(
 
 
 def photo_line(photos: PhotoIndex, row: int, value: float | None) -> PhotoLine:
-    """Return what a list says of one photo; ``value`` is the number that it was sorted by."""
+    """Return the fields of one photo in a list; ``value`` is what it was sorted by."""
     return {
         "id": int(photos.ids[row]),
         "path": photos.names[row],

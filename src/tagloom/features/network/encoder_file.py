@@ -186,7 +186,7 @@ def _known_file(path: Path) -> Path:
 
 
 def _preprocessor(path: Path) -> dict[str, Any]:
-    """Return what ``preprocessor_config.json`` says of an input, as keys of ``[input]``; empty where there is none."""
+    """Return the input in ``preprocessor_config.json``, as keys of ``[input]``; empty where there is none."""
     if not path.exists():
         return {}
     _refuse_special(path)

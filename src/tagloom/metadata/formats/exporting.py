@@ -213,7 +213,7 @@ def record(chosen: Chosen, *, name_key: str = "file") -> dict[str, Any]:
 
 
 def media_type(photo: bytes) -> dict[str, str]:
-    """Return what an entry says of a video beside its name; nothing of a photo.
+    """Return the further fields of a video's entry; a photo has none.
 
     Parameters
     ----------
