@@ -107,8 +107,7 @@ class Visit:
             ready(page)
             self.server.cookies = self.context.cookies()
         if path != "/" or page.url == "about:blank":
-            page.goto(self.server.base + path)
-            ready(page)
+            load(page, self.server.base + path)
         return page
 
     def close(self):
@@ -138,6 +137,15 @@ def holds(page, script, argument=None):
 def ready(page):
     """Wait until the page shows its photos."""
     holds(page, "window.tagloomReady === true")
+
+
+def load(page, address):
+    """Load an address anew, even one that differs only after its #, and wait until the page shows its photos."""
+    is_here = "#" in address and page.url.partition("#")[0] == address.partition("#")[0]
+    page.goto(address)
+    if is_here:
+        page.reload()
+    ready(page)
 
 
 def press(page, *keys):
@@ -171,8 +179,8 @@ def shown(page):
 
 
 def active(page):
-    """Return the photo that has the focus."""
-    return int(holds(page, "document.activeElement?.dataset?.photo"))
+    """Return the photo that has the focus, once the photos on the screen are those that were asked for."""
+    return int(holds(page, "!document.querySelector('[aria-busy=true]') && document.activeElement?.dataset?.photo"))
 
 
 def cursor_on(page, photo):

@@ -7,7 +7,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from tagloom.project.project import Project
-from tests.web.browsing import CAN_WRITE, CELL, at, press, ready, serving, until, visiting_page
+from tests.web.browsing import CAN_WRITE, CELL, at, load, press, serving, until, visiting_page
 from tests.web.conftest import FLAGS
 
 pytestmark = pytest.mark.medium
@@ -41,8 +41,7 @@ def _path(page, photo):
 def test_a_photo_that_is_gone_is_said_to_be(visit, server, photos):
     page = visit.open()
     (photos / _path(page, 7)).unlink()
-    page.goto(f"{server.base}/photo/7")
-    ready(page)
+    load(page, f"{server.base}/photo/7")
     page.wait_for_selector(f"{PHOTO} :text('The file cannot be read now')")
     with Project.open(photos, flags=FLAGS) as project:
         project.scan()
@@ -103,9 +102,7 @@ def test_a_stack_is_decided_as_one_on_the_photo_page(browser, photos):
         page = visit.open()
         stack = f"fetch('/api/v1/cells?ids={members[0]}').then((it) => it.json()).then(({{ cells }}) => cells[0].stack)"
         until(page, lambda: sorted(page.evaluate(stack) or []) == members, "it is known who is alike")
-        page.goto(f"{server.base}/#stacks=1")
-        page.reload()
-        ready(page)
+        load(page, f"{server.base}/#stacks=1")
         shown_one = page.wait_for_selector(f"{CELL}.stacked")
         photo = int(shown_one.get_attribute("data-photo"))
         assert photo in members

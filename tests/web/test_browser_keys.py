@@ -13,6 +13,7 @@ from tests.web.browsing import (
     at,
     cursor_on,
     holds,
+    load,
     press,
     ready,
     serving,
@@ -104,8 +105,7 @@ def test_keys_of_the_grid_lead_from_photo_to_photo_too(visit, server):
         ".then(({ cells }) => cells.filter((cell) => !cell.reviewed).map((cell) => cell.id))",
         ids,
     )
-    page.goto(f"{server.base}/photo/{ids[3]}")
-    ready(page)
+    load(page, f"{server.base}/photo/{ids[3]}")
     page.wait_for_selector(".place:text-is('4 of 60')")
     press(page, "End")
     at(page, f"/photo/{ids[-1]}")
@@ -168,8 +168,7 @@ def test_a_photo_is_closed_after_a_reload_too(visit):
 
 def test_a_photo_that_was_opened_by_its_address_is_closed_for_the_grid(visit, server):
     page = visit.open("/history")
-    page.goto(f"{server.base}/photo/7")
-    ready(page)
+    load(page, f"{server.base}/photo/7")
     page.wait_for_selector("[data-testid=photo-view] img.large.ready")
     press(page, "Escape")
     at(page, "/")

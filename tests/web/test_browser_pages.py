@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from tagloom.project.project import Project
-from tests.web.browsing import CAN_WRITE, CELL, GRID, active, holds, press, ready, serving, shown, until, visiting_page
+from tests.web.browsing import CAN_WRITE, CELL, GRID, active, holds, load, press, serving, shown, until, visiting_page
 from tests.web.conftest import FLAGS, MARKUP
 
 pytestmark = pytest.mark.medium
@@ -87,13 +87,11 @@ def test_axe_finds_nothing_serious(browser, server, theme):
         page = visit.open()
         found = {}
         for name, (path, sign) in READY.items():
-            page.goto(server.base + path)
-            ready(page)
+            load(page, server.base + path)
             page.wait_for_selector(sign)
             found[name] = _serious(page)
         for name, (path, key, sign) in OVERLAYS.items():
-            page.goto(server.base + path)
-            ready(page)
+            load(page, server.base + path)
             active(page)
             press(page, key)
             page.wait_for_selector(sign)
@@ -109,8 +107,7 @@ def test_nothing_is_wider_than_a_phone(browser, server):
         page = visit.open()
         found = {}
         for name, (path, sign) in READY.items():
-            page.goto(server.base + path)
-            ready(page)
+            load(page, server.base + path)
             page.wait_for_selector(sign)
             found[name] = page.evaluate(_TOO_WIDE)
     assert found == {name: [] for name in found}
@@ -128,8 +125,7 @@ def test_dialogs_fit_a_phone(browser, server):
         page.wait_for_selector("dialog [data-testid=tag-option]")
         found["tag, with a list"] = page.evaluate(_CUT)
         for name, (path, key, sign) in (OVERLAYS | DIALOGS).items():
-            page.goto(server.base + path)
-            ready(page)
+            load(page, server.base + path)
             active(page)
             press(page, key)
             page.wait_for_selector(sign)
@@ -159,8 +155,7 @@ def test_a_decision_shows_before_the_photo_has_come(browser, server):
         page = visit.open()
         held, released = [], []
         page.route("**/api/v1/cells*", lambda route: route.continue_() if released else held.append(route))
-        page.goto(server.base + "/tag/16")
-        ready(page)
+        load(page, server.base + "/tag/16")
         photo = active(page)
         press(page, "r")
         page.wait_for_selector(f"{CELL}[data-photo='{photo}'][data-state='no'][aria-label='Loading']")
@@ -170,6 +165,21 @@ def test_a_decision_shows_before_the_photo_has_come(browser, server):
         page.wait_for_selector(f"{CELL}[data-photo='{photo}'][data-state='no']:not([aria-label='Loading'])")
         press(page, "u")
         page.wait_for_selector(f"{CELL}[data-photo='{photo}'][data-state='open']")
+
+
+def test_why_is_answered_for_a_photo_that_has_not_come(browser, server):
+    with visiting_page(browser, server) as visit:
+        page = visit.open()
+        held = []
+        page.route("**/api/v1/cells*", lambda route: route.fallback() if len(held) > 1 else held.append(route))
+        load(page, server.base + "/#state=suggested")
+        active(page)
+        until(page, lambda: held, "the photos on the screen are asked for")
+        press(page, "w")
+        until(page, lambda: len(held) > 1, "the photo is asked for")
+        for route in reversed(held):
+            route.continue_()
+        page.wait_for_selector(".why section")
 
 
 def test_markup_is_text(browser, photos):
@@ -194,7 +204,6 @@ def test_markup_is_text(browser, photos):
             ("/history", "[data-testid=history] .batch"),
             ("/write", "[data-testid=write-plan] .file"),
         ):
-            page.goto(server.base + path)
-            ready(page)
+            load(page, server.base + path)
             assert MARKUP in page.wait_for_selector(sign).inner_text()
         assert holds(page, "document.querySelectorAll('img[src=x]').length === 0")

@@ -19,6 +19,7 @@ from tests.web.browsing import (
     at,
     cursor_on,
     holds,
+    load,
     press,
     ready,
     shown,
@@ -196,8 +197,7 @@ def _new_tag_from_five_examples(tale):
 
 
 def _reload_loses_nothing(tale, tag):
-    tale.page.goto(f"{tale.visit.server.base}/tag/{tag}#state=has")
-    ready(tale.page)
+    load(tale.page, f"{tale.visit.server.base}/tag/{tag}#state=has")
     tale.page.reload()
     ready(tale.page)
     tale.page.wait_for_selector(f"{LENS} {CELL}:focus")
@@ -209,8 +209,7 @@ def _reload_loses_nothing(tale, tag):
 
 def _killed_and_started_again(tale, server, photos, tag):
     page, before = tale.page, tale.project.store.decisions.count()
-    page.goto(f"{server.base}/tag/{tag}")
-    ready(page)
+    load(page, f"{server.base}/tag/{tag}")
     photo = active(page)
     server.kill()  # perhaps before a word about the photo has come: the decision shows all the same
     press(page, "a")
@@ -220,8 +219,7 @@ def _killed_and_started_again(tale, server, photos, tag):
     assert [error for error in tale.visit.errors if "net::ERR_" not in error] == []  # nothing but that it is away
     server = Server(photos, port=server.port, flags=FLAGS)
     tale.visit.server = server
-    page.goto(server.address)
-    ready(page)
+    load(page, server.address)
     tale.agrees(photo, tag, (1, SUGGESTED))
     assert tale.project.store.decisions.count() == before + 1
     assert tale.project.check() == []

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tagloom.project.project import Project
-from tests.web.browsing import CELL, active, at, cursor_on, press, ready, serving, shown, until
+from tests.web.browsing import CELL, active, at, cursor_on, load, press, ready, serving, shown, until
 from tests.web.conftest import FLAGS
 
 pytestmark = pytest.mark.medium
@@ -66,8 +66,7 @@ def test_a_tag_of_which_nothing_stands_is_not_offered_and_keeps_its_name(visit, 
         expect(tab.locator(link)).to_have_count(0)
     assert _offered(page, "zzy") == ["New tag “zzy”"]
     number = store.tags.numbers(["zzyx"])[0]
-    other.goto(f"{server.base}/tag/{number}")
-    ready(other)
+    load(other, f"{server.base}/tag/{number}")
     expect(other.locator("[data-testid=lens] h1")).to_have_text("zzyx")
     press(page, "U")
     until(page, _has(store, "zzyx", 1), "it is done again")

@@ -8,7 +8,7 @@ import { PhotoList } from "./photo-list.js";
 import { setQuery } from "../ui/router.js";
 import { TagSide } from "./side.js";
 import { store } from "../net/state.js";
-import { toast } from "../ui/toast.js";
+import { complain, toast } from "../ui/toast.js";
 import { openWhy } from "../photo/why.js";
 
 const LEARNED_SORTS = new Set(["score", "uncertainty"]);
@@ -105,11 +105,15 @@ export class GridPage {
     }
   }
 
-  #why() {
+  async #why() {
     const id = this.list.grid.activeId;
-    const best = shown(store.cells.get(id), this.list.showsUnsure)[0]?.[0];
+    if (id === null) return;
+    const cells = await store.cellsOf([id]).catch(complain);
+    // Meanwhile the cursor may have moved, or the page be left: then nobody asks any more.
+    if (!cells || this.list.grid.activeId !== id || !this.element.isConnected) return;
+    const best = shown(cells.get(id), this.list.showsUnsure)[0]?.[0];
     if (best === undefined) return toast("No suggestions here.");
-    return openWhy(id, best);
+    openWhy(id, best);
   }
 
   get actions() {

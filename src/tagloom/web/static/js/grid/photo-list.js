@@ -65,7 +65,10 @@ export class PhotoList extends EventTarget {
     return [h("div", { class: "grid-area" }, this.chip, this.empty, this.notice.element, this.grid), this.bar];
   }
 
-  /** Whether the photos on the screen are those of the query; only then anything may be decided about them. */
+  /**
+   * Whether the photos on the screen are those of the query; only then anything may be decided about them. Until they
+   * are, the grid says that it is busy.
+   */
   get isShown() {
     return this.#shown !== null && this.#shown === this.query;
   }
@@ -80,7 +83,10 @@ export class PhotoList extends EventTarget {
     this.#abort = new AbortController();
     this.query = query;
     clearTimeout(this.#slow);
-    if (!this.isShown) this.#slow = setTimeout(() => this.#blank("Loading photos…"), SLOW_MS);
+    if (!this.isShown) {
+      this.grid.setAttribute("aria-busy", "true");
+      this.#slow = setTimeout(() => this.#blank("Loading photos…"), SLOW_MS);
+    }
     let order;
     try {
       order = await api.ranking(query, this.#abort.signal);
@@ -95,6 +101,7 @@ export class PhotoList extends EventTarget {
     const { query, grid } = this;
     clearTimeout(this.#slow);
     this.#shown = query;
+    grid.removeAttribute("aria-busy");
     this.#isStale = false;
     this.chip.hidden = true;
     this.notice.hide();
@@ -113,6 +120,7 @@ export class PhotoList extends EventTarget {
 
   #failed(error, query, options) {
     clearTimeout(this.#slow);
+    this.grid.removeAttribute("aria-busy");
     if (this.isShown) return complain(error);
     this.#blank(`Photos could not be loaded. ${error.message}`, () => this.load(query, options));
     if (options.focus && !isTyping(document.activeElement)) this.notice.retry.focus();
