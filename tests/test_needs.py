@@ -67,7 +67,10 @@ def stand_in(tmp_path):
 
 @pytest.mark.medium
 @pytest.mark.skipif(os.name != "posix", reason="programs are hidden by links")
-@pytest.mark.parametrize("tool", FIXTURES)
+@pytest.mark.parametrize(
+    "tool",
+    [name if name in ("chromium", "exiftool") else pytest.param(name, marks=pytest.mark.slow) for name in FIXTURES],
+)
 def test_a_tool_is_there_for_those_who_ask(tool, stand_in, tmp_path):
     made = tmp_path / "test_made.py"
     made.write_text(MADE.replace("TOOL", tool).replace("PROGRAM", TOOLS[tool][0]), encoding="utf-8")
@@ -97,7 +100,7 @@ def test_a_file_that_skips_as_a_whole_is_a_failure_too(tmp_path):
     assert _pytest(*plain, path=HIDING.path, TAGLOOM_REQUIRE="data")[0] == {"error": 1}
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="programs are hidden by links")
 def test_without_any_tool_or_data_our_tests_skip_and_none_fails(tmp_path):
     path = path_without(TOOLS, tmp_path / "links", HIDING.path)

@@ -51,6 +51,14 @@ PUBLIC = [
     "connect",
     "label_budget",
 ]
+#: Pages whose examples take several seconds: `make test-slow` runs them.
+LONG_PAGES = {
+    "docs/gallery/index.md",
+    "docs/how-to/compare-methods.md",
+    "docs/how-to/draw-figures.md",
+    "docs/how-to/evaluate.md",
+    "docs/reference/datasets.md",
+}
 MODULES = sorted(module.name for module in pkgutil.walk_packages(tagloom.__path__, "tagloom."))
 
 
@@ -98,15 +106,19 @@ def test_examples_in_docstrings_of_figures_run(matplotlib):
     assert _run_docstrings(name for name in MODULES if name.startswith("tagloom.plotting")) > 1
 
 
+def _marked(page):
+    return pytest.param(page, marks=pytest.mark.slow) if page in LONG_PAGES else page
+
+
 @pytest.mark.medium
-@pytest.mark.parametrize("page", [page for page in PAGES if not draws(page)])
+@pytest.mark.parametrize("page", [_marked(page) for page in PAGES if not draws(page)])
 def test_examples_in_the_docs_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_examples(page)
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("page", [page for page in PAGES if draws(page)])
+@pytest.mark.parametrize("page", [_marked(page) for page in PAGES if draws(page)])
 def test_examples_in_the_docs_that_draw_run(page, tmp_path, monkeypatch, matplotlib):
     monkeypatch.chdir(tmp_path)
     assert run_examples(page)

@@ -8,7 +8,7 @@ from benchmarks.scale.__main__ import main
 from benchmarks.scale.page import draw_figures, page
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_each_verb_is_measured_in_a_process_of_its_own(tmp_path):
     out = tmp_path / "results.json"
     assert main(["240", "--folder", str(tmp_path / "projects"), "--out", str(out)]) == 0

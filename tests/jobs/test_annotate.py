@@ -174,9 +174,9 @@ def test_the_report_tells_how_good_it_is_where_labels_suffice(photos, tmp_path):
     [
         ("auto", 30, "no"),
         ("ridge", 30, "unknown"),
-        ("smoothed-ridge", 30, "no"),
         ("ridge", 10, "no"),
-        *(pytest.param(name, 30, "no", marks=pytest.mark.medium) for name in ("harmonic", "neighbors", "sfss")),
+        *(pytest.param(name, 30, "no", marks=pytest.mark.slow) for name in ("smoothed-ridge", "harmonic", "neighbors")),
+        pytest.param("sfss", 30, "no", marks=pytest.mark.medium),
         pytest.param("auto", 30, "unknown", marks=pytest.mark.medium),
     ],
 )

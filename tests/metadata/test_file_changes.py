@@ -520,7 +520,7 @@ OTHER_PROGRAM = """
 
 @pytest.mark.medium
 @pytest.mark.skipif(sys.platform != "linux", reason="names are exchanged on Linux")
-@pytest.mark.parametrize("kind", ["rename", "in place"])
+@pytest.mark.parametrize("kind", [pytest.param("rename", marks=pytest.mark.slow), "in place"])
 def test_saves_of_another_program_at_the_same_time_are_never_lost(changes, target, kind):
     put(target, b"other 0\n")
     command = [sys.executable, "-c", textwrap.dedent(OTHER_PROGRAM), os.fsdecode(target), kind, "3000", "10"]

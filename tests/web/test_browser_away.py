@@ -113,6 +113,7 @@ def test_a_restart_without_a_port_takes_in_what_was_kept(browser, photos):
         server.kill()
 
 
+@pytest.mark.slow
 def test_more_tabs_than_connections(browser, photos):
     with serving(photos, flags=FLAGS) as server, visiting_page(browser, server) as visit:
         tabs = [visit.open() for _ in range(N_TABS)]

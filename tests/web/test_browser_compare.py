@@ -7,7 +7,7 @@ import pytest
 from tagloom.learning.compare import COMPARED
 from tests.web.test_browser_decide import reviewing
 
-pytestmark = pytest.mark.medium
+pytestmark = pytest.mark.slow
 
 ROWS = "rows => rows.map((row) => [...row.children].map((cell) => cell.innerText.trim()))"
 
