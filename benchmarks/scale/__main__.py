@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import functools
 import io
 import json
 import subprocess
@@ -9,6 +10,8 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,7 @@ import numpy as np
 from benchmarks import report
 from benchmarks.results import environment
 from benchmarks.scale.made_up import DESCRIPTORS, FLAGS, labelled, make_project, say
-from benchmarks.scale.page import draw_figures
+from benchmarks.scale.page import METHODS, draw_figures
 from benchmarks.scale.peers import peers
 from tagloom.features import registry
 from tagloom.features.engine import ExtractionEngine
@@ -28,19 +31,23 @@ from tagloom.learning import train as learning_train
 from tagloom.learning.update import Updater
 from tagloom.metrics import mean_average_precision
 from tagloom.project.project import Project
+from tagloom.review import ProjectLearner, ReviewSession
 from tagloom.tuning.auto.model import StackModel, Systems
 from tagloom.tuning.auto.search import Search
 from tagloom.tuning.auto.views import PhotoViews
+from tagloom.web import serve
 
 RESULTS = Path(__file__).resolve().parent / "results.json"
 #: Photos that are decided before an update, and after which mean average precision is measured at most.
 N_MORE, N_MEASURED = 20, 100_000
+#: Photos that a page shows at first.
+N_CELLS = 60
 
 
-def train(folder: Path) -> dict[str, Any]:
+def train(folder: Path, method: str | None = None) -> dict[str, Any]:
     """Train, and measure what is suggested for photos without labels."""
     with Project.open(folder, flags=FLAGS) as project, stages() as spent:
-        project.train()
+        project.train(method)
     own = project.folder.rglob("*")
     disk = sum(file.stat().st_size for file in own if file.is_file()) // 1_000_000
     return quality(folder) | {"stages": {name: round(cpu, 2) for name, cpu in spent.items()}, "disk": disk}
@@ -121,6 +128,53 @@ def suggest_json(folder: Path) -> dict[str, Any]:
     return command("suggest", "--project", str(folder), "--json")
 
 
+def open_page(folder: Path) -> dict[str, Any]:
+    """Serve the page as `tagloom review` does, and ask for what a person sees first."""
+    known = np.load(folder.with_suffix(".npz"))
+    addresses: list[str] = []
+    listening, stop = threading.Event(), threading.Event()
+
+    def told(address: str) -> None:
+        addresses.append(address)
+        listening.set()
+
+    with Project.open(folder, flags=FLAGS) as project, contextlib.ExitStack() as stack:
+
+        def start() -> None:
+            session = stack.enter_context(ReviewSession(project, make_learner=lambda: ProjectLearner(project)))
+            server = threading.Thread(target=serve, args=(session,), kwargs={"ready": told, "stop": stop})
+            server.start()
+            stack.callback(server.join)
+            stack.callback(stop.set)
+            listening.wait()
+
+        found = {"until it listens": timed(start)[0]}
+        browser = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(), NoRedirect()
+        )
+        with contextlib.suppress(urllib.error.HTTPError):  # 303: the token is exchanged for a cookie
+            browser.open(addresses[0])
+        base = addresses[0].partition("/?")[0] + "/api/v1/"
+        cells = "cells?ids=" + ",".join(map(str, known["ids"][:N_CELLS].tolist()))
+        lens = f"ranking?sort=score&tag={known['tags'][0]}&state=unreviewed"
+        for name, paths in (
+            ("first grid", ("project", "ranking?sort=path", cells)),
+            ("lens of a tag", (lens, cells)),
+            ("teach", ("teach?n=50", cells)),
+            ("teach again", ("teach?n=50", cells)),
+        ):
+            found[name] = timed(lambda paths=paths: [browser.open(base + path).read() for path in paths])[0]
+        found["memory"] = memory()
+    return found
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follow nothing."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Return that there is no other request."""
+
+
 def others(folder: Path) -> dict[str, Any]:
     """Let other methods learn from the same labels."""
     n = len(np.load(folder.with_suffix(".npz"))["ids"])
@@ -128,8 +182,10 @@ def others(folder: Path) -> dict[str, Any]:
 
 
 STEPS: dict[str, Callable[[Path], dict[str, Any]]] = {
-    one.__name__: one for one in (train, update, next_photos, suggest_one, suggest_json, others)
+    one.__name__: one for one in (train, update, next_photos, suggest_one, suggest_json, open_page, others)
 }
+#: Trainings with other methods, which are run when they are asked for.
+WITH_METHODS = {f"train {name}": functools.partial(train, method=name) for name in METHODS}
 
 
 def command(*arguments: str) -> dict[str, Any]:
@@ -195,7 +251,7 @@ def step(name: str, folder: Path) -> dict[str, Any]:
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    spent, found = timed(lambda: STEPS[name](folder))
+    spent, found = timed(lambda: (STEPS | WITH_METHODS)[name](folder))
     done.set()
     watcher.join()
     return spent | {f"peak {key}": value for key, value in peak.items()} | found
@@ -205,8 +261,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run all steps for some sizes, or one in this process."""
     parser = argparse.ArgumentParser(prog="benchmarks.scale", description=__doc__)
     parser.add_argument("sizes", nargs="*", type=int, help="photos; none: write the page of what is recorded")
-    parser.add_argument("--step", choices=sorted(STEPS))
-    parser.add_argument("--steps", default=",".join(STEPS))
+    parser.add_argument("--step", choices=sorted(STEPS | WITH_METHODS))
+    parser.add_argument("--steps", default=",".join(STEPS), help=f"also: {', '.join(WITH_METHODS)}")
     parser.add_argument("--folder", type=Path, help="where projects are kept; default: a temporary folder")
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args(argv)

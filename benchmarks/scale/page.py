@@ -29,6 +29,16 @@ PEERS = {
     "label spreading": "label spreading (scikit-learn)",
 }
 
+#: What is asked of the page, in this order.
+REQUESTS = {
+    "until it listens": "until it listens",
+    "first grid": "the first grid: the project, an order of all photos, 60 cells",
+    "lens of a tag": "a tag's photos, likeliest first, and 60 cells",
+    "teach": "Teach for the first time: 50 photos to label",
+    "teach again": "Teach again",
+}
+METHODS = ("ridge", "smoothed-ridge", "harmonic", "laprls", "sfss", "lpssvm", "tkml", "nova", "topics")
+
 # The plan for a hundred million photos.
 
 PLANNED, PART, MACHINES, CORES, BUSY = 100_000_000, 1_000_000, 10, 16, 0.8
@@ -78,7 +88,15 @@ def page(path: Path = RESULTS, figures: Sequence[str] = tuple(FIGURES)) -> str:
         "",
         *_verbs(cells),
         "",
-        "## Other methods on the same labels",
+        "## The page",
+        "",
+        *_opened(cells),
+        "",
+        "## Other methods in a project",
+        "",
+        *_methods(cells),
+        "",
+        "## Other programs' methods on the same labels",
         "",
         *_peers(cells),
         "",
@@ -140,6 +158,33 @@ def _verbs(cells: Sequence[Cell]) -> list[str]:
         found = [by_step.get((step, n)) for n in sizes]
         rows.append([title, *("–" if one is None else f"{one['cpu']:.1f} s" for one in found)])
     return _table(["processor seconds", *(f"{n:,} photos" for n in sizes)], rows)
+
+
+def _opened(cells: Sequence[Cell]) -> list[str]:
+    opened = _of(cells, "open_page")
+    rows = [
+        [title, *(f"{cell[key]['wall']:.1f} s, {cell[key]['cpu']:.1f} s" for cell in opened)]
+        for key, title in REQUESTS.items()
+        if opened
+    ]
+    if opened:
+        sizes = (f"{cell['memory']['anonymous']:,}, {cell['memory']['rss']:,} MB" for cell in opened)
+        rows.append(["anonymous and resident memory then", *sizes])
+    return _table(["seconds, and those of the processor", *(f"{cell['n']:,} photos" for cell in opened)], rows)
+
+
+def _methods(cells: Sequence[Cell]) -> list[str]:
+    rows = []
+    for cell in sorted(cells, key=lambda cell: cell["n"]):
+        name = cell["step"].removeprefix("train ")
+        if name not in METHODS:
+            continue
+        if "error" in cell:
+            rows.append([f"{cell['n']:,}", f"`{name}`", "–", "–", "–", f"{' '.join(cell['error'])}"])
+            continue
+        sizes = [f"{cell[key]:,}" for key in ("peak anonymous", "peak rss")]
+        rows.append([f"{cell['n']:,}", f"`{name}`", f"{cell['cpu']:.0f}", *sizes, f"{cell['map']:.3f}"])
+    return _table(["photos", "method", "processor s", "anonymous MB", "resident MB", "MAP"], rows)
 
 
 def _peers(cells: Sequence[Cell]) -> list[str]:
