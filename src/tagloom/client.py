@@ -34,6 +34,7 @@ API = "/api/v1"
 N_AT_ONCE = 300
 N_LISTED = 1_000
 N_DECIDED = 5_000
+N_TAGS = 100
 LARGEST_ANSWER = 256 << 20
 PAUSE_SECONDS = 0.5
 
@@ -240,14 +241,12 @@ class RemoteProject:
         ids = self._ids(photos)
         batches, n = [], 0
         for state, names in ((1, _several(add)), (0, _several(remove)), (-1, _several(clear))):
-            if not names:
-                continue
-            numbers = [self._made_tag(name) if state == 1 else self._tag(name) for name in names]
-            for first in range(0, len(ids), N_DECIDED):
-                body = {"photos": ids[first : first + N_DECIDED], "tags": numbers, "state": state, "origin": origin}
-                found = self._post("/decide", body)
-                batches += [] if found["batch"] is None else [found["batch"]]
-                n += found["n"]
+            numbers = self._tag_ids(names, make=state == 1)
+            for tags in _parts(numbers, N_TAGS):
+                for part in _parts(ids, N_DECIDED):
+                    found = self._post("/decide", {"photos": part, "tags": tags, "state": state, "origin": origin})
+                    batches += [] if found["batch"] is None else [found["batch"]]
+                    n += found["n"]
         return {"batches": batches, "n": n}
 
     def history(self, limit: int = 50, *, everybody: bool = False) -> "HistoryAnswer":
@@ -397,14 +396,21 @@ class RemoteProject:
         return [one if isinstance(one, int) else found[one] or 0 for one in wanted]
 
     def _tag(self, text: str) -> int:
-        wanted = _folded(text)
-        for tag in self.status()["tags"]:
-            if wanted in map(_folded, (tag["text"], *tag["aliases"])):
-                return tag["id"]
-        raise InvalidInputError(f"the project has no tag {text!r}")
+        return self._tag_ids([text])[0]
 
-    def _made_tag(self, text: str) -> int:
-        found: int = self._post("/tags", {"text": text, "new": True})["id"]
+    def _tag_ids(self, texts: Sequence[str], *, make: bool = False) -> list[int]:
+        if not texts:
+            return []
+        known = {}
+        for tag in self.status()["tags"]:
+            for name in (tag["text"], *tag["aliases"]):
+                known.setdefault(_folded(name), tag["id"])
+        found = []
+        for text in texts:
+            number = known.get(_folded(text))
+            if number is None and not make:
+                raise InvalidInputError(f"the project has no tag {text!r}")
+            found.append(self._post("/tags", {"text": text, "new": True})["id"] if number is None else number)
         return found
 
     def _change_tag(self, tag: str, **change: Any) -> "ChangedTag":
@@ -464,6 +470,10 @@ def _is_here(host: str) -> bool:
 
 def _several(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
+
+
+def _parts(values: list[int], size: int) -> Iterator[list[int]]:
+    return (values[first : first + size] for first in range(0, len(values), size))
 
 
 def _folded(text: str) -> str:

@@ -71,6 +71,9 @@ def test_the_verbs_do_what_those_of_a_project_do(remote, session):
     assert remote.search("scene", n=3)[0]["path"]
     with pytest.raises(InvalidInputError, match=r"no photo 'none\.jpg'"):
         remote.label("none.jpg", add="x")
+    several = [f"one of many {number}" for number in range(120)]  # a request takes a hundred at most
+    remote.label((), add=several)  # makes them, and decides nothing
+    assert remote.label(names[0], remove=several)["n"] == 120
     with pytest.raises(InvalidInputError, match="no tag 'nothing'"):
         remote.rename_tag("nothing", "x")
 
