@@ -33,6 +33,19 @@ from `benchmarks/interop/results/`.
 """
 
 
+CONNECTED = """
+## Connectors
+
+What tagloom offers other programs, and what each was tested against. Each row is the last recorded run of
+`python -m benchmarks.interop.NAME`; `benchmarks/interop/results/connectors/` has all figures.
+"""
+UNTESTED = """
+Not tested: public CI alone builds the container image; Immich itself, PhotoPrism and Lightroom do not run here, and the
+latter two read sidecars as documented. There is no FiftyOne plugin yet (`tagloom export --format fiftyone` writes
+datasets), and no face recognition.
+"""
+
+
 def interop_page(folder: Path) -> str:
     """Return the page for the results in a folder."""
     runs = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
@@ -47,7 +60,21 @@ def interop_page(folder: Path) -> str:
     for label in labels:
         told = ", ".join(f"{key} {value}" for key, value in sorted(runs[label]["environment"].items()))
         lines += [f"Run *{label}* with: {told}.", ""]
+    lines += _connectors(folder / "connectors")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _connectors(folder: Path) -> list[str]:
+    rows = []
+    for path in sorted(folder.glob("*.json")):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        programs = ", ".join(f"{name} {version}" for name, version in sorted(found["programs"].items()))
+        commit = found["environment"]["commit"][:7]
+        rows.append([found["connector"], f"`{found['command']}`", programs, found["how"], found["result"], commit])
+    if not rows:
+        return []
+    head = ["connector", "command", "with", "against", "result", "commit"]
+    return [CONNECTED.strip(), "", *markdown_table(head, rows), UNTESTED]
 
 
 def answer(programs: dict[str, Any]) -> str:

@@ -88,3 +88,32 @@ def test_programs_without_a_screen(exiftool, exiv2, tmp_path):
             # A | inside a name separates levels in lr:hierarchicalSubject, where / stands in for it.
             assert [item for item in score["added"] if item != ["bar.jpg", ["a/b"]]] == []
             assert score["read"] >= score["wanted"] - 3  # roots that equal a level of another keyword
+
+
+def test_the_page_lists_connectors_and_what_is_not_tested(tmp_path):
+    (tmp_path / "connectors").mkdir()
+    for label in ("after", "before"):
+        (tmp_path / f"{label}.json").write_text(json.dumps({"programs": {}, "environment": {}}))
+    assert "## Connectors" not in interop_page(tmp_path)
+    told = {"connector": "Porch", "command": "tagloom porch", "how": "a stub", "result": "3 of 4 came"}
+    told |= {"programs": {"Porch": "9.1"}, "environment": {"commit": "0123456789"}}
+    (tmp_path / "connectors" / "porch.json").write_text(json.dumps(told))
+    page = interop_page(tmp_path)
+    assert "| Porch | `tagloom porch` | Porch 9.1 | a stub | 3 of 4 came | 0123456 |" in page
+    assert "Not tested:" in page
+
+
+def test_requests_and_answers_are_held_against_a_schema():
+    pytest.importorskip("jsonschema")
+    from benchmarks.interop.immich import Schema
+
+    asked = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer", "nullable": True}}}
+    paths = {"/things/{id}": {"put": {"parameters": []}}}
+    schema = Schema(json.dumps({"paths": paths, "components": {"schemas": {"Asked": asked}}}))
+    rules = {"$ref": "#/components/schemas/Asked"}
+    assert schema.operation("PUT", "/things/7")[2] == {"id": "7"}
+    assert schema.operation("GET", "/things/7") is None
+    assert schema.problems(rules, {"n": None}, strict=True) == []
+    assert schema.problems(rules, schema.example(rules), strict=True) == []
+    assert len(schema.problems(rules, {"n": "x"})) == 1
+    assert schema.problems(rules, {"n": 1, "m": 2}, strict=True) == ["unknown field m"]
