@@ -72,33 +72,38 @@ class Darktable:
         return self._try(folder, names, add, remove)
 
     def _try(self, folder: Path, names: list[str], add: Keywords, remove: Keywords) -> Keywords:
-        number = len(list(self._scratch.glob("darktable-*")))
-        home = self._scratch / f"darktable-{number}"
-        config = home / "config"
-        config.mkdir(parents=True)
-        out, script = home / "out.txt", home / "script.lua"
+        home = self._scratch / f"darktable-{len(list(self._scratch.glob('darktable-*')))}"
+        home.mkdir()
         tables = "".join(
-            f"{which}[{_lua(name)}] = {{{', '.join(_lua('|'.join(each)) for each in sorted(several))}}}\n"
+            f"{which}[{lua_text(name)}] = {{{', '.join(lua_text('|'.join(each)) for each in sorted(several))}}}\n"
             for which, given in (("add", add), ("remove", remove))
             for name, several in given.items()
         )
-        script.write_text(_SCRIPT % (tables, _lua(str(folder)), len(names), _lua(str(out))), encoding="utf-8")
-        command = ["darktable", "--library", str(home / "library.db"), "--configdir", str(config)]
-        command += ["--cachedir", str(home / "cache"), "--disable-opencl", "--conf", "write_sidecar_files=after edit"]
-        command += ["--luacmd", f"dofile({_lua(str(script))})"]
-        with screen() as display, started(command, home, display, home / "log.txt"):
-            end = time.monotonic() + DEADLINE
-            while not (out.is_file() and out.read_text().endswith("done\n")):
-                if time.monotonic() > end:
-                    raise TimeoutError(f"darktable did not answer within {DEADLINE:g} s")
-                time.sleep(0.2)
+        text = _SCRIPT % (tables, lua_text(str(folder)), len(names), lua_text(str(home / "out.txt")))
         found: Keywords = {}
-        for line in out.read_text().splitlines()[:-1]:
+        for line in run_lua(home, text):
             name, *tags = (bytes.fromhex(word).decode() for word in line.split())
             found[name] = {normal(tag.split("|")) for tag in tags if tag.split("|")[0] != _OWN}
         return found
 
 
-def _lua(text: str) -> str:
+def run_lua(home: Path, text: str, deadline: float = DEADLINE) -> list[str]:
+    """Run a script in darktable with a new library; return the lines before ``done`` that it leaves in ``out.txt``."""
+    config, out, script = home / "config", home / "out.txt", home / "script.lua"
+    config.mkdir(parents=True)
+    script.write_text(text, encoding="utf-8")
+    command = ["darktable", "--library", str(home / "library.db"), "--configdir", str(config)]
+    command += ["--cachedir", str(home / "cache"), "--disable-opencl", "--conf", "write_sidecar_files=after edit"]
+    command += ["--luacmd", f"dofile({lua_text(str(script))})"]
+    with screen() as display, started(command, home, display, home / "log.txt"):
+        end = time.monotonic() + deadline
+        while not (out.is_file() and out.read_text().endswith("done\n")):
+            if time.monotonic() > end:
+                raise TimeoutError(f"darktable did not answer within {deadline:g} s")
+            time.sleep(0.2)
+    return out.read_text().splitlines()[:-1]
+
+
+def lua_text(text: str) -> str:
     """Return a Lua string literal."""
     return '"' + "".join(f"\\{byte:03d}" for byte in text.encode()) + '"'

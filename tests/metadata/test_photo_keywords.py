@@ -118,6 +118,9 @@ def test_what_darktable_writes_for_itself_is_no_keyword(photo):
     found = read_photo_keywords(photo)
     assert found.keywords == (CAT, Keyword.flat("boat"), SEA)
     assert found.places["sidecar"] == (CAT, Keyword.flat("boat"))
+    marks = ["tagloom|suggested|boat", "tagloom|rejected|Animals|Cat"]
+    put(photo + b".xmp", packet(["tagloom", "suggested", "rejected", "boat", "Cat", "tagloom|suggested|sea"], marks))
+    assert read_photo_keywords(photo, embedded=False).keywords == ()
     put(photo + b".xmp", packet(["darktable"], ["Programs|darktable|5"]))  # a person's own words
     assert read_photo_keywords(photo, embedded=False).keywords == (Keyword(("Programs", "darktable", "5")),)
     put(photo + b".xmp", packet(["darktable"], []))

@@ -91,12 +91,20 @@ def test_keywords_that_no_field_can_tell_apart_are_named():
     assert any("rename the tag" in note for note in plan.notes)
 
 
-@pytest.mark.parametrize("keyword", [Keyword(("darktable", "format")), Keyword.flat("darktable/x")])
-def test_darktable_keeps_its_branch_for_itself(keyword):
+@pytest.mark.parametrize(
+    ("branch", "keyword"),
+    [
+        ("darktable", Keyword(("darktable", "format"))),
+        ("darktable", Keyword.flat("darktable/x")),
+        ("tagloom|suggested", Keyword(("tagloom", "suggested", "dog"))),
+        ("tagloom|rejected", Keyword.flat("tagloom|rejected|Animals|Dog")),
+    ],
+)
+def test_programs_keep_their_branches_for_themselves(branch, keyword):
     plan = plan_sidecar(None, add=[keyword])
     assert not plan.changes
-    assert "darktable keeps" in plan.notes[0]
-    assert plan_sidecar(None, add=[Keyword.flat("darktable")]).changes  # a name as good as any
+    assert "for its own use" in plan.notes[0]
+    assert plan_sidecar(None, add=[Keyword.parse(branch)]).changes  # a name as good as any
 
 
 @pytest.mark.parametrize("name", [*(pytest.param(name, marks=pytest.mark.medium) for name in REAL), "odd"])

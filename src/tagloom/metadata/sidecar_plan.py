@@ -199,7 +199,7 @@ def plan_sidecar(
     old, new = stated.keywords, wanted.keywords
     ours = _brought(Stated(stated.flat - own.flat, stated.paths - own.paths), adding)
     notes = tuple(
-        f"{keyword.text!r} is not written: darktable keeps keywords below 'darktable' for itself; rename the tag"
+        f"{keyword.text!r} is not written: a program keeps such keywords for its own use; rename the tag"
         for keyword in sorted(reserved)
     ) + tuple(_withheld(keyword, was_added=keyword in reading.added) for keyword in sorted(withheld))
     if old == new and not _is_out_of_step(reading):

@@ -123,7 +123,9 @@ READ_ONLY = (
     XmpField(f"{_MWG}/regions/", "Regions", "mwg-rs", form="regions", part="Name"),
     XmpField("http://ns.microsoft.com/photo/1.2/", "RegionInfo", "MP", form="regions", part="PersonDisplayName"),
 )
-_OWN_ROOT = "darktable"
+#: darktable's own, and what connectors/darktable makes of suggestions.
+_OWN_BRANCHES = (("darktable",), ("tagloom", "suggested"), ("tagloom", "rejected"))
+_OWN_TEXTS = tuple(sep.join(branch) + sep for branch in _OWN_BRANCHES for sep in "|/")
 
 
 def absorb(keywords: Iterable[Keyword], flat: Iterable[str] = ()) -> tuple[Keyword, ...]:
@@ -166,10 +168,11 @@ def respelled(names: Iterable[str]) -> dict[str, str]:
 
 
 def is_programs_own(keyword: Keyword) -> bool:
-    """Tell whether a photo program wrote a keyword for its own use, and no person: those below ``darktable``.
+    """Tell whether a program wrote a keyword for its own use, and no person.
 
     darktable puts file formats, styles and whether a photo was changed into the fields of keywords, as
-    ``darktable|format|nef``. They say nothing of what is in a photo.
+    ``darktable|format|nef``; tagloom's script for darktable puts suggestions there, as ``tagloom|suggested|dog``. They
+    say nothing of what is in a photo.
 
     Parameters
     ----------
@@ -177,5 +180,5 @@ def is_programs_own(keyword: Keyword) -> bool:
         Also a flat one whose name is such a text.
     """
     if len(keyword.path) > 1:
-        return keyword.path[0] == _OWN_ROOT
-    return keyword.name.startswith((f"{_OWN_ROOT}|", f"{_OWN_ROOT}/"))
+        return any(len(keyword.path) > len(one) and keyword.path[: len(one)] == one for one in _OWN_BRANCHES)
+    return keyword.name.startswith(_OWN_TEXTS)
