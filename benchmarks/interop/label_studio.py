@@ -29,6 +29,7 @@ from benchmarks.interop.serving import answers, record, running, served, wait_fo
 
 BACKEND = ROOT / "connectors" / "label_studio"
 N_LABELS = (10, 20)
+N_PAGE = 100
 TOKEN = "0123456789abcdef0123456789abcdef01234567"  # of a server that lasts as long as this
 
 
@@ -178,13 +179,16 @@ def retrieve(studio: LabelStudio, project: int, remote: Any) -> None:
 
 def predictions(studio: LabelStudio, project: int) -> dict[str, dict[str, Any]]:
     """Return the latest prediction for each photo."""
-    tasks = studio.ask("GET", f"/api/projects/{project}/export?exportType=JSON&download_all_tasks=true")
-    found = {}
-    for task in tasks:
-        full = studio.ask("GET", f"/api/tasks/{task['id']}/")
-        latest = max(full["predictions"], key=lambda one: one["id"], default=None)
-        if latest is not None:
-            found[name_of(full)] = latest
+    found: dict[str, dict[str, Any]] = {}
+    page, n_known = 1, 1
+    while (page - 1) * N_PAGE < n_known:
+        some = studio.ask("GET", f"/api/tasks/?project={project}&fields=all&page_size={N_PAGE}&page={page}")
+        found |= {
+            name_of(task): max(task["predictions"], key=lambda one: int(one["id"]))
+            for task in some["tasks"]
+            if task["predictions"]
+        }
+        page, n_known = page + 1, some["total"]
     return found
 
 

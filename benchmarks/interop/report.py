@@ -41,8 +41,8 @@ What tagloom offers other programs, and what each was tested against. Each row i
 """
 UNTESTED = """
 Not tested: public CI alone builds the container image; Immich itself, PhotoPrism and Lightroom do not run here, and the
-latter two read sidecars as documented; of digiKam's batch queue only the script was run. There is no FiftyOne plugin yet
-(`tagloom export --format fiftyone` writes datasets), and no face recognition.
+latter two read sidecars as documented; of digiKam's batch queue only the script was run. There is no plugin for
+FiftyOne yet (`tagloom export --format fiftyone` writes datasets), and no face recognition.
 """
 
 

@@ -120,10 +120,10 @@ class Backend:
         Returns
         -------
         list of dict
-            The choices are the tags that are accepted or suggested. ``score`` of the choices is the number of the least
-            certain one, ``meta`` has the number of each. ``score`` of the prediction is the photo's place in the order
-            of what to label next, from 0 (label this first) to 1: Label Studio's *Uncertainty sampling* shows low
-            scores first.
+            The choices are the tags that are accepted or suggested. ``score`` of the choices is the probability of the
+            least certain one, where there are probabilities; ``meta`` has the probability or score of each. ``score``
+            of the prediction is the photo's place in the order of what to label next, from 0 (label this first) to 1:
+            Label Studio's *Uncertainty sampling* shows low scores first.
         """
         control = Control.of(label_config)
         with self._connect() as project:
@@ -150,17 +150,17 @@ class Backend:
             chosen = dict(sorted(chosen.items(), key=lambda item: -_known(item[1]))[:1])
         found["score"] = order.get(photo["id"], 1.0)
         if chosen:
-            values = [value for value in chosen.values() if value is not None]
-            found["result"] = [
-                {
-                    "from_name": control.name,
-                    "to_name": control.image,
-                    "type": "choices",
-                    "value": {"choices": sorted(chosen)},
-                    "score": min(values, default=None),
-                    "meta": {"kind": status["kind"], "values": chosen},
-                }
-            ]
+            result = {
+                "from_name": control.name,
+                "to_name": control.image,
+                "type": "choices",
+                "value": {"choices": sorted(chosen)},
+                "meta": {"kind": status["kind"], "values": chosen},
+            }
+            values = [value for value in chosen.values() if value is not None]  # others proposed the rest
+            if values and status["kind"] == "probability":
+                result["score"] = min(values)
+            found["result"] = [result]
         return found
 
     def event(self, action: str, data: dict[str, Any]) -> None:

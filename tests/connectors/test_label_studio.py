@@ -89,6 +89,13 @@ def test_suggested_and_accepted_tags_of_the_configuration_are_chosen(made):
     assert third["result"] == []
 
 
+def test_a_score_that_is_no_probability_is_not_given_for_one(made, project):
+    project.status.return_value["kind"] = "score"
+    (found,) = made.predict([task("a.jpg")], CONFIG)
+    assert "score" not in found["result"][0]
+    assert found["result"][0]["meta"] == {"kind": "score", "values": {"dog": 0.9, "sky": 0.7}}
+
+
 def test_what_to_label_next_has_the_lowest_score(made):
     found = made.predict([task("a.jpg"), task("b%20%C3%BC.jpg"), task("c.jpg")], CONFIG)
     assert [one["score"] for one in found] == [0.5, 0.0, 1.0]
