@@ -401,7 +401,7 @@ class RemoteProject:
     def _tag_ids(self, texts: Sequence[str], *, make: bool = False) -> list[int]:
         if not texts:
             return []
-        known = {}
+        known: dict[str, int] = {}
         for tag in self.status()["tags"]:
             for name in (tag["text"], *tag["aliases"]):
                 known.setdefault(_folded(name), tag["id"])
