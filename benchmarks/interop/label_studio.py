@@ -258,7 +258,11 @@ def main(argv: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="label-studio-") as scratch:
         folder = arguments.scratch.resolve() if arguments.scratch else Path(scratch)
         found = run(folder, arguments.server, arguments.backend, data_folder("msrc_v2"))
-    first = found["rounds"][0]
+    shares = [
+        f"after {one['labelled']} labels {one['share accepted']:.0%} of {one['pre-annotated tags']:,}"
+        for one in found["rounds"]
+    ]
+    usual = found["rounds"][0]["share accepted of the most common tags"]
     record(
         "label_studio",
         "Label Studio ML backend",
@@ -268,8 +272,7 @@ def main(argv: list[str] | None = None) -> int:
             "label-studio-ml": version(arguments.backend, "label-studio-ml"),
         },
         "the real server and its API, 591 MSRC photos",
-        f"after {first['labelled']} labels {first['share accepted']:.0%} of {first['pre-annotated tags']} "
-        f"pre-annotated tags are right; {first['share accepted of the most common tags']:.0%} of the most common tags",
+        f"pre-annotated tags that are right: {', '.join(shares)}; of the most common tags {usual:.0%} are",
         **found,
     )
     return 0 if found["labels as given"] else 1
