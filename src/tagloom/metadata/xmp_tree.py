@@ -11,6 +11,7 @@ namespaces are and how often they are used is checked on the bytes, before there
 """
 
 import codecs
+import functools
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,7 @@ LONGEST_NAMESPACE = 1000
 MOST_NAMESPACES = 20_000
 LARGEST_NAMES = 16 << 20  # bytes of all names with their namespaces written out
 _CHUNK = 1 << 16
+_N_KEPT, _LONGEST_KEPT = 1024, 200  # packets share most of their names, and longer ones are a packet's own
 _NAMESPACE = re.compile(rb"""xmlns(?::[^\s=<>"']*+)?+\s*+=\s*+(?:"([^"]*+)|'([^']*+))""")
 _ATTACK = "it is not read, as it may be an attack"
 _BETWEEN = "\x01"  # no character of XML, so that it cannot be part of a name
@@ -187,6 +189,8 @@ def parse_xmp(packet: bytes) -> XmpTree:
         if isinstance(error, MetadataError):
             raise
         raise MetadataError(f"expected XML in a usual encoding, got one that is not known ({error})") from error
+    finally:
+        del builder.parser
     if builder.rdf is None:
         raise MetadataError("expected XMP with an element rdf:RDF, got other XML; it is left alone")
     return XmpTree(packet, builder.encoding or "utf-8", builder.rdf)
@@ -231,7 +235,7 @@ class _Builder:
         self.rdf: Node | None = None
         self._around: list[Node] = []
         self._names: dict[str, tuple[Name, str]] = {}
-        self._uris: dict[str, str] = {}
+        self._n_outside = 0  # elements around rdf:RDF
         self._n_skipped = 0
         self._keywords = 0  # how many elements deep inside a field of keywords
         self._n_elements = 0
@@ -269,36 +273,36 @@ class _Builder:
         self._settle()
         declared, self._declared = self._declared, {}
         self._n_elements += 1
-        if len(self._around) + self._n_skipped >= DEEPEST or self._n_elements > MOST_ELEMENTS:
+        around = self._around
+        if len(around) + self._n_skipped >= DEEPEST or self._n_elements > MOST_ELEMENTS:
             raise MetadataError(f"expected XMP, got elements without end; {_ATTACK}")
         if self._n_skipped or not self._is_wanted():
             self._n_skipped += 1
             return
         self._keep()
-        parent = self._around[-1] if self._around else None
+        parent = around[-1] if around else None
         full, prefix = self._split(name)
-        named = {self._split(each)[0]: value for each, value in attributes.items()}
+        named = {self._split(each)[0]: value for each, value in attributes.items()} if attributes else {}
         node = Node(full, prefix, named, declared, self.parser.CurrentByteIndex, parent)
         if parent is not None:
             parent.children.append(node)
-        if self.rdf is None and node.name == (RDF, "RDF"):
-            self.rdf = node
-        self._around.append(node)
+        if self.rdf is None and full == (RDF, "RDF"):
+            self.rdf, self._n_outside = node, len(around)
+        around.append(node)
         self._opened = node
-        self._keywords += self._keywords > 0 or node.name in _OWN
+        if self._keywords or full in _OWN:
+            self._keywords += 1
 
     def _is_wanted(self) -> bool:
         """Tell whether an element that begins here is one that keywords need."""
         if self.rdf is None:
             return True
-        if self.rdf not in self._around:
-            return False
-        deep = self._around[self._around.index(self.rdf) :]
-        return (
-            len(deep) < 2
-            or (len(deep) == 2 and deep[1].name == (RDF, "Description"))
-            or (len(deep) > 2 and deep[2].name in _OWN)
-        )
+        n_deep = len(self._around) - self._n_outside
+        if n_deep == 2:
+            return self._around[-1].name == (RDF, "Description")
+        if n_deep == 3:
+            return self._around[-1].name in _OWN
+        return n_deep > 0  # deeper ones are in a field of keywords; none is wanted after the end of rdf:RDF
 
     def _end(self, _name: str) -> None:
         self._settle()
@@ -306,7 +310,8 @@ class _Builder:
             self._n_skipped -= 1
             return
         node = self._around.pop()
-        self._keywords -= self._keywords > 0
+        if self._keywords:
+            self._keywords -= 1
         node.close = self.parser.CurrentByteIndex
         self._closed = node
 
@@ -322,15 +327,22 @@ class _Builder:
             raise MetadataError(f"expected XMP, got keywords without end; {_ATTACK}")
 
     def _split(self, name: str) -> tuple[Name, str]:
-        """Return namespace, local name and prefix; the namespace is one text, however often it is used."""
+        if len(name) <= _LONGEST_KEPT:
+            return _split(name)
         if name not in self._names:
-            parts = name.split(_BETWEEN)
-            uri, local = parts[:2] if len(parts) > 1 else ("", parts[0])
-            uri = self._uris.setdefault(uri, _namespace(uri))
-            self._names[name] = (uri, local), parts[2] if len(parts) > 2 else ""
+            self._names[name] = _split.__wrapped__(name)
         return self._names[name]
 
 
+@functools.lru_cache(maxsize=_N_KEPT)
+def _split(name: str) -> tuple[Name, str]:
+    """Return namespace, local name and prefix; the namespace is one text, however often it is used."""
+    parts = name.split(_BETWEEN)
+    uri, local = parts[:2] if len(parts) > 1 else ("", parts[0])
+    return (_namespace(uri), local), parts[2] if len(parts) > 2 else ""
+
+
+@functools.lru_cache(maxsize=_N_KEPT)
 def _namespace(uri: str) -> str:
     """Return a namespace with its last slash, which exiftool leaves out of Microsoft's."""
     return f"{uri}/" if f"{uri}/" in _NAMESPACES else uri
