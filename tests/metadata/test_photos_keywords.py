@@ -68,7 +68,7 @@ def test_a_small_photo_that_would_take_gigabytes_is_one_line(photos, tmp_path):
 def test_a_photo_on_which_the_reader_dies_is_one_line(photos, tmp_path, monkeypatch):
     (tmp_path / "dying_reader.py").write_text(
         "import os\n"
-        "from tagloom.metadata.photos_keywords import read_each as plain\n"
+        "from tagloom.metadata.photo_keywords import read_each as plain\n"
         "def read_each(photos, sidecars, embedded):\n"
         "    for photo in photos:\n"
         "        if photo.endswith(b'1.png'):\n"
@@ -76,7 +76,7 @@ def test_a_photo_on_which_the_reader_dies_is_one_line(photos, tmp_path, monkeypa
         "        yield from plain([photo], sidecars, embedded)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(photos_keywords, "__name__", "dying_reader")
+    monkeypatch.setattr(photos_keywords.read_each, "__module__", "dying_reader")
     found = list(read_photos_keywords(photos))
     (problem,) = found[1].problems
     assert problem == "'1.png': its keywords could not be read: the reader died (exit status 9)"

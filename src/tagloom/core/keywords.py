@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from tagloom.core.vocabulary import LONGEST_TAG, normalize_tag
@@ -71,7 +71,7 @@ class Keyword:
         """The last level."""
         return self.path[-1]
 
-    @property
+    @cached_property
     def text(self) -> str:
         r"""The levels joined by ``|``; a ``|`` or ``\`` inside a level has a ``\`` before it.
 

@@ -69,16 +69,20 @@ def _plain(value: Any) -> Any:
     if kind in _AS_THEY_ARE:
         return value
     if kind is list:
-        return [_plain(item) for item in value]
+        return _all_plain(value)
     if kind is tuple:
-        return {"tuple": [_plain(item) for item in value]}
+        return {"tuple": _all_plain(value)}
     if kind is bytes:
         return {"bytes": value.decode("latin-1")}
     if kind is frozenset:
-        return {"set": [_plain(item) for item in value]}
+        return {"set": _all_plain(value)}
     if kind is dict:
-        return {"dict": [[_plain(key), _plain(item)] for key, item in value.items()]}
-    return {kind.__name__: [_plain(getattr(value, name)) for name in _field_names(kind)]}
+        return {"dict": [_all_plain(pair) for pair in value.items()]}
+    return {kind.__name__: _all_plain([getattr(value, name) for name in _field_names(kind)])}
+
+
+def _all_plain(values: Iterable[Any]) -> list[Any]:
+    return [item if type(item) in _AS_THEY_ARE else _plain(item) for item in values]
 
 
 @functools.cache

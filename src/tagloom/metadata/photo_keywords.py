@@ -1,8 +1,9 @@
 """The keywords that a photo has already: in its sidecars, in its XMP, in its IPTC, in its EXIF."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from tagloom.core import Keyword, SidecarName, Verdict
@@ -11,7 +12,7 @@ from tagloom.images import Refused, read_file
 from tagloom.metadata.embedded import EmbeddedBlocks, read_blocks
 from tagloom.metadata.iptc import read_iptc
 from tagloom.metadata.xmp_fields import absorb, is_programs_own
-from tagloom.metadata.xmp_read import FieldReading, FieldRecord, fields_of, read_fields, without_padding
+from tagloom.metadata.xmp_read import FieldReading, FieldRecord, Stated, fields_of, read_fields, without_padding
 from tagloom.metadata.xmp_tree import LARGEST_XMP, parse_xmp
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "interpret_files",
     "new_sidecar",
     "put_together",
+    "read_each",
     "read_photo_fields",
     "read_photo_keywords",
     "sidecar_places",
@@ -231,13 +233,19 @@ def read_photo_fields(photo: bytes, *, sidecars: bool = True, embedded: bool = T
     if embedded:
         blocks = _read_embedded(photo, problems)
         items, is_read = xmp("XMP in", blocks.xmp, blocks.extended_xmp)
-        places: dict[Place, dict[str, list[str]]] = {
-            "xmp": items,
-            "iptc": {IPTC: [keyword.name for keyword in read_iptc(blocks.iptc)]},
-            "exif": {XP_KEYWORDS: list(blocks.xp_keywords)},
-        }
+        places: dict[Place, dict[str, list[str]]] = {"xmp": items}
+        if blocks.iptc:
+            places["iptc"] = {IPTC: [keyword.name for keyword in read_iptc(blocks.iptc)]}
+        if blocks.xp_keywords:
+            places["exif"] = {XP_KEYWORDS: list(blocks.xp_keywords)}
         files.append(FileFields(photo, places, "", blocks != EmbeddedBlocks() and is_read))
     return PhotoFields(tuple(files), tuple(problems))
+
+
+def read_each(photos: list[bytes], sidecars: bool, embedded: bool) -> Iterator[PhotoFields]:
+    """Yield the fields of each photo; what `read_photos_keywords` calls in a worker process."""
+    for photo in photos:
+        yield read_photo_fields(photo, sidecars=sidecars, embedded=embedded)
 
 
 def interpret(fields: PhotoFields, known: Known | None = None) -> FoundKeywords:
@@ -298,13 +306,22 @@ def put_together(
     added, removed : frozenset of Keyword
         What other programs added and took out since the files were last read or written.
     """
-    readings = [each.reading for each in files]
-    new = {keyword for each in files if not each.has_record for keyword in each.reading.keywords}
-    added = {keyword for reading in readings for keyword in reading.added}
-    removed = {keyword for reading in readings for keyword in reading.removed} - added - new
-    flat = {name for reading in readings for name in reading.stated.flat}
+    return _together(
+        tuple((each.reading.stated, each.has_record, each.reading.added, each.reading.removed) for each in files)
+    )
+
+
+@lru_cache(maxsize=1024)  # photos of one event often have the same keywords
+def _together(
+    files: tuple[tuple[Stated, bool, frozenset[Keyword], frozenset[Keyword]], ...],
+) -> tuple[tuple[Keyword, ...], frozenset[Keyword], frozenset[Keyword]]:
+    """Do what `put_together` does, given what each file says, whether it has a record, and what came and went."""
+    new = {keyword for stated, has_record, *_ in files if not has_record for keyword in stated.keywords}
+    added = {keyword for *_, came, _ in files for keyword in came}
+    removed = {keyword for *_, went in files for keyword in went} - added - new
+    flat = {name for stated, *_ in files for name in stated.flat}
     gone = {level for keyword in removed for level in keyword.path}
-    kept = [keyword for reading in readings for keyword in reading.stated.paths if keyword not in removed]
+    kept = [keyword for stated, *_ in files for keyword in stated.paths if keyword not in removed]
     needed = {name for keyword in (*kept, *added, *new) for name in keyword.path}
     everything = _by_people(absorb(kept, flat - (gone - needed)))
     return everything, frozenset(_by_people(added)), frozenset(removed)

@@ -12,10 +12,10 @@ from tagloom.metadata.photo_keywords import (
     find_sidecar,
     interpret,
     interpret_files,
-    read_photo_fields,
+    read_each,
 )
 
-__all__ = ["read_each", "read_photos_keywords"]
+__all__ = ["read_photos_keywords"]
 
 
 def read_photos_keywords(
@@ -46,7 +46,7 @@ def read_photos_keywords(
         One for each photo, in their order.
     """
     results = call_each(
-        f"{__name__}:{read_each.__name__}",
+        f"{read_each.__module__}:{read_each.__name__}",
         [os.path.abspath(photo) for photo in photos],
         options=[sidecars, embedded],
         classes=(PhotoFields, FileFields),
@@ -59,9 +59,3 @@ def read_photos_keywords(
         reason = result.reason if isinstance(result, CallFailure) else "the process that reads it sent damaged data"
         problem = f"{os.fsdecode(os.path.basename(photo))!r}: its keywords could not be read: {reason}"
         yield FoundKeywords((), {}, find_sidecar(photo), problems=(problem,))
-
-
-def read_each(photos: list[bytes], sidecars: bool, embedded: bool) -> Iterator[PhotoFields]:
-    """Yield the fields of each photo; what `read_photos_keywords` calls in a worker process."""
-    for photo in photos:
-        yield read_photo_fields(photo, sidecars=sidecars, embedded=embedded)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
-from xml.etree import ElementTree
 
 from tagloom.core import Keyword
 from tagloom.exceptions import MetadataError
@@ -71,7 +70,7 @@ class Stated:
     @property
     def keywords(self) -> tuple[Keyword, ...]:
         """The union, without flat names that repeat a level."""
-        return absorb(self.paths, self.flat)
+        return _absorbed(self.paths, self.flat)
 
     def to_text(self) -> str:
         """Return it as text for `from_text`; empty if it says nothing."""
@@ -85,6 +84,8 @@ class Stated:
         said = json.loads(text or "{}")
         return cls(frozenset(said.get("flat", ())), frozenset(map(Keyword.parse, said.get("paths", ()))))
 
+
+_absorbed = lru_cache(maxsize=1024)(absorb)  # photos of one event often have the same keywords
 
 NOTHING = Stated()
 
@@ -124,6 +125,11 @@ class FieldRecord:
     def only(self, labels: Collection[str]) -> "FieldRecord":
         """Return what it has of some fields."""
         return replace(self, items={label: items for label, items in self.items.items() if label in labels})
+
+    def key(self) -> tuple[Any, ...]:
+        """Return something that is equal only for records that say the same."""
+        items = tuple((label, tuple(texts)) for label, texts in self.items.items())
+        return items, self.keywords, self.added, self.removed, self.is_whole
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
@@ -258,7 +264,7 @@ def read_fields(now: Items, known: FieldRecord | None = None) -> FieldReading:
     return FieldReading(stated, now, spellings, added, (counted_then | known.removed).difference(stated.keywords))
 
 
-@lru_cache(maxsize=1024)  # photos of one event often have the same keywords
+@lru_cache(maxsize=1024)
 def _read_at_first_sight(fields: tuple[tuple[str, tuple[str, ...]], ...]) -> FieldReading:
     now = dict(fields)
     spellings = _spellings(now, ())
@@ -476,6 +482,8 @@ def _categories_below(above: tuple[str, ...], assigned: set[tuple[str, ...]]) ->
 
 def _categories(text: str) -> Iterator[str]:
     """Yield the assigned categories of ACDSee's XML; nothing where it is not understood."""
+    from xml.etree import ElementTree  # as in `_categories_below`
+
     try:
         parse_xmp(f'<r:RDF xmlns:r="{RDF}">{text}</r:RDF>'.encode())  # it refuses what may be an attack
         root = ElementTree.fromstring(text)  # noqa: S314 - checked by the line above

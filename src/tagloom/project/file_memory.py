@@ -33,6 +33,7 @@ class RecordsRead:
     _by_photo: dict[str, dict[str, int]] = field(default_factory=dict)
     _records: list[dict[str, Any]] = field(default_factory=list)
     _rows: dict[str, int] = field(default_factory=dict)
+    _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
 
     def add(self, photo: int, path: bytes, file: bytes, record: FieldRecord) -> None:
         """Note what a file of a photo says, and what counts of it.
@@ -46,10 +47,13 @@ class RecordsRead:
         record : FieldRecord
             What the file says.
         """
-        said = record.as_dict()
-        row = self._rows.setdefault(json.dumps(said), len(self._records))
-        if row == len(self._records):
-            self._records.append(said)
+        key = record.key()
+        row = self._known.get(key)
+        if row is None:
+            said = record.as_dict()
+            row = self._known[key] = self._rows.setdefault(json.dumps(said), len(self._records))
+            if row == len(self._records):
+                self._records.append(said)
         self._by_photo.setdefault(str(photo), {})[_kind(path, file)] = row
 
     def as_dict(self) -> dict[str, Any]:
@@ -94,7 +98,6 @@ class FileMemories:
         self._sharing = _sharing(store) if self._by_photo else set()
         self._decided: dict[tuple[int, int], int] | None = None
 
-    @as_stored(_FILES)
     def of(self, photo: int, path: bytes) -> dict[str | bytes, FileMemory]:
         """Return what is remembered of the files of a photo, by fingerprint and by path.
 
@@ -105,20 +108,23 @@ class FileMemories:
         path : bytes
             Where it is now.
         """
-        items = self._by_photo.get(photo, ())
+        return self._of(photo, path) if photo in self._by_photo or photo in self._read else {}
+
+    @as_stored(_FILES)
+    def _of(self, photo: int, path: bytes) -> dict[str | bytes, FileMemory]:
         found: dict[str | bytes, FileMemory | None] = {}
-        if items or photo in self._read:
-            for file in (path, *find_sidecars(path)):
-                kind, real = _kind(path, file), os.path.realpath(file)
-                entries = self._by_path.get(real, [])
-                n_kept = next((n for n in range(len(entries), 0, -1) if entries[n - 1].state == "done"), 0)
-                last = entries[n_kept - 1] if n_kept else None
-                if n_kept < len(entries):
-                    # After an undo it depends on the content: the file is as it was, or another program's by now.
-                    found[entries[n_kept].before or ""] = self._of_file(photo, kind, last)
-                    last = None
-                found[real] = self._of_file(photo, kind, last)
-            found |= {item.after: self._of_file(photo, _kind(path, item.path), item) for item in items}
+        for file in (path, *find_sidecars(path)):
+            kind, real = _kind(path, file), os.path.realpath(file)
+            entries = self._by_path.get(real, [])
+            n_kept = next((n for n in range(len(entries), 0, -1) if entries[n - 1].state == "done"), 0)
+            last = entries[n_kept - 1] if n_kept else None
+            if n_kept < len(entries):
+                # After an undo it depends on the content: the file is as it was, or another program's by now.
+                found[entries[n_kept].before or ""] = self._of_file(photo, kind, last)
+                last = None
+            found[real] = self._of_file(photo, kind, last)
+        written = self._by_photo.get(photo, ())
+        found |= {item.after: self._of_file(photo, _kind(path, item.path), item) for item in written}
         return {key: memory for key, memory in found.items() if memory is not None}
 
     def was_written(self, photo: int) -> bool:

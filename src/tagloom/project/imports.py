@@ -146,18 +146,18 @@ def _told(
         for number, path, file in photo.files:
             if not file.has_word:
                 continue
-            kept = (each for each in file.reading.keywords if each in found or is_programs_own(each))
+            kept = [each for each in file.reading.keywords if each in found or is_programs_own(each)]
             result.records.add(number, path, file.file, FieldRecord(file.reading.items, frozenset(kept)))
-        n_suggested += sum(keyword.text in photo.suggested for keyword in found)
-        yes = tuple(keyword for keyword in found if keyword.text not in photo.suggested)
+        yes = found
+        if photo.suggested:
+            yes = tuple(keyword for keyword in found if keyword.text not in photo.suggested)
+            n_suggested += len(found) - len(yes)
         no = tuple(each for each in sorted(removed) if (photo.number, tags.get(each.text, 0)) in accepted)
         if yes or no:
             result.statements.append(Statement(name, yes, no))
-        result.newer.update(
-            (name, keyword)
-            for keyword in (*no, *(each for each in yes if each in added))
-            if not memories.was_decided_since(photo.number, tags.get(keyword.text, 0))
-        )
+        for keyword in (*no, *(each for each in yes if each in added)) if no or added else ():
+            if not memories.was_decided_since(photo.number, tags.get(keyword.text, 0)):
+                result.newer.add((name, keyword))
     return replace(result, n_suggested=n_suggested)
 
 
@@ -464,7 +464,7 @@ def _store(store: ProjectStore, source: _Source, label: str, who: str) -> Import
         batch=batch,
         respelled=respelled(store, texts),
         hints=tag_hints(store, created),
-        n_tags=len(np.unique(tags)),
+        n_tags=len(set(tags.tolist())),
         n_by_absence=int(pairs.absent.sum()),
         n_decisions=n,
         n_conflicts=n_conflicts,
@@ -528,15 +528,17 @@ def _pairs(store: ProjectStore, source: _Source, columns: dict[Keyword, int], ta
     # Keywords that are different names of one tag share a column.
     Y = np.full((len(statements), len(distinct)), UNKNOWN, dtype=np.int8)
     open_ = np.zeros(Y.shape, dtype=bool)
+    place_of = dict(zip(columns, where.tolist(), strict=True))
     for row, item in enumerate(statements):
-        yes, no, unknown = ([where[columns[keyword]] for keyword in part] for part in (item.yes, item.no, item.unknown))
-        both = set(yes) & set(no)
+        yes, no, unknown = ([place_of[keyword] for keyword in part] for part in (item.yes, item.no, item.unknown))
+        both = set(yes).intersection(no)
         if both:
             source.problems.append(
                 f"{name_to_text(item.photo)}: accepted and rejected by two names of one tag; left undecided"
             )
         Y[row, no], Y[row, yes] = 0, 1
-        open_[row, [*unknown, *both]] = True
+        if unknown or both:
+            open_[row, [*unknown, *both]] = True
     said = Y != UNKNOWN
     if source.absent_means == "no":
         above = _above(store, columns, where, distinct)
@@ -577,7 +579,7 @@ def _conflicts(
     store: ProjectStore, pairs: _Pairs, newer: Collection[tuple[int, int]]
 ) -> tuple[int, tuple[tuple[bytes, str, str], ...]]:
     """Return pairs that conflict with a person's labels, unless the source is newer."""
-    current = store.decisions.current(photo_ids=np.unique(pairs.photos))
+    current = store.decisions.current(photo_ids=sorted(set(pairs.photos.tolist())))
     by_person = current.origins != IMPORTED
     decided = {
         (photo, tag): state
@@ -588,6 +590,8 @@ def _conflicts(
             strict=True,
         )
     }
+    if not decided:
+        return 0, ()
     outright = ~pairs.absent
     said = zip(
         pairs.photos[outright].tolist(), pairs.tags[outright].tolist(), pairs.states[outright].tolist(), strict=True

@@ -221,14 +221,11 @@ class Photos:
 
     def raw_pairs(self) -> "Ids":
         """Return pairs (RAW, JPEG or HEIC) of present files with the same folder and name, shape (k, 2)."""
-        raws: list[tuple[tuple[Any, ...], int]] = []
+        files = list(self._database.read("SELECT id, root, path FROM photos WHERE present = 1 ORDER BY id"))
+        raws = [((root, *pair_key(path)), number) for number, root, path in files if is_raw(path)]
         photos: dict[tuple[Any, ...], int] = {}
-        for number, root, path in self._database.read(
-            "SELECT id, root, path FROM photos WHERE present = 1 ORDER BY id"
-        ):
-            if is_raw(path):
-                raws.append(((root, *pair_key(path)), number))
-            elif is_pair_photo(path):
+        for number, root, path in files if raws else ():
+            if is_pair_photo(path):
                 photos.setdefault((root, *pair_key(path)), number)
         return id_array(item for key, raw in raws if key in photos for item in (raw, photos[key])).reshape(-1, 2)
 
