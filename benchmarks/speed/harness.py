@@ -91,6 +91,8 @@ class Local:
         For what is slow and does its work in equal parts: see `Contender`.
     skipped : str
         Why it does not take part; empty: it does.
+    prepare : callable, optional
+        Called before every run, and not timed.
     """
 
     def __init__(
@@ -102,8 +104,10 @@ class Local:
         runs: int | None = None,
         share: tuple[int, int] = (1, 1),
         skipped: str = "",
+        prepare: Callable[[], object] = lambda: None,
     ) -> None:
         self.name = name
+        self._prepare = prepare
         self.role: Role = role
         self.skipped = skipped
         self.runs = runs
@@ -114,6 +118,7 @@ class Local:
 
     def once(self) -> Elapsed:
         """Do the work once."""
+        self._prepare()
         with measure() as elapsed:
             self._result = self._function()
         return elapsed

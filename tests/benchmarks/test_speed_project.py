@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.speed import project
+from benchmarks.speed import new_photos, project
 from tagloom.project.project import Project
 
 
@@ -19,7 +19,7 @@ def test_the_made_up_photos_are_known_and_nothing_is_read(tmp_path):
 
 def test_the_quick_run_states_what_each_command_adds_to_the_bare_start(tmp_path, capsys):
     project.main(["--quick", "--out", str(tmp_path / "project.json")])
-    stored, new = json.loads((tmp_path / "project.json").read_text(encoding="utf-8"))["cases"]
+    (stored,) = json.loads((tmp_path / "project.json").read_text(encoding="utf-8"))["cases"]
     start, *others = stored["entries"]
     assert start["name"] == "tagloom --version"
     assert [entry["name"] for entry in others] == ["tagloom status", "tagloom label", "tagloom scan"]
@@ -27,23 +27,24 @@ def test_the_quick_run_states_what_each_command_adds_to_the_bare_start(tmp_path,
         over = entry["accuracy"]["cpu ms over the bare start"]
         assert over == pytest.approx(1000 * (entry["cpu"] - start["cpu"]))
     assert others[-1]["accuracy"]["files/s"] == pytest.approx(200 / others[-1]["wall"])
-    assert [entry["name"] for entry in new["entries"]] == ["tagloom init; tagloom scan", "tagloom import --from-photos"]
     assert "files/s" in capsys.readouterr().out
 
 
 def test_new_photos_are_scanned_and_their_keywords_imported_by_each_version_in_turn(tmp_path):
-    roots = {name: tmp_path / f"new{len(name)}" for name in ("", project.BEFORE)}
+    roots = {name: tmp_path / f"new{len(name)}" for name in ("", new_photos.BEFORE)}
     for root in roots.values():
         root.mkdir()
-        project.make_photos(root, 4)
+        new_photos.make_photos(root, 4)
     source = Path(project.__file__).parents[2] / "src"  # this version itself, as another one is not at hand
-    found = project.new_photos_case(roots, 4, 1, 1, source)
-    assert len(found["entries"]) == 4
-    assert len(found["ratios"]) == 2
+    found = new_photos.new_photos_case(roots, 4, 1, 1, source)
+    assert [len(entry["cpu_runs"]) for entry in found["entries"]] == [1, 1, 1, 1]
+    now, then = found["entries"][2:]
+    assert found["ratios"]["tagloom import --from-photos: CPU time over that before"] == now["cpu"] / then["cpu"]
     for root in roots.values():
         with Project.open(root) as opened:
-            now = opened.status()
-            assert (now.n_present, now.n_labeled) == (4, 4)
+            status = opened.status()
+            assert (status.n_present, status.n_labeled) == (4, 4)
+            assert len(opened.store.runs.imports()) == 1  # each began with the project as the scan left it
 
 
 def test_a_command_that_fails_is_told(tmp_path):
