@@ -47,7 +47,7 @@ def read_photos_keywords(
     """
     results = call_each(
         f"{read_each.__module__}:{read_each.__name__}",
-        [os.path.abspath(photo) for photo in photos],
+        [photo if os.path.isabs(photo) else os.path.abspath(photo) for photo in photos],
         options=[sidecars, embedded],
         classes=(PhotoFields, FileFields),
     )

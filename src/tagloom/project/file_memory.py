@@ -188,6 +188,8 @@ def _still(own: Stated, counted: Collection[Keyword]) -> Stated:
 
 def _kind(path: bytes, file: bytes) -> str:
     """Return in which way a file belongs to a photo, wherever the two were then."""
+    if file == path:
+        return _PHOTO
     base, extension = os.path.splitext(file)
     if extension.lower() != b".xmp":
         return _PHOTO

@@ -113,7 +113,8 @@ def read_photos(store: ProjectStore, root: bytes, *, sidecars: bool, embedded: b
     problems, seen = [], {}
     progress.start("reading keywords", len(table))
     paths = [os.path.join(root, name) for name in names.values()]
-    known = [partial(_record, memories.of(number, path)) for number, path in zip(names, paths, strict=True)]
+    memory = (memories.of(number, path) for number, path in zip(names, paths, strict=True))
+    known = [partial(_record, each) if each else None for each in memory]
     reading = read_photos_keywords(paths, sidecars=sidecars, embedded=embedded, known=known, files_only=True)
     for (number, name), content, path, found in zip(names.items(), table.hashes, paths, reading, strict=True):
         progress.advance()

@@ -439,6 +439,8 @@ def _wanted(
     skip_same: bool,
 ) -> list[int]:
     """Return the positions of what is to be recorded, given what stands."""
+    if not fetch(connection, "SELECT 1 FROM standing LIMIT 1"):
+        return [row for row, state in enumerate(states) if not (skip_same and state == -1)]
     standing = connection.executemany(
         "SELECT ifnull(s.state, -1), ifnull(s.origin, -1) FROM (SELECT ?1 AS photo, ?2 AS tag) "
         "LEFT JOIN standing s USING (photo, tag)",
