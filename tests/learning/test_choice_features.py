@@ -63,6 +63,20 @@ def test_rows_are_those_of_the_photos_asked_for(made_up, descriptors, n_columns)
     np.testing.assert_allclose(X[has], few_columns(scaled)[[7, 2, 11]], rtol=1e-5, atol=1e-6)
 
 
+def test_of_many_photos_some_are_drawn_and_the_labelled_ones_stay(made_up, monkeypatch):
+    made = made_up(40, 2)
+    monkeypatch.setattr(choice_features, "MOST_FREE", 12)
+    said = np.isin(np.arange(40), [3, 30])
+    X, has = load_choice_features(made.project.store, made.project.settings, made.ids, said=said)
+    assert X.shape[0] == has.sum() == 14
+    assert has[said].all()
+    again = load_choice_features(made.project.store, made.project.settings, made.ids[has], sampled=True)[0]
+    np.testing.assert_array_equal(X, again)
+    few = load_choice_features(made.project.store, made.project.settings, made.ids, said=~np.isin(np.arange(40), [1]))
+    assert few[1].all()
+    assert few[0].shape[0] == 40
+
+
 def test_no_photo_is_opened(made_up, monkeypatch):
     made = made_up(3, 1)
     monkeypatch.setattr("tagloom.features.engine.ExtractionEngine.read", lambda *_: pytest.fail("a photo was read"))

@@ -156,7 +156,7 @@ def test_while_another_is_at_work_the_choice_is_random(made_up, monkeypatch):
 def test_the_page_reads_features_once(made_up, monkeypatch):
     made, asked = made_up(20, 1), []
     load = review.load_choice_features
-    monkeypatch.setattr(review, "load_choice_features", lambda *given: asked.append(1) or load(*given))
+    monkeypatch.setattr(review, "load_choice_features", lambda *a, **b: asked.append(1) or load(*a, **b))
     with ReviewSession(made.project, with_looks=False) as session:
         assert not asked
         for n in (2, 3, 4):

@@ -93,7 +93,7 @@ def _make_if_new(where: Path | None, project: Path | None) -> None:
 
 def _is_small(project: "Project") -> bool:
     """Tell whether features of all photos are computed while a person waits for the page."""
-    return len(project.store.photos.table().ids) <= MOST_WAITED_FOR
+    return len(project.store.photos.there()) <= MOST_WAITED_FOR
 
 
 def serve_project(project: "Project", *, port: int | None, browser: bool, network: "Network | None" = None) -> None:

@@ -170,13 +170,18 @@ def _seen_by_features(said: NDArray[np.int8], X: NDArray[np.float32], has: NDArr
     if not has.any() or (is_free.any() and not (is_free & has).any()):
         raise StoreError("no photo that may be chosen has features yet; compute them with: tagloom extract")
     rows = np.flatnonzero(has)
-    # Most often all photos have features, and no second copy of them is needed.
+    # Most often all rows are of photos that have features, and no second copy of them is needed.
     kept = X if len(rows) == len(X) else X[rows]
     return _Seen(rows, np.zeros((len(rows), 1)), said[rows, None], is_free[rows], kept)
 
 
 def load_choice_features(
-    store: ProjectStore, settings: Settings, photo_ids: NDArray[np.int64], *, sampled: bool = False
+    store: ProjectStore,
+    settings: Settings,
+    photo_ids: NDArray[np.int64],
+    *,
+    sampled: bool = False,
+    said: NDArray[np.bool_] | None = None,
 ) -> Features:
     """Return the stored features of photos; none is computed.
 
@@ -190,11 +195,14 @@ def load_choice_features(
         The rows wanted, each once.
     sampled : bool, default=False
         Whether these are so many that scales come from them, and no others are read.
+    said : ndarray of bool, shape (photos,), optional
+        Of which photos something is said. Of more than 20,000 others so many are drawn then; the rest are left out, as
+        if they had no features.
 
     Returns
     -------
     X : ndarray of float32, shape (photos, columns)
-        Scaled features in at most `N_COLUMNS` columns, 0 where there are none.
+        Scaled features in at most `N_COLUMNS` columns, 0 where there are none; or rows of those alone that have any.
     has : ndarray of bool, shape (photos,)
         Which photos have features.
 
@@ -205,6 +213,13 @@ def load_choice_features(
     StoreBusyError
         If another process is at work in the project.
     """
+    if said is not None:
+        some = np.union1d(np.flatnonzero(said), drawn(np.flatnonzero(~said), MOST_FREE))
+        if len(some) < len(photo_ids):
+            X, has_some = load_choice_features(store, settings, photo_ids[some], sampled=True)
+            has = np.zeros(len(photo_ids), dtype=bool)
+            has[some] = has_some
+            return X[has_some], has
     with store.cache() as cache:
         rows = load_rows(store, cache, settings, photo_ids=photo_ids if sampled else None, compute=False)
     found = few_columns(prepare(rows.X, rows.groups))

@@ -285,9 +285,7 @@ def open_suggestions(
         check_threshold(threshold, None if info is None else info.kind)
     if stored is None or info is None:
         return None
-    table = store.photos.table(photo_ids)
-    there = table.ids[[state != "missing" for state in table.states]]  # out of reach is not gone
-    rows = np.flatnonzero(np.isin(stored.photo_ids, there))
+    rows = np.flatnonzero(np.isin(stored.photo_ids, store.photos.there(photo_ids)))
     ids, values = stored.photo_ids[rows], stored.scores[rows]
     thresholds = np.full(len(stored.tag_ids), np.inf) if stored.thresholds is None else stored.thresholds
     tag_ids, values, trained = _merge_columns(store, stored.tag_ids, values, thresholds)

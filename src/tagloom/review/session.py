@@ -585,7 +585,10 @@ class ReviewSession:
         return found
 
     def _load_features(self, photos: PhotoIndex) -> Features:
-        return self._apart(lambda store: load_choice_features(store, self.project.settings, photos.ids))
+        state = self.state
+        with state.lock:
+            said = state.reviewed.copy() if photos is state.photos else np.zeros(len(photos), dtype=bool)
+        return self._apart(lambda store: load_choice_features(store, self.project.settings, photos.ids, said=said))
 
     def _apart(self, read: Callable[[ProjectStore], T], *, patience: float = _PATIENCE_SECONDS) -> T:
         """Read features: one thread at a time."""

@@ -125,6 +125,17 @@ class Photos:
         sql = f"SELECT * FROM ({COLUMNS}) WHERE {' AND '.join(where)} ORDER BY id"  # noqa: S608
         return photo_table(self._database.read(sql, values))
 
+    def there(self, ids: "ArrayLike | None" = None) -> "Ids":
+        """Return which photos, of all or of some by id, are present or out of reach, sorted; not which are missing."""
+        some, values = "", tuple[str, ...]()
+        if ids is not None:
+            some, values = "AND p.id IN (SELECT value FROM json_each(?))", (json_ids(whole_numbers(ids, "ids")),)
+        sql = (
+            "SELECT p.id FROM photos p JOIN roots r ON r.id = p.root "  # noqa: S608
+            f"WHERE (p.present OR NOT r.online) {some} ORDER BY p.id"
+        )
+        return self._database.table(sql, values).ravel()
+
     def paths(self, *, root: int | None = None) -> list[bytes]:
         """Return the paths of the present photos of a root, sorted."""
         sql = "SELECT path FROM photos WHERE present = 1 AND root = ? ORDER BY path"
