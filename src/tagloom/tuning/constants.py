@@ -50,6 +50,8 @@ SMOOTHED_COLUMNS = 64
 #: Size of such columns, and how many there are at least. [memory]
 SMOOTHED_BYTES = 64 << 20
 FEWEST_SMOOTHED = 8
+#: Rows that are added up at a time meanwhile. [memory]
+ADDED_ROWS = 1 << 14
 #: Share of a group's variance that its principal axes keep. [corel]
 KEPT_VARIANCE = 0.92
 #: Axes of a group at least, all columns where it has no more, and at most. [corel]

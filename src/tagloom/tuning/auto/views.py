@@ -16,6 +16,7 @@ from tagloom.features import GroupScaler
 from tagloom.features.scaling import may_be_missing
 from tagloom.graph import NeighborGraph, knn_graph, nearest_neighbors
 from tagloom.tuning.constants import (
+    ADDED_ROWS,
     BALANCED_SHARES,
     BLOCK_DISTANCES,
     DOUBLE_ENTRIES,
@@ -481,13 +482,7 @@ class PhotoViews:
         links = self.links if links is None else links
         share = self._dtype(strength / (1.0 + strength))
         for columns in self._smoothed_together(scores.shape):
-            found = np.ascontiguousarray(scores[:, columns])
-            rest = (1 - share) * found
-            for _ in range(SCORE_STEPS):
-                found = links @ found
-                found *= share
-                found += rest
-            scores[:, columns] = found
+            scores[:, columns] = _smoothed(scores[:, columns], links, share, SCORE_STEPS)
 
     def blocks(self, n: int, n_anchors: int) -> Iterator[slice]:
         """Yield row ranges so small that a few blocks of distances are no matter."""
@@ -532,13 +527,7 @@ class PhotoViews:
         result = scratch(self.plain.shape, self._dtype)
         share = self._dtype(self.smoothing / (1.0 + self.smoothing))
         for columns in self._smoothed_together(self.plain.shape):
-            given = np.ascontiguousarray(self.plain[:, columns])
-            rest, smooth = (1 - share) * given, given
-            for _ in range(SMOOTHING_STEPS):
-                smooth = self.links @ smooth
-                smooth *= share
-                smooth += rest
-            result[:, columns] = smooth
+            result[:, columns] = _smoothed(self.plain[:, columns], self.links, share, SMOOTHING_STEPS)
         return result
 
 
@@ -567,6 +556,17 @@ class _Scaling:
 
 def _rows_of(X: Reals, rows: NDArray[np.intp]) -> Reals:
     return X if len(rows) == len(X) and isinstance(X, np.ndarray) else np.asarray(X[rows])
+
+
+def _smoothed(given: Reals, links: Any, share: Any, steps: int) -> Reals:
+    """Return ``f ← share · links f + (1 - share) · given`` after some steps; what is given is read anew in each."""
+    found = np.ascontiguousarray(given)
+    for _ in range(steps):
+        found = links @ found
+        found *= share
+        for rows in row_blocks(len(given), ADDED_ROWS):
+            found[rows] += (1 - share) * given[rows]
+    return found
 
 
 def row_blocks(n: int, step: int) -> Iterator[slice]:
