@@ -4,6 +4,8 @@ import pytest
 
 from tagloom.datasets import write_clips
 from tagloom.project.project import Project
+from tests.made_clips import write_format
+from tests.made_live_photos import movie, still
 from tests.web.browsing import CELL, holds, press, serving, until, visiting_page
 from tests.web.conftest import FLAGS
 
@@ -14,6 +16,10 @@ pytestmark = pytest.mark.medium
 def clips(av, tmp_path_factory):
     folder = tmp_path_factory.mktemp("clips") / "photos"
     write_clips(folder, 6, 20, size=(160, 96), seconds=4, labeled=0.6, random_state=1)
+    write_format(folder, "h264.mp4").rename(folder / "live.mp4")
+    (folder / "live.jpg").write_bytes(still())
+    (folder / "other.jpg").write_bytes(still("blue"))
+    (folder / "other.mov").write_bytes(movie())
     with Project.init(folder, flags=FLAGS) as project:
         project.scan()
         project.import_keywords(folder / "labels.csv")
@@ -74,6 +80,24 @@ def test_a_video_is_scrubbed_played_and_tagged(clips, browser):
         with Project.open(clips, flags=FLAGS) as project:
             until(page, lambda: (clip, current) in _accepted(project), "the decision is stored")
         assert tag
+
+
+def test_the_video_of_a_live_photo_plays_on_its_page(clips, browser):
+    with Project.open(clips, flags=FLAGS) as project:
+        ids = project.store.photos.find([b"live.jpg", b"other.jpg"])
+    with serving(clips, flags=FLAGS) as server, visiting_page(browser, server) as visit:
+        page = visit.open(f"/photo/{ids[b'live.jpg']}")
+        player = page.locator("[data-testid=player]")
+        until(page, lambda: player.evaluate("(video) => video.readyState >= 1"), "the video can be played")
+        assert player.is_visible()
+        assert player.evaluate("(video) => video.duration") == pytest.approx(3.0, abs=0.2)
+        assert page.locator("[data-testid=moments]").is_hidden()
+        assert "with a video, 0:03" in page.locator(".about-photo").inner_text()
+        # A browser that cannot play it shows the photo.
+        page = visit.open(f"/photo/{ids[b'other.jpg']}")
+        until(page, lambda: "with a video" in page.locator(".about-photo").inner_text(), "the photo is shown")
+        until(page, lambda: page.locator("[data-testid=player]").is_hidden(), "the player has gone")
+        assert page.locator("img.large").is_visible()
 
 
 def _accepted(project):

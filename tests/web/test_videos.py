@@ -7,9 +7,11 @@ import pytest
 from tagloom.datasets import write_clips
 from tagloom.exceptions import PhotosError
 from tagloom.project.project import Project
+from tagloom.review import Playable
 from tagloom.web.security import CONTENT_POLICY
 from tagloom.web.video import LARGEST_PART, video_answer
 from tests.made_clips import write_format
+from tests.made_live_photos import movie, still
 from tests.web.conftest import FLAGS, opened, visiting
 
 
@@ -19,6 +21,9 @@ def clips(av, tmp_path_factory):
     folder = tmp_path_factory.mktemp("clips") / "photos"
     write_clips(folder, 6, 10, size=(96, 64), seconds=2, labeled=0.6, random_state=1)
     write_format(folder, "mpeg4.avi")
+    write_format(folder, "h264.mp4").rename(folder / "live.mp4")
+    (folder / "live.jpg").write_bytes(still())
+    (folder / "motion.jpg").write_bytes(still("blue") + (folder / "live.mp4").read_bytes())
     with Project.init(folder, flags=FLAGS) as project:
         project.scan()
         project.import_keywords(folder / "labels.csv")
@@ -101,9 +106,39 @@ def test_what_no_browser_plays_is_not_sent(session, client):
         assert (answer.status_code, answer.json().keys()) == (404, {"error"})
 
 
+def test_the_video_of_a_photo_is_played_from_its_page(session, client, clips):
+    data = (clips / "live.mp4").read_bytes()
+    assert "live.mp4" not in session.photos.names
+    for name in ("live.jpg", "motion.jpg"):
+        photo = id_of(session, name)
+        told = client.get(f"/api/photo/{photo}").json()["clip"]
+        assert told == {"duration": 3.0, "times": [], "sound": True, "type": "video/mp4", "with_photo": True}
+        answer = client.get(f"/video/{photo}", headers={"Range": "bytes=10-"})
+        assert (answer.status_code, answer.content) == (206, data[10:])
+        assert answer.headers["content-range"] == f"bytes 10-{len(data) - 1}/{len(data)}"
+        assert client.get(f"/video/{photo}", headers={"Range": "bytes=-7"}).content == data[-7:]
+        assert client.get(f"/video/{photo}", headers={"Range": f"bytes={len(data)}-"}).status_code == 416
+        assert client.get(f"/api/cells?ids={photo}").json()["cells"][0]["clip"] is None
+
+
+def test_nothing_but_the_video_inside_a_photo_is_sent(tmp_path):
+    clip, path = movie(), tmp_path / "motion.jpg"
+    path.write_bytes(still() + clip + b"secret")
+    first = len(still())
+    inside = Playable(os.fsencode(path), "video/mp4", first, len(clip))
+    assert video_answer(inside, None).body == clip
+    assert video_answer(inside, "bytes=5-100000").body == clip[5:]
+    path.write_bytes(bytes(first) + b"secret" * 100)  # the file is another one by now
+    with pytest.raises(PhotosError, match="no video"):
+        video_answer(inside, None)
+    path.write_bytes(b"short")
+    with pytest.raises(PhotosError, match="no video"):
+        video_answer(inside, None)
+
+
 def test_a_part_is_never_large(tmp_path):
     (tmp_path / "long.mp4").write_bytes(b"\0\0\0\x18ftypisom" + bytes(3 * LARGEST_PART))
-    answer = video_answer(os.fsencode(tmp_path / "long.mp4"), "video/mp4", "bytes=0-")
+    answer = video_answer(Playable(os.fsencode(tmp_path / "long.mp4"), "video/mp4"), "bytes=0-")
     assert len(answer.body) == LARGEST_PART
 
 
@@ -112,14 +147,14 @@ def test_a_path_that_leads_elsewhere_gives_nothing_away(tmp_path):
     secret.write_text("-----BEGIN OPENSSH PRIVATE KEY-----")
     (tmp_path / "link.mp4").symlink_to(secret)
     with pytest.raises(PhotosError, match="no video"):
-        video_answer(os.fsencode(tmp_path / "link.mp4"), "video/mp4", None)
+        video_answer(Playable(os.fsencode(tmp_path / "link.mp4"), "video/mp4"), None)
     with pytest.raises(PhotosError, match="no video"):
-        video_answer(os.fsencode(secret), "video/webm", None)
+        video_answer(Playable(os.fsencode(secret), "video/webm"), None)
     with pytest.raises(PhotosError, match="no file"):
-        video_answer(os.fsencode(tmp_path), "video/mp4", None)
+        video_answer(Playable(os.fsencode(tmp_path), "video/mp4"), None)
     with pytest.raises(PhotosError, match="cannot be read"):
-        video_answer(os.fsencode(tmp_path / "gone.mp4"), "video/mp4", None)
+        video_answer(Playable(os.fsencode(tmp_path / "gone.mp4"), "video/mp4"), None)
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(PhotosError, match="no file"):
-            video_answer(os.fsencode(tmp_path / "pipe"), "video/mp4", None)
+            video_answer(Playable(os.fsencode(tmp_path / "pipe"), "video/mp4"), None)

@@ -28,7 +28,7 @@ from tagloom.features.engine import frame_hash
 from tagloom.features.network import TextTower
 from tagloom.features.registry import DEFAULT_DESCRIPTORS
 from tagloom.features.words.learned import is_learned, learned_descriptor
-from tagloom.images import find_photos
+from tagloom.images import find_photos, split_clips
 from tagloom.settings import Settings
 from tagloom.store import FolderCache, ProjectStore
 
@@ -83,7 +83,8 @@ def list_photos(root: Path) -> tuple[list[bytes], list[PhotoRecord]]:
     found = find_photos(root)
     if not found.photos:
         raise PhotosError(f"No photos (jpg, png, webp, tiff …) in {str(root)!r} or below; check the path")
-    return found.photos, found.problems
+    _, videos = split_clips(found.root, found.clips_of_photos, found.photos)
+    return sorted([*found.photos, *videos]), found.problems
 
 
 def check_descriptors(settings: Settings) -> None:

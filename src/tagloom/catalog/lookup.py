@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeGuard
 
 from tagloom.catalog.places import project_root
-from tagloom.core import is_raw
+from tagloom.core import is_raw, is_video
 from tagloom.exceptions import InvalidInputError
 from tagloom.store import ProjectStore
 
@@ -58,8 +58,8 @@ def find_photo_ids(
     }
     chosen |= _by_bare_name(store, root, {item: candidates[item] for item in candidates if item not in chosen})
     _check_found(store, {item: several for item, several in candidates.items() if item not in chosen})
-    if any(is_raw(item) for item in chosen):
-        partners = dict(store.photos.raw_pairs().tolist())
+    if any(is_raw(item) or is_video(item) for item in chosen):
+        partners = dict(store.photos.raw_pairs(clips=True).tolist())
         chosen = {item: partners.get(number, number) for item, number in chosen.items()}
     known = store.photos.existing(set(ids)) if ids else set()
     unknown = [number for number in ids if number not in known]

@@ -53,8 +53,8 @@ def scan(
 
     Unchanged files are not opened. Decisions about missing photos are kept; an unlabelled copy inherits them. A RAW
     file without a JPEG or HEIC beside it counts as a photo; tagloom reads its embedded preview. Videos are read where
-    PyAV is installed (pip install 'tagloom[video]'); a video beside a JPEG or HEIC of its name, as Live Photos have, is
-    a part of that photo. Other files are counted as skipped. With -v it names all missing photos and unreadable files.
+    PyAV is installed (pip install 'tagloom[video]'). The short video of a Live Photo or Motion Photo is part of that
+    photo. Other files are counted as skipped. With -v it names all missing photos and unreadable files.
     If the photo folder cannot be reached, nothing changes and the exit code is 1.
 
     Example: tagloom scan
@@ -98,8 +98,9 @@ def _print(result: "ScanResult", verbose: bool) -> None:
         ("RAW of a photo", f"{result.n_raw_of_photos}", ""),
         ("RAW files that are photos", f"{result.n_raw_photos}", ""),
         ("videos", f"{result.n_videos}", ""),
-        ("videos of a photo", f"{result.n_clips_of_photos}", ""),
-        ("RAW of a photo, gone", f"{len(result.raw_gone)}", _shown(result.raw_gone)),
+        ("videos of Live Photos", f"{result.n_clips_of_photos}", ""),
+        ("Motion Photos", f"{result.n_clips_in_photos}", ""),
+        ("parts of a photo, gone", f"{len(result.raw_gone)}", _shown(result.raw_gone)),
         *((f"not read: {verdict}", f"{n}", "") for verdict, n in sorted(result.unreadable.items())),
     ]
     print_table(
@@ -122,7 +123,7 @@ def _print(result: "ScanResult", verbose: bool) -> None:
     if result.batch is not None:
         print_line(
             f"action {result.batch}: photos inherited the tags of a missing copy, or of the other file of a RAW+JPEG "
-            f"pair. To undo it, run: tagloom undo"
+            f"pair or Live Photo. To undo it, run: tagloom undo"
         )
 
 

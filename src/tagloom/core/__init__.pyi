@@ -75,5 +75,5 @@ from .validation import (
     check_parameters as check_parameters,
     satisfies as satisfies,
 )
-from .verdicts import Verdict as Verdict
+from .verdicts import MOTION_PHOTO as MOTION_PHOTO, PARTS as PARTS, Verdict as Verdict
 from .vocabulary import TagVocabulary as TagVocabulary, normalize_tag as normalize_tag

@@ -2,7 +2,7 @@
 
 import enum
 
-__all__ = ["Verdict"]
+__all__ = ["MOTION_PHOTO", "PARTS", "Verdict"]
 
 
 class Verdict(enum.StrEnum):
@@ -16,9 +16,17 @@ class Verdict(enum.StrEnum):
     UNREADABLE = "unreadable"
     NOT_AN_IMAGE = "not_an_image"
     RAW_OF_PHOTO = "raw_of_photo"
+    CLIP_OF_PHOTO = "clip_of_photo"
     DAMAGED = "damaged"
     TOO_LARGE = "too_large"
     TIMEOUT = "timeout"
     CRASHED = "crashed"
     QUARANTINED = "quarantined"
     CHANGED = "changed"
+
+
+PARTS = frozenset({Verdict.RAW_OF_PHOTO, Verdict.CLIP_OF_PHOTO})
+"""Files that belong to the photo of their name, which is the item: its RAW file, the video of a Live Photo."""
+
+MOTION_PHOTO = "a Motion Photo"
+"""What the detail of a photo that was read begins with if a video is inside its file."""

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from tagloom.core import (
     NO_PROGRESS,
+    PARTS,
     FeatureCache,
     FeatureGroups,
     FileStamp,
@@ -308,7 +309,7 @@ PathLike = str | bytes | os.PathLike[Any]
 # Verdicts that say something of the moment rather than of the file's bytes: such files are tried in every run.
 RETRIED = frozenset(
     {
-        Verdict.RAW_OF_PHOTO,
+        *PARTS,
         Verdict.MISSING,
         Verdict.NO_PERMISSION,
         Verdict.UNREADABLE,

@@ -6,6 +6,14 @@ from .limited import (
     LimitedCalls as LimitedCalls,
     call_each as call_each,
 )
+from .live_photos import (
+    InnerClip as InnerClip,
+    clip_seconds as clip_seconds,
+    inner_clip as inner_clip,
+    is_clip_of as is_clip_of,
+    read_inner_clip as read_inner_clip,
+    split_clips as split_clips,
+)
 from .photos import Clip as Clip, DecodedPhoto as DecodedPhoto
 from .pool import DecodePool as DecodePool
 from .renditions import Rendition as Rendition

@@ -48,8 +48,8 @@ class FoundPhotos:
         How many other files there are, by what they are ("videos", "JXL", "other files") and by extension. Sidecars are
         not counted.
     clips_of_photos : list of bytes
-        Videos with a JPEG or HEIC of the same name beside them, as Live Photos have: a part of that photo; as
-        ``photos``.
+        Videos with a JPEG or HEIC of the same name beside them, as Live Photos have; as ``photos``. By their names
+        alone: `tagloom.images.split_clips` tells which of them were taken with that photo.
     """
 
     root: bytes

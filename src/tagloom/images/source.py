@@ -1,18 +1,19 @@
 """Reading a file's bytes without being fooled: pipes, links, files that change under the reader."""
 
+import contextlib
 import errno
 import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, TypeVar
 
 from tagloom.core import Verdict
 from tagloom.images.verdicts import Refused
 
-__all__ = ["Source", "fingerprint_file", "read_file", "read_stream"]
+__all__ = ["Source", "fingerprint_file", "open_regular", "read_file", "read_stream"]
 
 CHUNK = 1 << 24
 PAUSE_BEFORE_RETRY = 0.05
@@ -109,18 +110,38 @@ def read_stream(path: bytes, use: Callable[[IO[bytes]], T]) -> tuple[Source, T]:
         With the verdict on a file that cannot be read; what ``use`` raises goes through.
     """
     found = fingerprint_file(path)
-    try:
-        descriptor = os.open(path, _open_flags())
-    except (OSError, ValueError) as error:
-        raise _refusal(error, path) from error
-    with os.fdopen(descriptor, "rb") as stream:
-        _check_regular(os.fstat(descriptor))
+    with open_regular(path) as stream:
         made = use(stream)
-        after = os.fstat(descriptor)
+        after = os.fstat(stream.fileno())
     # It may have been replaced between the two, or written to by a camera that is still recording.
     if (after.st_size, after.st_mtime_ns, after.st_ctime_ns) != (found.size, found.mtime_ns, found.ctime_ns):
         raise Refused(Verdict.CHANGED, _CHANGED)
     return found, made
+
+
+@contextlib.contextmanager
+def open_regular(path: bytes) -> Iterator[IO[bytes]]:
+    """Open a regular file, and nothing else, for reading.
+
+    Parameters
+    ----------
+    path : bytes
+        The file.
+
+    Raises
+    ------
+    Refused
+        With the verdict on what is no file that can be opened.
+    """
+    try:
+        # Looked at before it is opened: opening a pipe can wait for ever, opening a device can do things.
+        _check_regular(os.stat(path))
+        descriptor = os.open(path, _open_flags())
+    except (OSError, ValueError) as error:
+        raise _refusal(error, path) from error
+    with os.fdopen(descriptor, "rb") as stream:
+        _check_regular(os.fstat(descriptor))  # the name may lead elsewhere by now
+        yield stream
 
 
 def _read_twice(path: bytes, longest: int | None) -> Source:

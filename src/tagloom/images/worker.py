@@ -10,8 +10,9 @@ import os
 import sys
 from typing import IO, Any
 
-from tagloom.core import Verdict, is_raw, is_video, system
+from tagloom.core import MOTION_PHOTO, Verdict, is_pair_photo, is_raw, is_video, system
 from tagloom.images import clip_decoding, decoding, raw, source, wire
+from tagloom.images.live_photos import inner_clip
 from tagloom.images.settings import DecodeSettings
 from tagloom.images.verdicts import Refused
 
@@ -53,8 +54,12 @@ def answer(task: str, path: bytes, settings: DecodeSettings) -> Answer:
             return _decoded_clip(header | _identity(read), clip)
         content = source.read_file(path, longest=settings.longest_file)
         header |= _identity(content)
-        decode = raw.decode_raw if is_raw(path) else decoding.decode_bytes
-        return _decoded(header, decode(content.data, settings))
+        if is_raw(path):
+            return _decoded(header, raw.decode_raw(content.data, settings))
+        photo = decoding.decode_bytes(content.data, settings)
+        if is_pair_photo(path) and (inside := inner_clip(content.data)) is not None:
+            header["detail"] = f"{MOTION_PHOTO}: {inside.seconds:.1f} s of video are inside the file"
+        return _decoded(header, photo)
     except Refused as refused:
         header |= {"verdict": refused.verdict, "detail": refused.detail, "again": refused.out_of_memory}
     except MemoryError:

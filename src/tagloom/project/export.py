@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tagloom.catalog import MadeFiles, Result, project_root, refuse_foreign_target, refuse_way_out
-from tagloom.core import Keyword, PhotoKeywords, Verdict
+from tagloom.core import PARTS, Keyword, PhotoKeywords
 from tagloom.exceptions import InvalidInputError
 from tagloom.learning import (
     PROBABILITY,
@@ -95,7 +95,7 @@ def photo_keywords(
     suggested = {} if accepted_only else _suggested(store, table.ids, threshold, uncalibrated)
     for row, number in enumerate(table.ids.tolist()):
         width, height = table.sizes[row].tolist()
-        if table.verdicts[row] == Verdict.RAW_OF_PHOTO:
+        if table.verdicts[row] in PARTS:
             continue  # it goes with the photo beside it
         accepted = tuple(keywords[column] for column in np.flatnonzero(Y[row] == 1))
         yield (

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tagloom.core import Keyword, Verdict
+from tagloom.core import PARTS, Keyword
 from tagloom.metadata import NOTHING, FieldRecord, FileMemory, Stated, find_sidecar, find_sidecars, new_sidecar
 from tagloom.project.unwritten import WRITE
 from tagloom.store import ProjectStore, Run, Write, as_stored
@@ -206,10 +206,10 @@ def _runs(store: ProjectStore) -> Iterator[Run]:
 
 
 def _sharing(store: ProjectStore) -> set[int]:
-    """Return the photos whose name but for its ending another one in the folder has, RAW files of photos aside."""
+    """Return the photos whose name but for its ending another one in the folder has, parts of photos aside."""
     table = store.photos.table()
     by_stem: dict[bytes, list[int]] = {}
     for number, name, verdict in zip(table.ids.tolist(), table.paths, table.verdicts, strict=True):
-        if verdict != Verdict.RAW_OF_PHOTO:
+        if verdict not in PARTS:
             by_stem.setdefault(os.path.splitext(name)[0].lower(), []).append(number)
     return {number for several in by_stem.values() if len(several) > 1 for number in several}

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from tagloom.catalog import Result, online_root
 from tagloom.core import (
     NO_PROGRESS,
+    PARTS,
     UNKNOWN,
     AbsentMeans,
     Keyword,
     Progress,
     Statement,
-    Verdict,
     check_absent_means,
 )
 from tagloom.exceptions import InvalidInputError, LabelsFileError
@@ -107,7 +107,7 @@ def read_photos(store: ProjectStore, root: bytes, *, sidecars: bool, embedded: b
     table = store.photos.table(state="present")
     ours = WrittenSuggestions.read(store)
     memories = FileMemories(store)
-    partners: dict[int, int] = dict(store.photos.raw_pairs().tolist())
+    partners: dict[int, int] = dict(store.photos.raw_pairs(clips=True).tolist())
     names: dict[int, bytes] = dict(zip(table.ids.tolist(), table.paths, strict=True))
     photos: dict[bytes, _Photo] = {}
     problems, seen = [], {}
@@ -121,7 +121,7 @@ def read_photos(store: ProjectStore, root: bytes, *, sidecars: bool, embedded: b
         problems += [f"{name_to_text(name)}: {line}" for line in found.problems]
         if found.sidecar is not None and found.fingerprint:
             seen[str(number)] = found.fingerprint
-        main = partners.get(number, number)  # what a raw file has, the photo beside it has
+        main = partners.get(number, number)  # what a RAW file or a clip has, the photo beside it has
         photo = photos.setdefault(names[main], _Photo(main))
         photo.files += [(number, path, file) for file in found.files]
         photo.suggested |= ours.of(number, content)
@@ -305,10 +305,10 @@ def import_keywords(
 
 
 def _photo_names(store: ProjectStore) -> list[bytes]:
-    """Return the names of the photos that are there; RAW files of photos are parts of these."""
+    """Return the names of the photos that are there; parts of photos go with these."""
     table = store.photos.table(state="present")
     named = zip(table.paths, table.verdicts, strict=True)
-    return [name for name, verdict in named if verdict != Verdict.RAW_OF_PHOTO]
+    return [name for name, verdict in named if verdict not in PARTS]
 
 
 def _first_problem(problems: Sequence[str]) -> str:

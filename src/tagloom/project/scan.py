@@ -16,7 +16,7 @@ import numpy as np
 
 from tagloom.catalog import Result, is_trusted, own_root
 from tagloom.core import NO_PROGRESS, PhotoRecord, Progress, Verdict, is_raw, is_video
-from tagloom.images import find_photos, reads_videos
+from tagloom.images import find_photos, reads_videos, split_clips
 from tagloom.settings import Settings
 from tagloom.store import ProjectStore, Stamp
 
@@ -29,7 +29,10 @@ __all__ = ["ScanResult", "decode_limits", "scan", "scan_and_extract"]
 
 N_EXAMPLES = 10
 MEBI = 1 << 20
-RAW_DETAIL = "the RAW file of a photo: the JPEG or HEIC of the same name beside it is read in its place"
+PART_DETAILS = {
+    Verdict.RAW_OF_PHOTO: "the RAW file of a photo: the JPEG or HEIC of the same name beside it is read in its place",
+    Verdict.CLIP_OF_PHOTO: "the video of a Live Photo: the JPEG or HEIC of the same name beside it is the photo",
+}
 _UNSEARCHED = frozenset({Verdict.NO_PERMISSION, Verdict.UNREADABLE})
 
 
@@ -44,14 +47,15 @@ class ScanResult(Result):
     offline : bool
         Whether it could not be reached; nothing is called missing then.
     n_listed : int
-        Files that are there, RAW files of photos included.
+        Files that are there, parts of photos included.
     n_same, n_read : int
         Photos as they were; files that had to be read.
     new, changed, moved, missing, back : tuple of int
         Ids of photos seen for the first time, with other content, at another place, no longer there, there again. The
-        RAW file of a photo is a part of it.
+        RAW file of a photo and the video of a Live Photo are parts of it.
     took_over : tuple of int
-        Ids of photos that took over the tags of a copy that is gone, or of the other file of a RAW+JPEG pair.
+        Ids of photos that took over the tags of a copy that is gone, or of the other file of a RAW+JPEG pair or a Live
+        Photo.
     batch : int or None
         What `tagloom undo` takes back of that.
     examples : dict of str to tuple of bytes
@@ -66,11 +70,12 @@ class ScanResult(Result):
         Photos that are copies of another one.
     n_raw_of_photos, n_raw_photos : int
         RAW files with a JPEG or HEIC beside them, which is the photo; and RAW files that are photos themselves.
-    n_videos, n_clips_of_photos : int
-        Videos; and those with a JPEG or HEIC of the same name beside them, which are a part of that photo and not
-        read.
+    n_videos : int
+        Videos that are items of their own.
+    n_clips_of_photos, n_clips_in_photos : int
+        Videos that are part of a photo: of Live Photos, files beside the photo; of Motion Photos, inside its file.
     raw_gone : tuple of bytes
-        Names of RAW files of photos that are no longer there.
+        Names of RAW files and videos of photos that are no longer there.
     skipped : dict of str to dict of str to int
         How many other files there are, by what they are ("videos", "JXL", "other files") and by extension.
     sidecars_left : tuple of bytes
@@ -101,6 +106,7 @@ class ScanResult(Result):
     n_raw_photos: int = 0
     n_videos: int = 0
     n_clips_of_photos: int = 0
+    n_clips_in_photos: int = 0
     raw_gone: tuple[bytes, ...] = ()
     skipped: dict[str, dict[str, int]] = field(default_factory=dict)
     sidecars_left: tuple[bytes, ...] = ()
@@ -109,14 +115,17 @@ class ScanResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """Files that are there: names and stamps, folders not searched, RAW files and videos of photos, other files."""
+    """Files that are there: names and stamps, folders not searched, which are parts of photos, other files."""
 
     names: list[bytes]
     stamps: list[Stamp | None]
     problems: list[PhotoRecord]
-    raw_of_photos: frozenset[bytes]
+    parts: dict[bytes, Verdict]
     skipped: dict[str, dict[str, int]]
-    n_clips_of_photos: int
+
+    def n_parts(self, verdict: Verdict) -> int:
+        """Return how many parts of photos of one kind there are."""
+        return sum(each is verdict for each in self.parts.values())
 
 
 def scan(
@@ -170,7 +179,7 @@ def _scan(
         if not store.roots.refresh().get(root.id, False):
             return _offline(root.path, begin), counts
         progress.start("looking at files", None)
-        listing = _list(root.path, stay_below=not is_trusted(store))
+        listing = _list(store, root.path, stay_below=not is_trusted(store))
         todo = _to_read(store, listing, retry)
         progress.finish()
         if todo:
@@ -187,9 +196,10 @@ def _scan(
         n_read=len(todo),
         batch=changes.batch,
         absent=tuple(store.photos.missing()),
-        n_raw_photos=sum(is_raw(name) and name not in listing.raw_of_photos for name in listing.names),
-        n_videos=sum(map(is_video, listing.names)),
-        n_clips_of_photos=listing.n_clips_of_photos,
+        n_raw_photos=sum(is_raw(name) and name not in listing.parts for name in listing.names),
+        n_videos=sum(is_video(name) and name not in listing.parts for name in listing.names),
+        n_clips_of_photos=listing.n_parts(Verdict.CLIP_OF_PHOTO),
+        n_clips_in_photos=store.photos.n_with_clip_inside(),
         skipped=listing.skipped,
         sidecars_left=_sidecars_left(store, root.path, changes.moved.tolist()),
         **_found(store, changes, listing),
@@ -213,12 +223,12 @@ def _offline(root: bytes, begin: float) -> ScanResult:
     return ScanResult(root=root, offline=True, examples={}, unreadable={}, seconds=time.perf_counter() - begin)
 
 
-def _list(root: bytes, *, stay_below: bool) -> _Listing:
+def _list(store: ProjectStore, root: bytes, *, stay_below: bool) -> _Listing:
     found = find_photos(root, stay_below=stay_below)
     prefix = os.path.join(root, b"")
     names: list[bytes] = []
     stamps: list[Stamp | None] = []
-    for name in [*found.photos, *found.raw_of_photos]:
+    for name in [*found.photos, *found.raw_of_photos, *found.clips_of_photos]:
         try:
             status = os.stat(prefix + name)
         except (OSError, ValueError):
@@ -228,9 +238,19 @@ def _list(root: bytes, *, stay_below: bool) -> _Listing:
         else:
             stamps.append((status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns))
         names.append(name)
-    return _Listing(
-        names, stamps, found.problems, frozenset(found.raw_of_photos), found.skipped, len(found.clips_of_photos)
-    )
+    parts = dict.fromkeys(found.raw_of_photos, Verdict.RAW_OF_PHOTO)
+    if found.clips_of_photos:
+        # A video is opened to see how long it is; one that is known as part of a photo and unchanged stays that.
+        changed = {names[position] for position in store.photos.changed_files(names, stamps)}
+        known = _known_parts(store) - changed
+        new = [name for name in found.clips_of_photos if name not in known]
+        clips = {*known.intersection(found.clips_of_photos), *split_clips(root, new, found.photos)[0]}
+        parts |= {name: Verdict.CLIP_OF_PHOTO for name in found.clips_of_photos if name in clips}
+    return _Listing(names, stamps, found.problems, parts, found.skipped)
+
+
+def _known_parts(store: ProjectStore) -> set[bytes]:
+    return {path for path, is_present in store.photos.parts().values() if is_present}
 
 
 def _to_read(store: ProjectStore, listing: _Listing, retry: bool) -> list[bytes]:
@@ -244,9 +264,9 @@ def _to_read(store: ProjectStore, listing: _Listing, retry: bool) -> list[bytes]
         again = RETRIED | (FAILED_BY_FORCE if retry else frozenset())
         there = set(names)
         todo.update(path for path, verdict in unreadable if verdict in again and path in there)
-    # A photo came or went beside a RAW file: that is read again, since it is something else now.
-    parts = {path for path, is_present in store.photos.raw_files().values() if is_present}
-    todo.update(name for name in names if (name in parts) != (name in listing.raw_of_photos))
+    # A photo came or went beside a RAW file or a video: that is read again, since it is something else now.
+    parts = _known_parts(store)
+    todo.update(name for name in names if (name in parts) != (name in listing.parts))
     return sorted(todo)
 
 
@@ -265,10 +285,10 @@ def _read(
     from tagloom.features import ExtractionEngine
     from tagloom.features.classic.exif import CaptureTime
 
-    raw = [name for name in todo if name in listing.raw_of_photos]
+    parts = [name for name in todo if name in listing.parts]
     with store.cache() as cache:
         if with_features:
-            names = [name for name in listing.names if name not in listing.raw_of_photos]
+            names = [name for name in listing.names if name not in listing.parts]
             engine, _ = open_engine(
                 cache, Path(os.fsdecode(root)), names, settings, retry=retry, extra=[CaptureTime()], progress=progress
             )
@@ -287,22 +307,24 @@ def _read(
                 **decode_limits(settings),
             )
         with engine:
-            engine.read([name for name in todo if name not in listing.raw_of_photos])
-        if raw:
-            cache.record(_hash_raw(root, raw, settings, progress))
+            engine.read([name for name in todo if name not in listing.parts])
+        if parts:
+            cache.record(_hash_parts(root, {name: listing.parts[name] for name in parts}, settings, progress))
     return engine.counts
 
 
-def _hash_raw(root: bytes, names: Sequence[bytes], settings: Settings, progress: Progress) -> Iterable[PhotoRecord]:
+def _hash_parts(
+    root: bytes, parts: dict[bytes, Verdict], settings: Settings, progress: Progress
+) -> Iterable[PhotoRecord]:
     from tagloom.images import DecodePool
 
-    progress.start("hashing RAW files", len(names))
+    progress.start("hashing parts of photos", len(parts))
     with DecodePool(**decode_limits(settings)) as pool:
-        paths = (os.path.join(root, name) for name in names)
-        for name, record in zip(names, pool.fingerprint(paths), strict=True):
+        paths = (os.path.join(root, name) for name in parts)
+        for (name, verdict), record in zip(parts.items(), pool.fingerprint(paths), strict=True):
             progress.advance()
             mine = replace(record, path=name)
-            yield replace(mine, verdict=Verdict.RAW_OF_PHOTO, detail=RAW_DETAIL) if record.ok else mine
+            yield replace(mine, verdict=verdict, detail=PART_DETAILS[verdict]) if record.ok else mine
     progress.finish()
 
 
@@ -352,20 +374,20 @@ def _set_times(store: ProjectStore) -> None:
 
 
 def _found(store: ProjectStore, changes: "Changes", listing: _Listing) -> dict[str, Any]:
-    """Return ids, names and counts of photos; RAW files of photos are parts of them, and not counted as photos."""
-    raw = store.photos.raw_files()
+    """Return ids, names and counts of photos; their parts are not counted as photos."""
+    parts = store.photos.parts()
     kinds = {name: getattr(changes, name).tolist() for name in ("new", "changed", "moved", "missing", "back")}
-    there = {number for number, (_, is_present) in raw.items() if is_present}
-    n_same_raw = len(there.difference(*kinds.values()))
-    gone = (raw[number][0] for number in kinds["missing"] if number in raw)
-    kinds = {name: [number for number in ids if number not in raw] for name, ids in kinds.items()}
-    kinds["took_over"] = [number for number in changes.took_over if number not in raw]
-    copies = ([number for number in group.tolist() if number not in raw] for group in store.photos.duplicates())
+    there = {number for number, (_, is_present) in parts.items() if is_present}
+    n_same_parts = len(there.difference(*kinds.values()))
+    gone = (parts[number][0] for number in kinds["missing"] if number in parts)
+    kinds = {name: [number for number in ids if number not in parts] for name, ids in kinds.items()}
+    kinds["took_over"] = [number for number in changes.took_over if number not in parts]
+    copies = ([number for number in group.tolist() if number not in parts] for group in store.photos.duplicates())
     return {name: tuple(ids) for name, ids in kinds.items()} | {
         "examples": _examples(store, kinds),
-        "n_same": changes.n_same - n_same_raw,
+        "n_same": changes.n_same - n_same_parts,
         "n_duplicates": sum(max(len(group) - 1, 0) for group in copies),
-        "n_raw_of_photos": len(listing.raw_of_photos),
+        "n_raw_of_photos": listing.n_parts(Verdict.RAW_OF_PHOTO),
         "raw_gone": tuple(gone),
     }
 

@@ -139,12 +139,16 @@ class HistoryAnswer(TypedDict):
 
 
 class ClipAnswer(TypedDict):
-    """What is known of a video: its length, the times of its key frames, and its type if browsers can play it."""
+    """What is known of a video: its length, the times of its key frames, and its type if browsers can play it.
+
+    ``with_photo`` marks the video of a Live Photo or Motion Photo, which has no key frames.
+    """
 
     duration: float
     times: list[float]
     sound: bool
     type: str | None
+    with_photo: bool
 
 
 class MomentsAnswer(TypedDict):

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from tagloom.review.answers import (
     AddedTag,
     CellsAnswer,
     ChangedTag,
+    ClipAnswer,
     DecidedAnswer,
     HistoryAnswer,
     MomentsAnswer,
@@ -44,6 +45,7 @@ from tagloom.review.events import EventHub
 from tagloom.review.jobs import Job, JobBoard, job_work
 from tagloom.review.learner import BackgroundLearning, LiveLearner, load_numbers
 from tagloom.review.pictures import Pictures
+from tagloom.review.playable import Playable, VideosOfPhotos
 from tagloom.review.ranking import LookAlikes, PhotoQuery, Ranking, moment_text, rank
 from tagloom.review.similarity import load_looks
 from tagloom.review.state import ReviewState, UnknownTagError
@@ -178,6 +180,7 @@ class ReviewSession:
         self._pace: deque[tuple[float, int]] = deque(maxlen=_N_PACE)
         self._features = KeptFeatures(self._load_features)
         self._clips: dict[str, ClipFacts | None] = {}
+        self._videos = VideosOfPhotos(os.fsencode(project.root))
         self.project = project
         self.events = EventHub()
         self._with_looks = with_looks
@@ -270,7 +273,20 @@ class ReviewSession:
         history = self.project.history(N_HISTORY, photo=photo)
         view = photo_view(self.project.store, state, {tag.id: tag.text for tag in self._tags}, photo, history)
         facts = self.clips([photo]).get(photo)
-        return {**view, "clip": None if facts is None else clip_view(facts)}
+        return {**view, "clip": clip_view(facts) if facts is not None else self._clip_with(photo)}
+
+    def _clip_with(self, photo: int) -> ClipAnswer | None:
+        """Return what is known of the video that was taken with a photo."""
+        found = self._video_with(photo)
+        if found is None:
+            return None
+        known = {"duration": round(found.seconds, 2), "times": [], "sound": True, "type": found.media_type}
+        return cast(ClipAnswer, {**known, "with_photo": True})
+
+    def _video_with(self, photo: int) -> Playable | None:
+        index = self.photos
+        row = index.row(photo)
+        return self._videos.find(self.project.store, index.paths[row], index.hashes[row])
 
     def why(self, photo: int, tag: int) -> dict[str, Any]:
         """Return what speaks for a suggestion."""
@@ -333,19 +349,23 @@ class ReviewSession:
             "tags": {tag: [round(value, 4) for value in row] for tag, row in scores},
         }
 
-    def video(self, photo: int) -> tuple[bytes, str]:
-        """Return the path of a video that browsers can play, and its media type.
+    def video(self, photo: int) -> Playable:
+        """Return a video that browsers can play, or the one that was taken with a photo.
 
         Raises
         ------
         PhotosError
-            If it is none.
+            If there is none.
         """
-        facts = self.clips([photo]).get(photo)
-        if facts is None or not facts.media_type:
-            raise PhotosError("browsers cannot play this file; look at its key frames")
         index = self.photos
-        return os.path.join(os.fsencode(self.project.root), index.paths[index.row(photo)]), facts.media_type
+        facts = self.clips([photo]).get(photo)
+        if facts is not None and facts.media_type:
+            path = os.path.join(os.fsencode(self.project.root), index.paths[index.row(photo)])
+            return Playable(path, facts.media_type, seconds=facts.duration)
+        found = self._video_with(photo)
+        if found is None:
+            raise PhotosError("browsers cannot play this file; look at its key frames")
+        return found
 
     def teach(self, tag: int | None, n: int) -> TeachAnswer:
         """Return photos to label next."""

@@ -173,6 +173,7 @@ def clip_view(facts: ClipFacts) -> ClipAnswer:
         "times": [round(time, 3) for time in facts.times],
         "sound": facts.has_sound,
         "type": facts.media_type or None,
+        "with_photo": False,
     }
 
 

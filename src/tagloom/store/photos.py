@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tagloom.core import VIDEO_EXTENSIONS, Verdict, is_pair_photo, is_raw, pair_key
+from tagloom.core import MOTION_PHOTO, PARTS, VIDEO_EXTENSIONS, Verdict, is_pair_photo, is_raw, pair_key
 from tagloom.exceptions import InvalidInputError, StoreError
 from tagloom.store.session import Database, id_array, json_ids, whole_numbers
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["PhotoCounts", "Photos", "Stamp"]
 
 _CHUNK = 500
-_UNREADABLE = f"verdict NOT IN ('{Verdict.OK}', '{Verdict.RAW_OF_PHOTO}')"
+_PARTS = ", ".join(f"'{verdict}'" for verdict in sorted(PARTS))
+_UNREADABLE = f"verdict NOT IN ('{Verdict.OK}', {_PARTS})"
 
 Stamp = tuple[int, int, int, int]
 
@@ -28,7 +29,8 @@ Stamp = tuple[int, int, int, int]
 class PhotoCounts:
     """How many photos are present, missing and offline; of those not missing, how many have a tag decided.
 
-    The RAW file of a RAW+JPEG pair is a part of its photo and is not counted. Some of the present ones are unreadable.
+    Parts of photos (the RAW file of a pair, the video of a Live Photo) are not counted. Some of the present ones are
+    unreadable.
     """
 
     present: int
@@ -184,23 +186,46 @@ class Photos:
         )
         return [(path, verdict, detail) for path, verdict, detail in rows]
 
-    def raw_files(self) -> dict[int, tuple[bytes, bool]]:
-        """Return for the id of each RAW file of a photo, a part of that, its path and whether it is present."""
-        sql = "SELECT id, path, present FROM photos WHERE verdict = ? ORDER BY id"
-        rows = self._database.read(sql, (str(Verdict.RAW_OF_PHOTO),))
-        return {number: (path, bool(present)) for number, path, present in rows}
+    def parts(self) -> dict[int, tuple[bytes, bool]]:
+        """Return for each part of a photo (its RAW file, its clip) by id the path and whether it is present."""
+        sql = f"SELECT id, path, present FROM photos WHERE verdict IN ({_PARTS}) ORDER BY id"  # noqa: S608
+        return {number: (path, bool(present)) for number, path, present in self._database.read(sql)}
+
+    def clip_of(self, path: bytes, *, root: int | None = None) -> bytes | None:
+        """Return the path of the video that was taken with a photo (a Live Photo), None if there is none.
+
+        Parameters
+        ----------
+        path : bytes
+            Of the photo.
+        root : int, optional
+            Default: the root the store was opened with.
+        """
+        folder = path[: path.rfind(b"/") + 1]
+        where = "root = ? AND present = 1 AND verdict = ? AND path >= ? AND path < ?"
+        end = folder[:-1] + b"0" if folder else b"\xff"  # "0" comes after "/"
+        values = (self._root_id(root), str(Verdict.CLIP_OF_PHOTO), folder, end)
+        rows = self._database.read(f"SELECT path FROM photos WHERE {where} ORDER BY path", values)  # noqa: S608
+        return next((clip for (clip,) in rows if pair_key(clip) == pair_key(path)), None)
+
+    def n_with_clip_inside(self) -> int:
+        """Return how many present photos have a video in their own file (Motion Photos)."""
+        sql = (
+            "SELECT count(*) FROM photos p JOIN files f ON f.root = p.root AND f.path = p.path "
+            "WHERE p.present = 1 AND p.verdict = 'ok' AND substr(f.detail, 1, ?) = ?"
+        )
+        return int(self._database.value(sql, (len(MOTION_PHOTO), MOTION_PHOTO)))
 
     def missing(self) -> list[bytes]:
-        """Return the paths of photos that were not there at the last scan, sorted; no RAW files of photos."""
+        """Return the paths of photos that were not there at the last scan, sorted; no parts of photos."""
         rows = self._database.read(
-            "SELECT p.path FROM photos p JOIN roots r ON r.id = p.root "
-            "WHERE p.present = 0 AND r.online AND p.verdict <> ? ORDER BY p.path",
-            (str(Verdict.RAW_OF_PHOTO),),
+            "SELECT p.path FROM photos p JOIN roots r ON r.id = p.root "  # noqa: S608
+            f"WHERE p.present = 0 AND r.online AND p.verdict NOT IN ({_PARTS}) ORDER BY p.path"
         )
         return [path for (path,) in rows]
 
     def missing_ids(self) -> set[int]:
-        """Return the ids of photos, and of RAW files of photos, that were not there at the last scan."""
+        """Return the ids of photos, and of parts of photos, that were not there at the last scan."""
         sql = "SELECT p.id FROM photos p JOIN roots r ON r.id = p.root WHERE p.present = 0 AND r.online"
         return {number for (number,) in self._database.read(sql)}
 
@@ -230,12 +255,23 @@ class Photos:
         )
         return [id_array(sorted(map(int, text.split(",")))) for (text,) in rows]
 
-    def raw_pairs(self) -> "Ids":
-        """Return pairs (RAW, JPEG or HEIC) of present files with the same folder and name, shape (k, 2)."""
-        files = list(self._database.read("SELECT id, root, path FROM photos WHERE present = 1 ORDER BY id"))
-        raws = [((root, *pair_key(path)), number) for number, root, path in files if is_raw(path)]
+    def raw_pairs(self, *, clips: bool = False) -> "Ids":
+        """Return pairs (RAW, JPEG or HEIC) of present files with the same folder and name, shape (k, 2).
+
+        Parameters
+        ----------
+        clips : bool, default=False
+            Whether to return (video, JPEG or HEIC) of Live Photos, too.
+        """
+        sql = "SELECT id, root, path, verdict FROM photos WHERE present = 1 ORDER BY id"
+        files = list(self._database.read(sql))
+        raws = [
+            ((root, *pair_key(path)), number)
+            for number, root, path, verdict in files
+            if is_raw(path) or (clips and verdict == Verdict.CLIP_OF_PHOTO)
+        ]
         photos: dict[tuple[Any, ...], int] = {}
-        for number, root, path in files if raws else ():
+        for number, root, path, _ in files if raws else ():
             if is_pair_photo(path):
                 photos.setdefault((root, *pair_key(path)), number)
         return id_array(item for key, raw in raws if key in photos for item in (raw, photos[key])).reshape(-1, 2)
@@ -257,12 +293,11 @@ class Photos:
         with self._database.reading():
             rows = self._database.read(
                 f"SELECT r.online, p.present, p.{_UNREADABLE}, count(*) FROM photos p JOIN roots r ON r.id = p.root "  # noqa: S608
-                "WHERE p.verdict <> ? GROUP BY 1, 2, 3",
-                (str(Verdict.RAW_OF_PHOTO),),
+                f"WHERE p.verdict NOT IN ({_PARTS}) GROUP BY 1, 2, 3"
             )
             labeled = self._database.value(
-                "SELECT count(*) FROM photos WHERE present = 1 AND verdict <> ? AND id IN (SELECT photo FROM standing)",
-                (str(Verdict.RAW_OF_PHOTO),),
+                f"SELECT count(*) FROM photos WHERE present = 1 AND verdict NOT IN ({_PARTS}) "  # noqa: S608
+                "AND id IN (SELECT photo FROM standing)"
             )
         present = sum(n for online, is_there, _, n in rows if online and is_there)
         missing = sum(n for online, is_there, _, n in rows if online and not is_there)

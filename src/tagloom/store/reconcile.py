@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from tagloom.core import is_pair_photo, is_raw, pair_key
+from tagloom.core import PARTS, is_pair_photo, is_raw, pair_key
 from tagloom.store.database import fetch
 from tagloom.store.log import Records, append
 from tagloom.store.session import id_array, json_ids
@@ -26,7 +26,7 @@ __all__ = ["Changes", "reconcile"]
 _PAIRS = """
     SELECT g.id, g.path, p.id, p.path, g.content_hash FROM photos g
     JOIN photos p ON p.content_hash = g.content_hash AND p.present = 1 AND p.root = ?
-    WHERE g.present = 0 AND p.verdict <> 'raw_of_photo' AND g.content_hash <> x''
+    WHERE g.present = 0 AND p.verdict NOT IN ('raw_of_photo', 'clip_of_photo') AND g.content_hash <> x''
     AND EXISTS (SELECT 1 FROM standing WHERE photo = g.id)
     AND NOT EXISTS (
         SELECT 1 FROM photos q JOIN decisions d ON d.photo = q.id
@@ -81,22 +81,23 @@ def hand_over(connection: apsw.Connection, root: int, lost: Collection[int]) -> 
     if len(givers) > 1:
         label = f"{len(givers)} copies inherit the tags of missing photos"
     if not n_copies:
-        label = "the other file of a RAW+JPEG pair inherits its tags"
+        label = "a photo inherits the tags of its other file"
     return dict(sorted(givers.items())), append(connection, "decide", Records(*zip(*records, strict=True)), label=label)
 
 
 def _of_pairs(connection: apsw.Connection, root: int, lost: Collection[int]) -> dict[int, int]:
-    """Return for photos without any decision the labelled other file of their RAW+JPEG pair."""
+    """Return for photos without any decision their labelled other file, such as the video of a Live Photo."""
     labelled = fetch(
         connection,
-        "SELECT id, path, verdict FROM photos p WHERE root = ? AND (present = 0 OR verdict = 'raw_of_photo') "
+        "SELECT id, path, verdict FROM photos p WHERE root = ? "
+        "AND (present = 0 OR verdict IN ('raw_of_photo', 'clip_of_photo')) "
         "AND EXISTS (SELECT 1 FROM standing WHERE photo = p.id) ORDER BY present, id",
         (root,),
     )
-    # The RAW file that became a part of its photo gives to a JPEG, the JPEG that is gone gives to a RAW file.
-    raws = {pair_key(path): number for number, path, verdict in labelled if verdict == "raw_of_photo"}
+    # The RAW file or video that became a part of its photo gives to that, the JPEG that is gone gives to a RAW file.
+    parts = {pair_key(path): number for number, path, verdict in labelled if verdict in PARTS}
     gone = {pair_key(path): number for number, path, _ in labelled if number in lost and is_pair_photo(path)}
-    if not raws and not gone:
+    if not parts and not gone:
         return {}
     unlabelled = fetch(
         connection,
@@ -106,7 +107,7 @@ def _of_pairs(connection: apsw.Connection, root: int, lost: Collection[int]) -> 
     )
     givers: dict[int, int] = {}
     for number, path in unlabelled:
-        giver = raws.get(pair_key(path)) if is_pair_photo(path) else gone.get(pair_key(path)) if is_raw(path) else None
+        giver = parts.get(pair_key(path)) if is_pair_photo(path) else gone.get(pair_key(path)) if is_raw(path) else None
         if giver is not None:
             givers[number] = giver
     return givers

@@ -335,8 +335,7 @@ def moments(call: Call, id: int) -> MomentsAnswer:
 def video(call: Call, id: int, v: str = "") -> Response:  # noqa: ARG001
     """Return a part of a video that browsers can play, by the header Range."""
     try:
-        path, media_type = call.session.video(id)
-        return video_answer(path, media_type, call.request.headers.get("range"))
+        return video_answer(call.session.video(id), call.request.headers.get("range"))
     except PhotosError as error:
         return error_answer(str(error), 404)
 

@@ -7,6 +7,7 @@ import stat
 from starlette.responses import Response
 
 from tagloom.exceptions import PhotosError
+from tagloom.review import Playable
 from tagloom.web.http import error_answer
 
 __all__ = ["LARGEST_PART", "video_answer"]
@@ -18,16 +19,14 @@ _MP4_BOXES = (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")
 _FLAGS = ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY", "O_NOINHERIT")
 
 
-def video_answer(path: bytes, media_type: str, wanted: str | None) -> Response:
+def video_answer(video: Playable, wanted: str | None) -> Response:
     """Return a part of a video.
 
     Parameters
     ----------
-    path : bytes
-        The file.
-    media_type : {"video/mp4", "video/webm"}
-        As what it is sent, whatever its name. The file must begin as one: a stored path that leads elsewhere, as that
-        of an unpacked project may, gives no other file away.
+    video : Playable
+        Where it is. It must begin as what it is sent as, whatever the file's name: a stored path that leads elsewhere,
+        as that of an unpacked project may, gives no other file away.
     wanted : str or None
         The header ``Range`` of the request. Without one the answer begins with the file.
 
@@ -43,27 +42,31 @@ def video_answer(path: bytes, media_type: str, wanted: str | None) -> Response:
     """
     flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in _FLAGS)
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        if not stat.S_ISREG(os.stat(video.path).st_mode):
             raise PhotosError("this is no file any more; scan again")
-        descriptor = os.open(path, flags)
+        descriptor = os.open(video.path, flags)
     except (OSError, ValueError) as error:
         raise PhotosError("the video cannot be read; scan again") from error
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or not _is_video(file.read(12), media_type):
+        if stat.S_ISREG(status.st_mode):
+            file.seek(video.first)
+        if not stat.S_ISREG(status.st_mode) or not _is_video(file.read(12), video.media_type):
             raise PhotosError("this is no video that browsers can play; scan again")
-        span = _span(wanted, status.st_size)
+        n_left = status.st_size - video.first
+        size = n_left if video.size is None else min(video.size, n_left)
+        span = _span(wanted, size)
         if span is None:
             answer = error_answer("the range makes no sense", 416)
-            answer.headers["Content-Range"] = f"bytes */{status.st_size}"
+            answer.headers["Content-Range"] = f"bytes */{size}"
             return answer
         first, last = span
-        file.seek(first)
+        file.seek(video.first + first)
         data = file.read(last - first + 1)
     if not data:
         raise PhotosError("the video became shorter; scan again")
-    headers = {"Accept-Ranges": "bytes", "Content-Range": f"bytes {first}-{first + len(data) - 1}/{status.st_size}"}
-    return Response(data, 206, headers, media_type=media_type)
+    headers = {"Accept-Ranges": "bytes", "Content-Range": f"bytes {first}-{first + len(data) - 1}/{size}"}
+    return Response(data, 206, headers, media_type=video.media_type)
 
 
 def _is_video(beginning: bytes, media_type: str) -> bool:

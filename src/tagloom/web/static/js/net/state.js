@@ -12,7 +12,8 @@ const NOT_FOUND = 404;
 /**
  * @typedef {{id: number, name: string, width: number, height: number, thumb: string, yes: number[], no: number[],
  *   suggested: [number, number][], unsure: [number, number][], stack: number[] | null, reviewed: boolean,
- *   clip: {duration: number, times: number[], sound: boolean, type: string | null} | null}} Cell `clip`: of a video
+ *   clip: {duration: number, times: number[], sound: boolean, type: string | null, with_photo: boolean} | null}} Cell
+ *   `clip`: of a video
  * @typedef {{photos: number[], tags: number[], state: 1 | 0 | -1, origin: string, paired?: boolean, key?: string,
  *   isSent?: boolean, isRevoked?: boolean}} Decision every tag of every photo; `paired`: photos and tags stand side by
  *   side; the rest is the outbox's

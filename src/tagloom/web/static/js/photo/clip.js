@@ -24,6 +24,8 @@ export class ClipView {
       hidden: true,
       "data-testid": "player",
     });
+    // The picture or the key frames do where this browser cannot play the video, such as HEVC of a phone.
+    this.video.addEventListener("error", () => (this.video.hidden = true));
     this.strip = h("ol", { class: "moments", "aria-label": "Key frames", hidden: true, "data-testid": "moments" });
   }
 
@@ -32,7 +34,7 @@ export class ClipView {
     const clip = detail?.clip ?? null;
     const isNew = !clip || this.#id !== detail.id || this.#clip?.times.length !== clip.times.length;
     this.#clip = clip;
-    this.video.hidden = !clip?.type;
+    if (isNew) this.video.hidden = !clip?.type;
     this.strip.hidden = !clip?.times.length;
     if (isNew) {
       this.#id = clip ? detail.id : null;
@@ -49,7 +51,7 @@ export class ClipView {
       }
       this.strip.replaceChildren(...(clip ? clip.times.map((time, at) => this.#frame(detail, time, at)) : []));
     }
-    if (clip && this.#version !== detail.version) this.#ask(detail);
+    if (clip?.times.length && this.#version !== detail.version) this.#ask(detail);
   }
 
   /** Mark the moment of a tag. @param {number | null} tag @param {string} text */
@@ -90,7 +92,7 @@ export class ClipView {
   }
 
   #goTo(detail, time, at) {
-    if (this.#clip?.type) this.video.currentTime = time;
+    if (!this.video.hidden) this.video.currentTime = time;
     else this.still.src = frameUrl(detail, at);
   }
 

@@ -60,7 +60,8 @@ export function tagRow(tag, { say }) {
 /** Name, folder, time and size. @param {any} detail @returns {Node[]} */
 export function aboutPhoto(detail) {
   const folder = detail.path.includes("/") ? detail.path.slice(0, detail.path.lastIndexOf("/")) : "";
-  const clip = detail.clip ? `video, ${clock(detail.clip.duration)}${detail.clip.sound ? "" : ", no sound"}` : "";
+  const kind = detail.clip?.with_photo ? "with a video" : "video";
+  const clip = detail.clip ? `${kind}, ${clock(detail.clip.duration)}${detail.clip.sound ? "" : ", no sound"}` : "";
   const size = `${count(detail.width)} × ${count(detail.height)}`;
   const facts = [moment(detail.time), size, clip].filter(Boolean).join(" · ");
   return [
