@@ -125,15 +125,24 @@ def test_sidecars_are_read_back(learned, exiftool):
     assert (project.root / clips.names[0]).read_bytes() == before
 
 
-@pytest.mark.parametrize("format", ["coco", "jsonl", "huggingface", "label-studio"])
+@pytest.mark.parametrize("format", ["coco", "jsonl", "huggingface"])
 def test_exports_say_what_is_a_video(learned, tmp_path, format):
     project, clips = learned
     (file, *_) = project.export(tmp_path / "out", format, accepted_only=True).files
     text = file.read_text(encoding="utf-8")
-    entries = [json.loads(line) for line in text.splitlines()] if format in ("jsonl", "huggingface") else None
-    if entries is None:
-        whole = json.loads(text)
-        entries = whole["images"] if format == "coco" else [task["data"] for task in whole]
+    entries = json.loads(text)["images"] if format == "coco" else [json.loads(line) for line in text.splitlines()]
     kinds = {entry.get("file_name") or entry.get("file"): entry.get("media_type") for entry in entries}
     assert kinds[clips.names[0]] == "video"
     assert {kind for name, kind in kinds.items() if name.endswith(".jpg")} == {None}
+
+
+@pytest.mark.parametrize(("format", "name"), [("label-studio", "out.videos.json"), ("fiftyone", "videos/data.json")])
+def test_videos_are_exported_apart(learned, tmp_path, format, name):
+    project, clips = learned
+    target = tmp_path / ("out.json" if format == "label-studio" else "out")
+    for _ in range(2):  # over its own files
+        report = project.export(target, format, accepted_only=True)
+        assert tmp_path / name in report.files or target / name in report.files
+        text = next(file for file in report.files if str(file).endswith(name)).read_text(encoding="utf-8")
+        assert clips.names[0] in text
+        assert ".jpg" not in text

@@ -211,6 +211,12 @@ def test_the_embedded_data_hold_scores_and_bars(make):
     assert data["photos"][1][3:] == [[], [[0, "0.80", 20], [1, "0.20", 5]]]
 
 
+def test_videos_are_marked(make):
+    page = make(photos=[ReportPhoto(b"a.jpg"), ReportPhoto(b"clip.mp4", given=("sky",))])
+    assert [photo[5:] for photo in page.data["photos"]] == [[], [1]]
+    assert sum(found.get("class") == "kind" for _, found in page.elements) == 1
+
+
 @pytest.mark.parametrize(
     ("scores", "expected"),
     [

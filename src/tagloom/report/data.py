@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.core import LabelMatrix, labeled_rows
+from tagloom.core import LabelMatrix, is_video, labeled_rows
 from tagloom.exceptions import InvalidInputError
 from tagloom.learning import top_suggestions
 
@@ -58,6 +58,11 @@ class ReportPhoto:
     def is_labeled(self) -> bool:
         """Whether a person labelled the photo."""
         return self.labeled or bool(self.given)
+
+    @property
+    def is_video(self) -> bool:
+        """Whether it is a video."""
+        return is_video(self.name)
 
 
 @dataclass(frozen=True, slots=True)

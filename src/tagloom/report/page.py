@@ -344,6 +344,7 @@ def _embedded_data(photos: Sequence[ReportPhoto], tags: Sequence[TagSummary], sc
             int(photo.is_labeled),
             [numbers[tag] for tag in photo.given],
             [[numbers[tag], scale.text(score), scale.level(score)] for tag, score in photo.suggestions],
+            *([1] if photo.is_video else ()),
         ]
         for photo in photos
     ]

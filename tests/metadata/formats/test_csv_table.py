@@ -15,10 +15,10 @@ def test_another_csv_reader_sees_the_same_cells(tmp_path):
     export_keywords(photos, tmp_path / "k.csv", format="csv")
     with open(tmp_path / "k.csv", encoding="utf-8", newline="") as handle:
         assert list(csv.reader(handle)) == [
-            ["file", "tag", "source", "score"],
-            ['a,"b"\r.jpg', "=SUM(A1)", "accepted", ""],
-            ['a,"b"\r.jpg', "A|B", "suggested", "0.25"],
-            ['a,"b"\r.jpg', "!sea", "rejected", ""],
+            ["file", "tag", "source", "score", "media_type"],
+            ['a,"b"\r.jpg', "=SUM(A1)", "accepted", "", ""],
+            ['a,"b"\r.jpg', "A|B", "suggested", "0.25", ""],
+            ['a,"b"\r.jpg', "!sea", "rejected", "", ""],
         ]
 
 

@@ -31,6 +31,7 @@ def test_the_columns(tmp_path, parquet):
     assert parquet.read_table(tmp_path / "k.parquet").to_pylist() == [
         {
             "file": "a.jpg",
+            "media_type": None,
             "width": 4,
             "height": 3,
             "tags": ["sea"],

@@ -12,6 +12,7 @@ from tagloom.metadata.formats.exporting import (
     ExportOptions,
     ExportReport,
     Tally,
+    media_type,
 )
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said
 from tagloom.metadata.labels_rows import read_rows
@@ -46,11 +47,12 @@ def read_csv(path: Path, options: ReadOptions, notes: Notes) -> Iterator[Said]: 
 
 
 class CsvExporter:
-    """Writes the columns ``file``, ``tag``, ``source`` and ``score``, a row for each keyword.
+    """Writes the columns ``file``, ``tag``, ``source``, ``score`` and ``media_type``, a row for each keyword.
 
-    ``source`` is accepted, suggested or rejected; a rejected keyword is written as ``!tag``. Cells hold the data
-    exactly: a spreadsheet may take a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula. A photo of which
-    nothing is said has no row, since a row without a keyword would say that it has none.
+    ``source`` is accepted, suggested or rejected; a rejected keyword is written as ``!tag``. ``media_type`` is "video"
+    or empty. Cells hold the data exactly: a spreadsheet may take a cell that begins with ``=``, ``+``, ``-`` or ``@``
+    for a formula. A photo of which nothing is said has no row, since a row without a keyword would say that it has
+    none.
     """
 
     name = "csv"
@@ -71,7 +73,7 @@ class CsvExporter:
         """
         tally = Tally(options)
         with atomic_write(target) as handle:
-            handle.write(self._line("file", "tag", "source", "score"))
+            handle.write(self._line("file", "tag", "source", "score", "media_type"))
             for chosen in tally.choose(photos):
                 if not chosen.is_empty:
                     handle.writelines(self._lines(chosen))
@@ -79,13 +81,13 @@ class CsvExporter:
         return tally.report(self.name, target)
 
     def _lines(self, chosen: Chosen) -> Iterator[bytes]:
-        name = name_to_text(chosen.photo.photo)
+        name, kind = name_to_text(chosen.photo.photo), "".join(media_type(chosen.photo.photo).values())
         for keyword in chosen.accepted:
-            yield self._line(name, _marked(keyword.text), ACCEPTED, "")
+            yield self._line(name, _marked(keyword.text), ACCEPTED, "", kind)
         for keyword, score in chosen.suggested.items():
-            yield self._line(name, _marked(keyword.text), SUGGESTED, f"{score:.6g}")
+            yield self._line(name, _marked(keyword.text), SUGGESTED, f"{score:.6g}", kind)
         for keyword in chosen.rejected:
-            yield self._line(name, "!" + _marked(keyword.text), REJECTED, "")
+            yield self._line(name, "!" + _marked(keyword.text), REJECTED, "", kind)
 
     def _line(self, *cells: str) -> bytes:
         return (self.delimiter.join(self._cell(cell) for cell in cells) + "\n").encode("utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 
 from lxml import etree
 
-from tagloom.core import PhotoKeywords, atomic_write
+from tagloom.core import PhotoKeywords, atomic_write, is_video
 from tagloom.exceptions import LabelsFileError
 from tagloom.metadata.formats.exporting import Chosen, ExportOptions, ExportReport, Tally, spooled
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said
@@ -50,7 +50,7 @@ class CvatExporter:
     """Writes one XML file that CVAT takes as annotations of a task with the same photos.
 
     A suggested keyword has ``source="auto"`` and an attribute ``score``, an accepted one ``source="manual"``. CVAT has
-    no way to store a rejection: rejected keywords are not written.
+    no way to store a rejection: rejected keywords are not written. Videos are left out, with a warning.
     """
 
     name = "cvat"
@@ -70,18 +70,24 @@ class CvatExporter:
         """
         tally = Tally(options)
         labels: dict[str, None] = {}
-        n_rejected = n_photos = 0
+        n_rejected = n_photos = n_videos = 0
         with atomic_write(target) as handle, spooled() as images:
-            for number, chosen in enumerate(tally.choose(photos)):
-                images.add(etree.tostring(_image_element(number, chosen), encoding="utf-8"), between=b"\n")
+            for chosen in tally.choose(photos):
+                if is_video(chosen.photo.photo):
+                    n_videos += 1
+                    continue
+                images.add(etree.tostring(_image_element(n_photos, chosen), encoding="utf-8"), between=b"\n")
                 labels.update(dict.fromkeys(keyword.text for keyword in chosen.keywords))
                 tally.wrote(chosen, rejected=False)
                 n_rejected += len(chosen.rejected)
-                n_photos = number + 1
+                n_photos += 1
             handle.write(b'<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n<version>1.1</version>\n')
             handle.write(etree.tostring(_meta(labels, n_photos), encoding="utf-8") + b"\n")
             images.copy_to(handle)
             handle.write(b"\n</annotations>\n")
+        if n_videos:
+            what = "video is" if n_videos == 1 else "videos are"
+            tally.warn(f"{n_videos} {what} left out: this format of CVAT is for photos")
         if n_rejected:
             tally.warn(f"{n_rejected} rejected keywords are not written: CVAT cannot store them")
         return tally.report(self.name, target)

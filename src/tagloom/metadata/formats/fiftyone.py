@@ -1,9 +1,10 @@
 """FiftyOne: image classification datasets as JSON."""
 
+import contextlib
 import posixpath
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tagloom.core import PhotoKeywords, atomic_write
 from tagloom.exceptions import LabelsFileError
@@ -16,6 +17,7 @@ from tagloom.metadata.formats.exporting import (
     Tally,
     is_plain_name,
     make_folder,
+    media_type,
     sample_key,
 )
 from tagloom.metadata.formats.json_text import JsonEntry, iter_entries, parse_line, read_json_text, write_json
@@ -23,6 +25,8 @@ from tagloom.metadata.formats.labels import Notes, ReadOptions, Said, shown
 from tagloom.metadata.names import name_to_text
 
 __all__ = ["FiftyOneExporter", "read_fiftyone"]
+
+VIDEOS = "videos"
 
 
 def read_fiftyone(path: Path, options: ReadOptions, notes: Notes) -> Iterator[Said]:
@@ -39,8 +43,11 @@ def read_fiftyone(path: Path, options: ReadOptions, notes: Notes) -> Iterator[Sa
         Is told of samples that cannot be understood.
     """
     if path.is_dir():
+        videos = path / VIDEOS
         path = next((path / name for name in ("labels.json", "samples.json") if (path / name).is_file()), path)
         notes.source = path.name
+        if (videos / "labels.json").is_file():
+            yield from read_fiftyone(videos / "labels.json", options, notes)
     paths = _manifest(path.with_name("data.json"))
     classes: list[Any] = []
     for entry in iter_entries(read_json_text(path), notes.problem):
@@ -64,18 +71,19 @@ class FiftyOneExporter:
 
     Samples are found by keys made from the paths, so that ``a.jpg`` and ``a.png`` stay two; ``data.json`` maps each key
     to the photo's path, below ``photo_root`` where that is given. A suggested keyword has a confidence. Rejected
-    keywords are under ``not_labels``, which FiftyOne does not look at.
+    keywords are under ``not_labels``, which FiftyOne does not look at. A dataset of FiftyOne holds photos or videos:
+    the same two files for videos, with ``media_type`` "video", are in the folder ``videos``.
     """
 
     name = "fiftyone"
     description = "FiftyOne image classification dataset: a folder with labels.json and data.json"
 
     def files(self, target: Path) -> tuple[Path, ...]:
-        """Return the files that are written: labels and the manifest of photos."""
-        return target / "labels.json", target / "data.json"
+        """Return the files that are written: labels and manifest of the photos, and of the videos if there are any."""
+        return tuple(folder / name for folder in (target, target / VIDEOS) for name in ("labels.json", "data.json"))
 
     def write(self, photos: Iterable[PhotoKeywords], target: Path, options: ExportOptions) -> ExportReport:
-        """Write the two files.
+        """Write the files.
 
         Parameters
         ----------
@@ -86,26 +94,53 @@ class FiftyOneExporter:
         options : ExportOptions
             What to include, and where the photos are.
         """
-        make_folder(target)
         tally = Tally(options)
-        denied: dict[str, list[str]] = {}
-        files = self.files(target)
-        with atomic_write(files[0]) as labels, atomic_write(files[1]) as data:
-            labels.write(b'{"classes":null,\n"labels":{\n')
-            data.write(b"{\n")
-            for number, chosen in enumerate(tally.choose(photos)):
-                name, before = name_to_text(chosen.photo.photo), b",\n" if number else b""
-                key = sample_key(chosen.photo.photo)
-                data.write(before + _member(key, posixpath.join(options.photo_root, name)))
-                labels.write(before + _member(key, _targets(chosen)))
-                if chosen.rejected:
-                    denied[key] = [keyword.text for keyword in chosen.rejected]
+        with contextlib.ExitStack() as stack:
+            datasets = {False: stack.enter_context(_dataset(target, options, {}))}
+            for chosen in tally.choose(photos):
+                kind = media_type(chosen.photo.photo)
+                if bool(kind) not in datasets:
+                    datasets[True] = stack.enter_context(_dataset(target / VIDEOS, options, kind))
+                datasets[bool(kind)].add(chosen)
                 if not is_plain_name(chosen.photo.photo):
+                    name = name_to_text(chosen.photo.photo)
                     tally.warn(f"{name} is written so, since its name is not UTF-8; FiftyOne will not find the photo")
                 tally.wrote(chosen)
-            labels.write(b'\n},\n"not_labels":' + write_json(denied) + b"}\n")
-            data.write(b"\n}\n")
-        return tally.report(self.name, *files)
+        if len(datasets) > 1:
+            tally.warn(
+                "videos are a dataset of their own, in the folder videos: FiftyOne does not mix them with photos"
+            )
+        return tally.report(self.name, *self.files(target)[: 2 * len(datasets)])
+
+
+class _Dataset:
+    """The two files of a dataset, written sample by sample."""
+
+    def __init__(self, labels: IO[bytes], data: IO[bytes], root: str) -> None:
+        self._labels, self._data, self._root = labels, data, root
+        self._n = 0
+        self.denied: dict[str, list[str]] = {}
+
+    def add(self, chosen: Chosen) -> None:
+        before, self._n = b",\n" if self._n else b"", self._n + 1
+        key = sample_key(chosen.photo.photo)
+        path = posixpath.join(self._root, name_to_text(chosen.photo.photo))
+        self._data.write(before + _member(key, path))
+        self._labels.write(before + _member(key, _targets(chosen)))
+        if chosen.rejected:
+            self.denied[key] = [keyword.text for keyword in chosen.rejected]
+
+
+@contextlib.contextmanager
+def _dataset(folder: Path, options: ExportOptions, kind: dict[str, str]) -> Iterator[_Dataset]:
+    make_folder(folder)
+    with atomic_write(folder / "labels.json") as labels, atomic_write(folder / "data.json") as data:
+        labels.write(b"{" + b"".join(_member(*item) + b"," for item in kind.items()) + b'"classes":null,\n"labels":{\n')
+        data.write(b"{\n")
+        dataset = _Dataset(labels, data, options.photo_root)
+        yield dataset
+        labels.write(b'\n},\n"not_labels":' + write_json(dataset.denied) + b"}\n")
+        data.write(b"\n}\n")
 
 
 def _member(key: str, value: Any) -> bytes:

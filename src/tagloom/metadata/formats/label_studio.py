@@ -1,5 +1,6 @@
 """Label Studio tasks: what a person accepted as annotations, what a model suggested as predictions."""
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -8,16 +9,16 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from lxml import etree
 
-from tagloom.core import Keyword, PhotoKeywords, atomic_write, write_bytes
-from tagloom.metadata.formats.exporting import Chosen, ExportOptions, ExportReport, Tally, media_type
+from tagloom.core import Keyword, PhotoKeywords, atomic_write, is_video, write_bytes
+from tagloom.metadata.formats.exporting import Chosen, ExportOptions, ExportReport, Spool, Tally, media_type
 from tagloom.metadata.formats.json_text import iter_entries, read_json_text, write_json
 from tagloom.metadata.formats.labels import Notes, ReadOptions, Said, shown
 from tagloom.metadata.names import name_to_text
 
 __all__ = ["LabelStudioExporter", "read_label_studio"]
 
-FROM_NAME, TO_NAME = "tags", "image"
-_IMAGE_KEYS = ("file", "image", "img", "photo", "url")
+FROM_NAME, TO_NAME, VIDEO = "tags", "image", "video"
+_IMAGE_KEYS = ("file", "image", "img", "photo", "video", "url")
 _UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
 
 
@@ -56,15 +57,17 @@ class LabelStudioExporter:
 
     Keywords are a taxonomy called ``tags`` over the image called ``image``, so that levels stay levels. A prediction's
     score is that of its least certain keyword; each keyword's own score is in the task's data. ``photo_url`` and the
-    percent-encoded path make the image's address.
+    percent-encoded path make the image's address. A project of Label Studio has one configuration, so videos have tasks
+    and a configuration of their own, with ``video`` in place of ``image``.
     """
 
     name = "label-studio"
     description = "Label Studio tasks with annotations and predictions"
 
     def files(self, target: Path) -> tuple[Path, ...]:
-        """Return the files that are written: tasks and configuration."""
-        return target, target.with_suffix(".config.xml")
+        """Return the files that are written: tasks and configuration, and those of videos if there are any."""
+        videos = target.with_suffix(f".videos{target.suffix}")
+        return target, target.with_suffix(".config.xml"), videos, videos.with_suffix(".config.xml")
 
     def write(self, photos: Iterable[PhotoKeywords], target: Path, options: ExportOptions) -> ExportReport:
         """Write tasks and configuration.
@@ -74,36 +77,52 @@ class LabelStudioExporter:
         photos : iterable of PhotoKeywords
             Consumed as it goes.
         target : Path
-            The file of tasks; the configuration is ``….config.xml`` beside it.
+            The file of tasks; the configuration is ``….config.xml`` beside it. Tasks for videos: ``….videos.json``.
         options : ExportOptions
             What to include, the image's address, and the model's version.
         """
         tally = Tally(options)
         keywords: set[Keyword] = set()
-        with atomic_write(target) as handle:
-            handle.write(b"[\n")
-            for number, chosen in enumerate(tally.choose(photos)):
-                handle.write((b",\n" if number else b"") + write_json(_task_entry(chosen, options)))
+        files = self.files(target)
+        with contextlib.ExitStack() as stack:
+            tasks = {False: stack.enter_context(_task_file(files[0]))}
+            for chosen in tally.choose(photos):
+                kind = is_video(chosen.photo.photo)
+                if kind not in tasks:
+                    tasks[kind] = stack.enter_context(_task_file(files[2]))
+                tasks[kind].add(write_json(_task_entry(chosen, options)))
                 keywords.update(chosen.keywords)
                 tally.wrote(chosen)
-            handle.write(b"\n]\n")
-        files = self.files(target)
         write_bytes(files[1], label_config(keywords))
+        if True not in tasks:
+            return tally.report(self.name, *files[:2])
+        write_bytes(files[3], label_config(keywords, VIDEO))
+        tally.warn(f"videos have tasks of their own, in {files[2].name}: import them into a second project")
         return tally.report(self.name, *files)
 
 
-def label_config(keywords: Iterable[Keyword]) -> bytes:
+@contextlib.contextmanager
+def _task_file(path: Path) -> Iterator[Spool]:
+    with atomic_write(path) as handle:
+        handle.write(b"[\n")
+        yield Spool(handle)
+        handle.write(b"\n]\n")
+
+
+def label_config(keywords: Iterable[Keyword], to_name: str = TO_NAME) -> bytes:
     """Return the labelling configuration with these keywords, as XML.
 
     Parameters
     ----------
     keywords : iterable of Keyword
         What a person can choose from; levels above them are added.
+    to_name : {"image", "video"}
+        What is looked at.
     """
     view = etree.Element("View")
-    etree.SubElement(view, "Image", name=TO_NAME, value="$image")
+    etree.SubElement(view, to_name.capitalize(), name=to_name, value=f"${to_name}")
     nodes: dict[tuple[str, ...], Any] = {
-        (): etree.SubElement(view, "Taxonomy", name=FROM_NAME, toName=TO_NAME, leafsOnly="false")
+        (): etree.SubElement(view, "Taxonomy", name=FROM_NAME, toName=to_name, leafsOnly="false")
     }
     for keyword in sorted(keywords):
         for depth in range(1, len(keyword.path) + 1):
@@ -115,8 +134,9 @@ def label_config(keywords: Iterable[Keyword]) -> bytes:
 
 
 def _task_entry(chosen: Chosen, options: ExportOptions) -> dict[str, Any]:
+    to_name = VIDEO if is_video(chosen.photo.photo) else TO_NAME
     data: dict[str, Any] = {
-        "image": _folder_url(options.photo_url) + quote(chosen.photo.photo, safe="/"),
+        to_name: _folder_url(options.photo_url) + quote(chosen.photo.photo, safe="/"),
         "file": name_to_text(chosen.photo.photo),
         **media_type(chosen.photo.photo),
     }
@@ -124,14 +144,14 @@ def _task_entry(chosen: Chosen, options: ExportOptions) -> dict[str, Any]:
         data["not_tags"] = [keyword.text for keyword in chosen.rejected]
     task: dict[str, Any] = {"data": data}
     if chosen.accepted or chosen.rejected:
-        task["annotations"] = [{"result": _results(chosen.accepted, "accepted")}]
+        task["annotations"] = [{"result": _results(chosen.accepted, "accepted", to_name)}]
     if chosen.suggested:
         data["scores"] = {keyword.text: score for keyword, score in chosen.suggested.items()}
         task["predictions"] = [
             {
                 "model_version": options.model_version,
                 "score": min(chosen.suggested.values()),
-                "result": _results(tuple(chosen.suggested), "suggested"),
+                "result": _results(tuple(chosen.suggested), "suggested", to_name),
             }
         ]
     return task
@@ -142,11 +162,11 @@ def _folder_url(url: str) -> str:
     return url if not url or url.endswith(("/", "=")) else f"{url}/"
 
 
-def _results(keywords: tuple[Keyword, ...], identity: str) -> list[dict[str, Any]]:
+def _results(keywords: tuple[Keyword, ...], identity: str, to_name: str) -> list[dict[str, Any]]:
     if not keywords:
         return []
     value = {"taxonomy": [list(keyword.path) for keyword in keywords]}
-    return [{"id": identity, "from_name": FROM_NAME, "to_name": TO_NAME, "type": "taxonomy", "value": value}]
+    return [{"id": identity, "from_name": FROM_NAME, "to_name": to_name, "type": "taxonomy", "value": value}]
 
 
 def _task(task: dict[str, Any], place: str, name: str, notes: Notes) -> Iterator[Said]:

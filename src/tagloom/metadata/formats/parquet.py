@@ -165,6 +165,7 @@ def _schema(library: Any) -> Any:
     return library.schema(
         [
             library.field("file", library.string(), nullable=False),
+            ("media_type", library.string()),
             ("width", library.int32()),
             ("height", library.int32()),
             ("tags", texts),

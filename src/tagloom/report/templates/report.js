@@ -6,8 +6,8 @@
   const data = JSON.parse(byId("report-data").textContent);
   const [grid, more, status, search, tagChoice, show, order] =
     ["grid", "more", "status", "search", "tag", "show", "order"].map(byId);
-  const photos = data.photos.map(([name, image, labeled, given, suggested], row) => ({
-    row, name, image, labeled, given, suggested,
+  const photos = data.photos.map(([name, image, labeled, given, suggested, video], row) => ({
+    row, name, image, labeled, given, suggested, video,
     text: [name, ...given.map((t) => data.tags[t]), ...suggested.map(([t]) => data.tags[t])].join("\n").toLowerCase(),
     best: suggested.length ? Math.max(...suggested.map(([, score]) => Number(score))) : null,
   }));
@@ -56,7 +56,10 @@
   const card = (photo) => {
     const node = element("li", "card");
     const body = element("div", "body");
-    body.append(element("p", "name", photo.name));
+    const name = element("p", "name");
+    if (photo.video) name.append(element("span", "kind", "Video"), " ");
+    name.append(photo.name);
+    body.append(name);
     if (photo.given.length) body.append(givenTags(photo));
     if (photo.suggested.length) body.append(suggestedTags(photo));
     if (!photo.given.length && !photo.suggested.length) {
