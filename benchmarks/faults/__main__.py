@@ -46,7 +46,9 @@ def main(argv: list[str] | None = None) -> int:
         help=f"kills, fill levels, labels of each process, every n-th hostile project; default: {DEFAULTS}",
     )
     parser.add_argument("--seed", type=int, default=0, help="decides the moments of kills")
-    parser.add_argument("--families", default="", help="hostile: add only projects of these to what is recorded")
+    parser.add_argument(
+        "--families", default="", help="hostile: try only projects of these, and record them beside the rest"
+    )
     parser.add_argument("--verbs", default="", help="hostile: add only these verbs to what is recorded")
     parser.add_argument("--quick", action="store_true", help=f"small numbers ({QUICK}); nothing is recorded")
     arguments = parser.parse_args(argv)
@@ -70,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
             path, known = RESULTS / f"{name}.json", environment()
             if any(parts.values()):
                 stored = json.loads(path.read_text(encoding="utf-8"))
-                write_json(path, hostile.add(stored, found, known["commit"]))
+                write_json(path, hostile.add(stored, found, known["commit"], replace=not parts["only"]))
             else:
                 write_json(path, found | {"environment": known})
     if not arguments.quick:

@@ -153,8 +153,11 @@ def test_later_verbs_and_families_are_added_to_what_is_recorded():
     ]
     assert (found["n_cases"], found["n_runs"], found["families"][0]["longest"]) == (3, 5, 3.0)
     assert found["again"][-1]["commit"] == "abc"
+    fewer = hostile.summary([row("links", "a", "search", 3.0)], 1.0)
     with pytest.raises(ValueError, match="links: 1 cases, and 2 are recorded"):
-        hostile.add(known, hostile.summary([row("links", "a", "search", 3.0)], 1.0), "abc")
+        hostile.add(known, fewer, "abc")
+    again = hostile.add(known, fewer, "abc", replace=True)
+    assert [(one["family"], one["n_cases"], one["longest"]) for one in again["families"]] == [("links", 1, 3.0)]
 
 
 @pytest.mark.slow

@@ -188,7 +188,7 @@ def attempts(
         yield {"kind": kind, **row}
 
 
-def add(stored: dict[str, Any], found: dict[str, Any], commit: str) -> dict[str, Any]:
+def add(stored: dict[str, Any], found: dict[str, Any], commit: str, *, replace: bool = False) -> dict[str, Any]:
     """Return recorded results with those of more verbs on the same cases, or of more families.
 
     Parameters
@@ -197,11 +197,16 @@ def add(stored: dict[str, Any], found: dict[str, Any], commit: str) -> dict[str,
         What `run` returned, of all and of the new ones.
     commit : str
         That the new ones are of.
+    replace : bool, default=False
+        Families that are recorded were tried whole again: what is new takes the place of what was known of them.
     """
     families = {(item["kind"], item["family"]): dict(item) for item in stored["families"]}
     for item in found["families"]:
         known = families.setdefault((item["kind"], item["family"]), item)
         if known is item:
+            continue
+        if replace:
+            known.update(item)
             continue
         if known["n_cases"] != item["n_cases"]:
             raise ValueError(f"{item['family']}: {item['n_cases']} cases, and {known['n_cases']} are recorded")
