@@ -111,7 +111,8 @@ SMALL_SIDE = 64
 FRAME_SIDE = 192  # longer side of a key frame's thumbnail at most
 LONGEST_STREAMED = 600.0  # seconds; longer clips are looked at by jumping
 # Pixels decoded of a clip whatever it is, and where too few of its frames stand by themselves; then only those are.
-WHOLE_PIXELS, MOST_PIXELS = 1_000_000_000, 3_000_000_000
+# The former are five seconds of 1080p at 24 frames a second; `benchmarks.speed.video` has what reading costs.
+WHOLE_PIXELS, MOST_PIXELS = 250_000_000, 3_000_000_000
 HELD_PICTURES = 24  # that a decoder may hold at full size
 SOUND_PER_JUMP = 2.0  # seconds
 PACKETS_PER_JUMP = 2_000
