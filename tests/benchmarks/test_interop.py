@@ -10,6 +10,7 @@ from benchmarks.interop.__main__ import PAGE
 from benchmarks.interop.cases import CASES, TRIPS
 from benchmarks.interop.check import Check
 from benchmarks.interop.report import OWN, RESULTS, interop_page
+from benchmarks.interop.videos import scored
 
 DOG, CAT = ("dog",), ("Animals", "Cat")
 
@@ -117,3 +118,15 @@ def test_requests_and_answers_are_held_against_a_schema():
     assert schema.problems(rules, schema.example(rules), strict=True) == []
     assert len(schema.problems(rules, {"n": "x"})) == 1
     assert schema.problems(rules, {"n": 1, "m": 2}, strict=True) == ["unknown field m"]
+
+
+def test_keywords_of_videos_are_counted():
+    wanted = {"a.mp4": {("dog",), ("Places", "Rome")}, "b.mov": {("cat",)}}
+    found = {"a.mp4": {("dog",), ("Rome",)}, "photo.jpg": {("dog",)}}
+    assert scored(wanted, found) == {
+        "imported": 1,
+        "read": 1,
+        "lost": [["a.mp4", ["Places", "Rome"]], ["b.mov", ["cat"]]],
+        "added": [["a.mp4", ["Rome"]]],
+        "keywords of the photo": [["dog"]],
+    }
