@@ -371,7 +371,7 @@ def extract(
     begin = time.perf_counter()
     with store.lock():
         root = online_root(store)
-        names = _readable(store, ("present",))[1]
+        names = store.photos.readable(offline=False)[1]
         with store.cache() as cache:
             engine, wanted = open_engine(
                 cache,
@@ -434,7 +434,7 @@ def load_rows(
         If no photo has features.
     """
     root = project_root(store)
-    ids, names, hashes = _readable(store, ("present", "offline"), photo_ids)
+    ids, names, hashes = store.photos.readable(photo_ids)
     engine, wanted = open_engine(
         cache,
         _path(root.path),
@@ -538,19 +538,6 @@ def _say_what_changed(store: ProjectStore, engine: ExtractionEngine, progress: P
     changed = [one.name for one in engine.descriptors if before.get(one.name, one.key) != one.key]
     if changed:
         progress.start(f"the settings of {', '.join(changed)} changed since training: reading all photos again")
-
-
-def _readable(
-    store: ProjectStore, states: Sequence[str], photo_ids: ArrayLike | None = None
-) -> tuple[NDArray[np.int64], list[bytes], list[str]]:
-    """Return ids, names and content hashes of readable photos in these states."""
-    table = store.photos.table(photo_ids)
-    good = [
-        row
-        for row, (verdict, state) in enumerate(zip(table.verdicts, table.states, strict=True))
-        if verdict == "ok" and state in states
-    ]
-    return table.ids[good], [table.paths[row] for row in good], [table.hashes[row] for row in good]
 
 
 def _ready(engine: ExtractionEngine, cache: FolderCache, hashes: Sequence[str]) -> NDArray[np.bool_]:

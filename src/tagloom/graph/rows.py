@@ -127,7 +127,7 @@ def power_of_two_scale(*matrices: Reals) -> float:
 
     Dividing by it is exact, and afterwards no square leaves the range of float32.
     """
-    largest = max(float(np.abs(X).max()) for X in matrices)
+    largest = max(max(float(X.max()), -float(X.min())) for X in matrices)  # no copy of them all, as of np.abs
     exponent = int(np.frexp(largest)[1])
     if largest == 0.0 or abs(exponent) <= 30:
         return 1.0

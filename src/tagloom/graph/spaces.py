@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from tagloom.core import Reals
+from tagloom.core import Reals, scratch
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph.rows import Rows, power_of_two_scale, row_norms, row_sums
 from tagloom.graph.runtime import row_blocks
@@ -83,7 +83,7 @@ class Space(ABC):
         """Return the form that `combine` takes for all points, made block by block."""
         blocks = row_blocks(self.points.n_rows, _SIDE_ROWS)
         first = self.point_side(next(blocks), dtype)
-        side = np.empty((self.points.n_rows, first.shape[1]), dtype=dtype)
+        side = scratch((self.points.n_rows, first.shape[1]), dtype)
         side[: first.shape[0]] = first
         for rows in blocks:
             side[rows] = self.point_side(rows, dtype)

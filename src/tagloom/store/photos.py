@@ -138,6 +138,27 @@ class Photos:
         )
         return self._database.table(sql, values).ravel()
 
+    def readable(self, ids: "ArrayLike | None" = None, *, offline: bool = True) -> "tuple[Ids, list[bytes], list[str]]":
+        """Return ids, paths and content of readable photos that are present or, if asked for, out of reach."""
+        where, values = "", tuple[str, ...]()
+        if ids is not None:
+            where, values = "AND p.id IN (SELECT value FROM json_each(?))", (json_ids(whole_numbers(ids, "ids")),)
+        sql = (
+            "SELECT p.id, p.path, p.content_hash FROM photos p JOIN roots r ON r.id = p.root "  # noqa: S608
+            f"WHERE p.verdict = ? AND {'(p.present OR NOT r.online)' if offline else 'p.present AND r.online'} {where} "
+            "ORDER BY p.id"
+        )
+        numbers: list[int] = []
+        paths: list[bytes] = []
+        hashes: list[str] = []
+        # One by one: of a million photos all rows at once are half a gigabyte.
+        with self._database.reading() as connection:
+            for number, path, content in connection.execute(sql, (str(Verdict.OK), *values)):
+                numbers.append(number)
+                paths.append(path)
+                hashes.append(content.hex())
+        return id_array(numbers), paths, hashes
+
     def paths(self, *, root: int | None = None) -> list[bytes]:
         """Return the paths of the present photos of a root, sorted."""
         sql = "SELECT path FROM photos WHERE present = 1 AND root = ? ORDER BY path"
