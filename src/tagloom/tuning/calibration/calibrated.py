@@ -23,6 +23,7 @@ from tagloom.core import (
     OneOf,
     check_labels,
     labeled_rows,
+    scratch,
 )
 from tagloom.exceptions import InvalidInputError
 from tagloom.graph import knn_graph
@@ -287,7 +288,7 @@ def scale_of(scores: NDArray[np.floating[Any]], Y: LabelMatrix) -> ScoreScale:
     """Return the scale of an annotator's scores ``transduction_`` after it was fitted with Y."""
     count = (Y == UNKNOWN).sum(axis=0)
     total = np.maximum(count, 1)
-    blocks = [slice(start, start + DESCRIBED_ROWS) for start in range(0, len(Y), DESCRIBED_ROWS)]
+    blocks = _described_together(len(Y))
     sums = (np.where(Y[one] == UNKNOWN, scores[one], 0.0).sum(axis=0, dtype=np.float64) for one in blocks)
     centre = sum(sums, np.zeros(Y.shape[1])) / total
     squares = (
@@ -299,6 +300,11 @@ def scale_of(scores: NDArray[np.floating[Any]], Y: LabelMatrix) -> ScoreScale:
     tiny = 1e-9 * (1.0 + np.abs(centre))
     spread = np.where(np.sqrt(variance) > tiny, np.sqrt(variance), 1.0)
     return ScoreScale(centre, spread, known_log_odds(Y), np.log1p((Y == 1).sum(axis=0)), count)
+
+
+def _described_together(n: int) -> list[slice]:
+    """Return row ranges: what is described of scores is several times as large as they are."""
+    return [slice(start, start + DESCRIBED_ROWS) for start in range(0, n, DESCRIBED_ROWS)]
 
 
 def known_log_odds(Y: LabelMatrix) -> Floats:
@@ -516,15 +522,20 @@ class CalibratedAnnotator(Accepting):
         held_out = collect_held_out(shared, X, Y, scores, n_splits=self.folds, random_state=self.random_state)
         self.scale_ = scale_of(scores, Y) if held_out is None else held_out.scale
         self.map_, self.new_map_ = self._fit_maps(held_out, target)
-        described = self.scale_.describe(scores)
-        logits, deviations = self.map_.logits(described), self.map_.deviations(described)
+        logits, deviations, probabilities = (scratch(scores.shape, np.float64) for _ in range(3))
+        blocks = _described_together(len(scores))
+        for block in blocks:
+            described = self.scale_.describe(scores[block])
+            logits[block], deviations[block] = self.map_.logits(described), self.map_.deviations(described)
         if held_out is not None:
             rows = held_out.rows
             known = (Y[rows] != UNKNOWN) | (target[rows] != UNKNOWN)
             logits[rows] = np.where(known, self.map_.logits(held_out.trained), logits[rows])
             deviations[rows] = np.where(known, self.map_.deviations(held_out.trained), deviations[rows])
+        for block in blocks:
+            probabilities[block] = expit(logits[block])
         self.transduction_ = logits
-        self.probabilities_: Floats = expit(logits)
+        self.probabilities_: Floats = probabilities
         self._log_odds_spread = deviations
         self.labels_ = target.copy()
 
