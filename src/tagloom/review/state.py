@@ -190,7 +190,7 @@ class ReviewState:
         return found
 
     def _above(self, rows: Any, columns: Any = slice(None)) -> Bools:
-        """Return which pairs the model suggests: nothing is said of them, and the number is above the limit."""
+        """Return which pairs the model suggests: they are undecided, and their number is above the limit."""
         values = self._values[rows][..., columns]
         limits = self.limits[rows]
         with np.errstate(invalid="ignore"):

@@ -51,7 +51,7 @@ class CsvExporter:
 
     ``source`` is accepted, suggested or rejected; a rejected keyword is written as ``!tag``. ``media_type`` is "video"
     or empty. Cells hold the data exactly: a spreadsheet may take a cell that begins with ``=``, ``+``, ``-`` or ``@``
-    for a formula. A photo of which nothing is said has no row, since a row without a keyword would say that it has
+    for a formula. A photo without any keyword to write has no row: a row without a keyword would say that the photo has
     none.
     """
 

@@ -559,7 +559,7 @@ def _rows_of(X: Reals, rows: NDArray[np.intp]) -> Reals:
 
 
 def _smoothed(given: Reals, links: Any, share: Any, steps: int) -> Reals:
-    """Return ``f ← share · links f + (1 - share) · given`` after some steps; what is given is read anew in each."""
+    """Return ``f ← share · links f + (1 - share) · given`` after some steps; each step reads ``given`` again."""
     found = np.ascontiguousarray(given)
     for _ in range(steps):
         found = links @ found
