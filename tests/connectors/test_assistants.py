@@ -10,6 +10,8 @@ from tagloom.connectors.assistants import make_server
 from tagloom.project.propose import MOST_PROPOSED, proposals
 from tagloom.review.session import ReviewSession
 
+pytestmark = pytest.mark.medium
+
 MAY_CHANGE = {"propose_tags", "withdraw_proposals"}
 
 

@@ -9,6 +9,8 @@ from tagloom.engines import BlockFailure, LocalEngine, start_engine
 from tagloom.exceptions import EngineError, InvalidInputError
 from tests.engines.blocks import die_of, moments, refuse, rows
 
+pytestmark = pytest.mark.medium
+
 N_BLOCKS = 11
 
 

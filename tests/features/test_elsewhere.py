@@ -18,6 +18,8 @@ from tagloom.features.engine import read_chunk
 from tagloom.store import FolderCache
 from tests.features.killers import Killing
 
+pytestmark = pytest.mark.medium
+
 N_PHOTOS = 40
 
 

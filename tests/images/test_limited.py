@@ -9,6 +9,8 @@ from tagloom.core import system
 from tagloom.exceptions import LabelsFileError, PhotosError
 from tagloom.images.limited import CallFailure, CallLimits, LimitedCalls, call_each
 
+pytestmark = pytest.mark.medium
+
 FUNCTIONS = """
 import os, signal, time
 from tagloom.exceptions import LabelsFileError

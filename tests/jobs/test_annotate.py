@@ -33,6 +33,8 @@ from tagloom.store import FolderCache
 from tagloom.tuning import CalibratedAnnotator
 from tagloom.tuning.evaluation.evaluation import cross_validate
 
+pytestmark = pytest.mark.medium
+
 LIGHT = Settings(descriptors=("color", "edges"), n_workers=1)
 
 

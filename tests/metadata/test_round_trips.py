@@ -18,6 +18,8 @@ from tests.metadata.programs import (
     items,
 )
 
+pytestmark = pytest.mark.medium
+
 SEA, LAKE, HERON, EGRET = ("sea",), ("lake",), ("Animals", "heron"), ("Animals", "egret")
 ROME, ROOT = ("Places", "Italy", "Rome"), ("Rome",)
 BAND = ("AC/DC",)

@@ -22,6 +22,8 @@ from tagloom.metadata.write_journal import fingerprint
 from tagloom.metadata.xmp_fields import HIERARCHICAL
 from tagloom.metadata.xmp_read import read_xmp
 
+pytestmark = pytest.mark.medium
+
 SIDECARS = Path(__file__).parent / "sidecars"
 SEA, BOAT, CAT = Keyword.flat("sea"), Keyword.flat("boat"), Keyword(("Animals", "Cat"))
 ODD = [

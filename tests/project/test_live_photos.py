@@ -6,6 +6,8 @@ from tagloom import Project
 from tests.made_clips import write_format
 from tests.made_live_photos import movie, still
 
+pytestmark = pytest.mark.medium
+
 
 @pytest.fixture
 def folder(av, tmp_path):

@@ -12,6 +12,8 @@ from tagloom.datasets import write_clips
 from tagloom.features.engine import frame_hash
 from tagloom.learning.moments import clip_facts, moments
 
+pytestmark = pytest.mark.medium
+
 
 @pytest.fixture(scope="module")
 def mixed(av, tmp_path_factory):

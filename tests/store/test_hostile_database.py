@@ -7,6 +7,8 @@ import pytest
 from tagloom.exceptions import DamagedStoreError, StoreError
 from tagloom.store.project import ProjectStore
 
+pytestmark = pytest.mark.medium
+
 SWALLOW = "CREATE TRIGGER swallow AFTER INSERT ON decisions BEGIN DELETE FROM standing; END"
 SCRIPTS = {
     "a trigger": SWALLOW,

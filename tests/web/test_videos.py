@@ -14,6 +14,8 @@ from tests.made_clips import write_format
 from tests.made_live_photos import movie, still
 from tests.web.conftest import FLAGS, opened, visiting
 
+pytestmark = pytest.mark.medium
+
 
 @pytest.fixture(scope="module")
 def clips(av, tmp_path_factory):

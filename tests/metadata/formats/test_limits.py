@@ -11,7 +11,7 @@ from tagloom.exceptions import LabelsFileError
 from tagloom.images.limited import CallLimits
 from tagloom.metadata.formats import limited_reading, read_statements
 
-pytestmark = pytest.mark.limited
+pytestmark = [pytest.mark.limited, pytest.mark.medium]
 PHOTOS = [b"a.jpg", b"b.jpg"]
 
 
